@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/lexer.h"
 #include "weft/base/nearest.h"
@@ -227,6 +228,12 @@ class Reader {
         use.ring = true;
         continue;
       }
+      if (next_is_takes()) {
+        if (!use.takes.empty()) return expected("one takes on an axis");
+        advance();
+        WEFT_TRY_STATUS(read_takes(use));
+        continue;
+      }
       if (!slices && !take_word("slice"))
         return expected(take_word("shard") ? "nothing, optimizer or parameters to shard" : "slice or shard");
       slices = true;
@@ -238,6 +245,24 @@ class Reader {
       use.slice.push_back(std::move(index));
     } while (take(TokenKind::comma));
     return {};
+  }
+  Status read_takes(AxisUse& use) {
+    const Span span = here_.span;
+    do {
+      WEFT_TRY(number, count<std::int64_t>("how many micro-batches a rank takes, 1 or more"));
+      if (use.takes.size() == kMostEntries) return expected("fewer numbers of micro-batches");
+      use.takes.push_back(number);
+    } while (take(TokenKind::colon));
+    const plan::MeshAxis& axis = made_.mesh.axes.back();
+    if (use.takes.size() == static_cast<std::size_t>(axis.ranks)) return {};
+    return user_error(fmt::format("{} has {} ranks, and what they take are {} numbers", axis.name, axis.ranks,
+                                  use.takes.size()),
+                      "a number of micro-batches for each: takes 5:3", span);
+  }
+  // `takes` before a number; else it is an index of that name.
+  bool next_is_takes() const {
+    return at_word("takes") && ahead_.is_word() && !ahead_.text.empty() &&
+           std::ranges::all_of(ahead_.text, [](char c) { return c >= '0' && c <= '9'; });
   }
   // `shard` before another word; by itself it is an index of that name.
   bool next_is_shard() const { return at_word("shard") && ahead_.is_word(); }
@@ -296,6 +321,10 @@ std::string print(const Distribution& distribution) {
     if (use.ring) text += fmt::format("{}{} {}", use.slice.empty() ? ": " : ", ", kRing, kAttention);
     if (use.shard != Shard::nothing)
       text += fmt::format("{}shard {}", use.slice.empty() && !use.ring ? ": " : ", ", name(use.shard));
+    if (!use.takes.empty())
+      text += fmt::format("{}takes {}",
+                          use.slice.empty() && !use.ring && use.shard == Shard::nothing ? ": " : ", ",
+                          fmt::join(use.takes, ":"));
   }
   for (const Exception& exception : distribution.exceptions)
     text += exception.index.empty()
@@ -321,14 +350,25 @@ bool is_in_time(const Distribution& distribution) {
   return distribution.micro_batches != 1 || stage_axis(distribution).has_value();
 }
 
+std::vector<std::size_t> axes_within_stage(const Distribution& distribution) {
+  std::vector<std::size_t> axes;
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis)
+    if (!distribution.axes[axis].stage) axes.push_back(axis);
+  std::stable_partition(axes.begin(), axes.end(),
+                        [&](std::size_t axis) { return distribution.axes[axis].takes.empty(); });
+  return axes;
+}
+
 Distribution within_stage(const Distribution& distribution) {
   Distribution inner = distribution;
   inner.micro_batches = 1;
   inner.schedule.clear();
-  if (const auto axis = stage_axis(inner)) {
-    const auto at = static_cast<std::ptrdiff_t>(*axis);
-    inner.mesh.axes.erase(inner.mesh.axes.begin() + at);
-    inner.axes.erase(inner.axes.begin() + at);
+  inner.mesh.axes.clear();
+  inner.axes.clear();
+  for (const std::size_t axis : axes_within_stage(distribution)) {
+    inner.mesh.axes.push_back(distribution.mesh.axes[axis]);
+    inner.axes.push_back(distribution.axes[axis]);
+    inner.axes.back().takes.clear();
   }
   return inner;
 }

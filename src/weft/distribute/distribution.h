@@ -20,6 +20,10 @@
 //
 //   stage=8: stage, chunks=2; data=16: slice b; gpu=8: slice h, f, v, s; micro=96; schedule interleaved
 //
+// Ranks that differ in speed may take unequal numbers of micro-batches, as many in all as equal ones would be:
+//
+//   data=2: slice b, takes 5:3; micro=4                 micro-batches of an eighth of the batch
+//
 // and what the backward phase needs may be computed again rather than kept (train/recompute.h):
 //
 //   data=16: slice b; recompute selective, block.0; offload optimizer
@@ -52,6 +56,8 @@ struct AxisUse {
   bool ring = false;        // keys of attention go around, where its queries are sliced (spmd/ring.h)
   bool stage = false;       // its ranks hold layers one after the other; nothing is sliced or sharded on it
   std::int32_t chunks = 1;  // runs of layers that each of its ranks holds
+  // How many micro-batches each of its ranks takes of a step, where some are faster than others; empty: all as many.
+  std::vector<std::int64_t> takes = {};
 
   friend bool operator==(const AxisUse&, const AxisUse&) = default;
 };
@@ -82,8 +88,11 @@ struct Distribution {
 std::optional<std::size_t> stage_axis(const Distribution& distribution);
 // Whether a step of it is cut in time: in stages or micro-batches.
 bool is_in_time(const Distribution& distribution);
-// What one micro-batch is to the ranks of one stage: the same without the stages' axis and without time.
+// What one micro-batch is to the ranks of one stage: the same without the stages' axis and without time. An axis whose
+// ranks take unequal numbers of micro-batches is the last: so the rows of those that one takes lie next to each other.
 Distribution within_stage(const Distribution& distribution);
+// The axes that it has, in that order, by their place in the whole mesh.
+std::vector<std::size_t> axes_within_stage(const Distribution& distribution);
 
 // "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s; replicate w on gpu; slice d of x on node"
 std::string print(const Distribution& distribution);

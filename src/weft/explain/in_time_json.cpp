@@ -73,6 +73,10 @@ std::string print_json(const InTimeExplanation& explanation) {
   json["devices"] = about.cluster.devices();
   json.update(plan_json(about, choice));
   json["rows_a_micro_batch"] = explanation.rows / choice.distribution.micro_batches;
+  for (const search::Replica& replica : choice.replicas) {
+    json["replicas"].push_back({{"takes", replica.takes}, {"step_seconds", replica.seconds}});
+    if (!replica.device.empty()) json["replicas"].back()["device"] = replica.device;
+  }
   json["pipeline_stages"] = stages_json(choice, explanation.measured);
   if (const auto& measured = explanation.measured)
     json["measured"] = {{"step_seconds", measured->seconds},

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -123,13 +125,33 @@ std::string measured_step_line(const InTimeExplanation& explanation) {
 
 }  // namespace
 
+namespace {
+
+// "replicas take 11, 5 micro-batches: 11 on a100 24.1 ms, 5 on v100 23.7 ms": of those alike once.
+std::string replicas_line(const search::ChosenInTime& choice) {
+  if (choice.replicas.empty()) return {};
+  std::string takes, kinds;
+  std::set<std::pair<std::int64_t, std::string>> said;
+  for (const search::Replica& replica : choice.replicas) {
+    takes += fmt::format("{}{}", takes.empty() ? "" : ", ", replica.takes);
+    if (!said.emplace(replica.takes, replica.device).second) continue;
+    kinds += fmt::format("{}{}{} {}", kinds.empty() ? "" : ", ", replica.takes,
+                         replica.device.empty() ? std::string() : " on " + replica.device,
+                         print_seconds(replica.seconds));
+  }
+  return fmt::format("replicas take {} of them: {}\n", takes, kinds);
+}
+
+}  // namespace
+
 std::string schedule_line(const InTimeExplanation& explanation) {
   const pipeline::Schedule& schedule = explanation.choice->priced.schedule;
   return fmt::format("schedule {}: {} stage{}{}, {} micro-batch{} of {} = {}\n", schedule.name,
                      schedule.stages, schedule.stages == 1 ? "" : "s",
                      schedule.chunks > 1 ? fmt::format(" of {} chunks", schedule.chunks) : std::string(),
                      schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", explanation.batch,
-                     explanation.rows / schedule.micro_batches);
+                     explanation.rows / explanation.choice->distribution.micro_batches) +
+         replicas_line(*explanation.choice);
 }
 
 namespace {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
+#include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/library.h"
@@ -67,6 +69,57 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
   return {};
 }
 
+// Rows that ranks take unequal numbers of are theirs alone, and as many in all as equal numbers would be.
+Status check_takes(const Graph& graph, const Distribution& distribution) {
+  const std::string_view wanted = "for example: data=2: slice b, takes 5:3; micro=4";
+  std::size_t unequal = distribution.axes.size();
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
+    const distribute::AxisUse& use = distribution.axes[axis];
+    if (use.takes.empty()) continue;
+    const std::string& name = distribution.mesh.axes[axis].name;
+    if (unequal < distribution.axes.size())
+      return user_error(fmt::format("ranks take unequal numbers of micro-batches along one axis, found {} and {}",
+                                    distribution.mesh.axes[unequal].name, name),
+                        std::string(wanted));
+    unequal = axis;
+    const std::int64_t all = std::accumulate(use.takes.begin(), use.takes.end(), std::int64_t{0});
+    const std::int64_t equal = distribution.micro_batches * distribution.mesh.axes[axis].ranks;
+    if (all != equal)
+      return user_error(fmt::format("ranks along {} take {} micro-batches, and with micro={} there are {}", name,
+                                    all, distribution.micro_batches, equal),
+                        std::string(wanted));
+    if (distribution.micro_batches == 1)
+      return user_error("ranks that take unequal numbers of micro-batches need several", std::string(wanted));
+  }
+  if (unequal == distribution.axes.size()) return {};
+  WEFT_TRY(batch, batch_index(graph));
+  const std::vector<std::string>& slice = distribution.axes[unequal].slice;
+  if (std::ranges::find(slice, graph.text(batch)) == slice.end())
+    return user_error(fmt::format("ranks along {} take unequal numbers of micro-batches, and it does not slice {}",
+                                  distribution.mesh.axes[unequal].name, graph.text(batch)),
+                      std::string(wanted));
+  for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank)
+    WEFT_TRY_STATUS(schedule_of(distribution, rank));
+  return {};
+}
+
+// A rank that takes fewer micro-batches has nothing to say to the others about one of theirs.
+Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& roles) {
+  const auto axis = unequal_axis(plan.time->distribution);
+  if (!axis) return {};
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const NodeView node = plan.graph.view(NodeId(n));
+    const ops::Communication* const moves = ops::find_communication(node.op());
+    if (moves == nullptr || moves->axis(node) != plan.mesh.axes[*axis].name) continue;
+    if (roles.role[n] == Role::micro || roles.each[n])
+      return user_error(fmt::format("{} moves between ranks of {} for every micro-batch, and they take unequal "
+                                    "numbers of them",
+                                    describe(plan.graph, node.id()), plan.mesh.axes[*axis].name),
+                        "equal numbers: leave out takes");
+  }
+  return {};
+}
+
 // Of a stage, with the micro-batches as its last axis where there are several.
 plan::Mesh mesh_in_time(const Distribution& distribution) {
   plan::Mesh mesh = distribute::within_stage(distribution).mesh;
@@ -94,7 +147,9 @@ Status take_places(distribute::DistributedPlan& plan) {
       return user_error(fmt::format("{} lies at place {}, and {} has the places 0 to {}",
                                     describe(plan.graph, NodeId(n)), places[n], print(distribution),
                                     schedule.positions() - 1));
+  WEFT_TRY_STATUS(check_takes(plan.graph, distribution));
   WEFT_TRY(roles, roles_of(plan));
+  WEFT_TRY_STATUS(check_exchanges(plan, roles));
   const std::vector<std::int32_t> said = places;
   settle_positions(plan.graph, roles, places);
   for (std::size_t n = 0; n < places.size(); ++n)
@@ -120,9 +175,8 @@ std::int32_t stage_of(const Distribution& distribution, std::int32_t rank) {
 
 std::int32_t inner_rank(const Distribution& distribution, std::int32_t rank) {
   std::int32_t inner = 0;
-  for (std::size_t axis = 0; axis < distribution.mesh.axes.size(); ++axis)
-    if (!distribution.axes[axis].stage)
-      inner = inner * distribution.mesh.axes[axis].ranks + distribution.mesh.coordinate(rank, axis);
+  for (const std::size_t axis : distribute::axes_within_stage(distribution))
+    inner = inner * distribution.mesh.axes[axis].ranks + distribution.mesh.coordinate(rank, axis);
   return inner;
 }
 
@@ -146,6 +200,70 @@ Result<Schedule> schedule_of(const Distribution& distribution) {
   return schedule;
 }
 
+Result<Schedule> schedule_of(const Distribution& distribution, std::int32_t rank) {
+  Distribution own = distribution;
+  own.micro_batches = taken_by(distribution, rank).count;
+  return schedule_of(own);
+}
+
+std::optional<std::size_t> unequal_axis(const Distribution& distribution) {
+  const std::vector<std::size_t> axes = distribute::axes_within_stage(distribution);
+  for (std::size_t inner = 0; inner < axes.size(); ++inner)
+    if (!distribution.axes[axes[inner]].takes.empty()) return inner;
+  return {};
+}
+
+void fit_takes(Distribution& distribution) {
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
+    std::vector<std::int64_t>& takes = distribution.axes[axis].takes;
+    if (takes.empty()) continue;
+    takes.resize(static_cast<std::size_t>(distribution.mesh.axes[axis].ranks), 1);
+    const std::int64_t all = distribution.micro_batches * distribution.mesh.axes[axis].ranks;
+    std::vector<std::int64_t> fitted(takes.size(), 1);
+    for (std::int64_t given = distribution.mesh.axes[axis].ranks; given < all; ++given) {
+      const auto lacks = [&](std::size_t i) {
+        return static_cast<double>(fitted[i]) / static_cast<double>(takes[i]);
+      };
+      std::size_t least = 0;
+      for (std::size_t i = 1; i < takes.size(); ++i)
+        if (lacks(i) < lacks(least)) least = i;
+      ++fitted[least];
+    }
+    takes = std::move(fitted);
+  }
+}
+
+Taken taken_by(const Distribution& distribution, std::int32_t rank) {
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
+    const std::vector<std::int64_t>& takes = distribution.axes[axis].takes;
+    if (takes.empty()) continue;
+    const auto at = static_cast<std::ptrdiff_t>(distribution.mesh.coordinate(rank, axis));
+    return {std::accumulate(takes.begin(), takes.begin() + at, std::int64_t{0}),
+            takes[static_cast<std::size_t>(at)]};
+  }
+  return {0, distribution.micro_batches};
+}
+
+std::vector<plan::Share> shares_in_time(const distribute::DistributedPlan& plan, NodeId source,
+                                        std::int32_t rank) {
+  const Distribution& distribution = plan.time->distribution;
+  const plan::Mesh mesh = inner_mesh(distribution);
+  const plan::Type type = plan.graph.view(source).result_type(0);
+  plan::Layout layout = plan.layouts[plan.graph.result(source).value];
+  layout.axes.resize(mesh.axes.size());
+  const auto axis = unequal_axis(distribution);
+  plan::AxisLayout cut;
+  if (axis && plan.graph.node(source).op == &ops::input()) std::swap(cut, layout.axes[*axis]);
+  std::vector<plan::Share> shares = plan::shares_of(type, layout, mesh, inner_rank(distribution, rank));
+  const Taken taken = taken_by(distribution, rank);
+  for (std::size_t d = 0; d < type.dims.size(); ++d) {
+    if (!cut.slices(type.dims[d].index)) continue;
+    const std::int64_t rows = shares[d].size / (mesh.axes[*axis].ranks * distribution.micro_batches);
+    shares[d] = {shares[d].begin + taken.first * rows, taken.count * rows};
+  }
+  return shares;
+}
+
 Result<Symbol> batch_index(const Graph& graph) {
   Symbol batch;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -166,6 +284,7 @@ Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const
                                                        const distribute::DistributeOptions& options,
                                                        std::span<const double> work) {
   WEFT_TRY(schedule, schedule_of(distribution));
+  WEFT_TRY_STATUS(check_takes(graph, distribution));
   Distribution inner = distribute::within_stage(distribution);
   distribute::DistributeOptions how = options;
   how.prices.resize(inner.mesh.axes.size());
@@ -194,6 +313,7 @@ Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const
   for (const NodeId origin : plan.origin)
     plan.time->position.push_back(origin.valid() ? places[origin.value] : -1);
   WEFT_TRY(roles, roles_of(plan));
+  WEFT_TRY_STATUS(check_exchanges(plan, roles));
   settle_positions(plan.graph, roles, plan.time->position);
   return plan;
 }

@@ -9,8 +9,11 @@
 // So micro-batches are distributed as ranks are, and what one of them is to a rank follows as its shares do:
 // rows, positions, what dropout drops. unroll.h makes of it what each rank runs.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
@@ -25,6 +28,8 @@ inline constexpr std::string_view kMicroAxis = "micro";
 // What each stage does; verified. One stage where the distribution has none. Fails on a schedule that does not
 // exist, or not for as many stages, chunks and micro-batches.
 Result<Schedule> schedule_of(const distribute::Distribution& distribution);
+// What the stages do that a rank is one of: theirs are as many micro-batches as it takes.
+Result<Schedule> schedule_of(const distribute::Distribution& distribution, std::int32_t rank);
 
 // The index of examples: the first of every input that has one. Fails where inputs differ in it.
 Result<Symbol> batch_index(const plan::Graph& graph);
@@ -40,6 +45,19 @@ Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
 // A plan that was written down: the places that its nodes are said to have, -1 where none is, become those that they
 // have. Fails, with the node, where there is no such place, and where what flows on would have to go back.
 Status take_places(distribute::DistributedPlan& plan);
+
+// The micro-batches that a rank takes of all that the ranks along its axis do; those of equal shares too.
+struct Taken {
+  std::int64_t first = 0, count = 1;
+};
+Taken taken_by(const distribute::Distribution& distribution, std::int32_t rank);
+// The axis of the stage's mesh whose ranks take unequal numbers of them.
+std::optional<std::size_t> unequal_axis(const distribute::Distribution& distribution);
+// Where ranks or micro-batches have become fewer: numbers in the same proportions, 1 at least.
+void fit_takes(distribute::Distribution& distribution);
+// What a rank of the whole mesh holds of a source: rows of the micro-batches that it takes.
+std::vector<plan::Share> shares_in_time(const distribute::DistributedPlan& plan, plan::NodeId source,
+                                        std::int32_t rank);
 
 // The mesh of one stage, without micro-batches; and the part of it that a rank of the whole mesh is.
 plan::Mesh inner_mesh(const distribute::Distribution& distribution);

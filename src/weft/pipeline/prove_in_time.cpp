@@ -11,6 +11,7 @@
 #include "weft/base/random.h"
 #include "weft/distribute/compare_plans.h"
 #include "weft/distribute/draw_sources.h"
+#include "weft/ops/exchange.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
 #include "weft/pipeline/in_time.h"
@@ -119,6 +120,17 @@ class TimedProof {
     return std::move(parts.ranks);
   }
 
+  // Where ranks take unequal numbers of micro-batches.
+  void take_rows(NodeId input, Held& held) const {
+    if (!unequal_axis(plan_.time->distribution)) return;
+    for (std::int32_t rank = 0; rank < plan_.time->distribution.mesh.ranks(); ++rank) {
+      Tensor<Field>& part = held.parts[inner_of(rank)];
+      part = held.whole;
+      const std::vector<plan::Share> shares = shares_in_time(plan_, input, rank);
+      for (std::size_t d = 0; d < shares.size(); ++d) part = ops::block_of(part, d, shares[d]);
+    }
+  }
+
   Status draw() {
     const auto sizes = distribute::picked_sizes(original_);
     const Graph& graph = plan_.graph;
@@ -136,6 +148,7 @@ class TimedProof {
           node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, 1, numbers_, random_);
       WEFT_TRY(parts, cut(held.whole, held));
       held.parts = std::move(parts);
+      if (&node.op() == &ops::input()) take_rows(node.id(), held);
       held_.emplace(node.word(0), std::move(held));
     }
     return {};

@@ -41,7 +41,9 @@ class Unroller {
         schedule_(std::move(schedule)),
         stage_(stage_of(plan.time->distribution, rank)),
         inner_(inner_rank(plan.time->distribution, rank)),
-        micro_(schedule_.micro_batches) {
+        micro_(schedule_.micro_batches),
+        each_(plan.time->distribution.micro_batches),
+        first_(taken_by(plan.time->distribution, rank).first) {
     const auto axis = distribute::stage_axis(plan.time->distribution);
     if (axis) stage_axis_ = plan.time->distribution.mesh.axes[*axis].name;
   }
@@ -66,7 +68,9 @@ class Unroller {
   }
 
  private:
-  const Graph& local(std::int32_t k = 0) const { return locals_[static_cast<std::size_t>(k)].graph; }
+  // The rank's own side, and that of a micro-batch that it takes.
+  const Graph& local() const { return own_.graph; }
+  const Graph& local(std::int32_t k) const { return locals_[static_cast<std::size_t>(k)].graph; }
   Graph& graph() { return made_.graph; }
   std::size_t maker_of(ValueId value) const { return local().value(value).producer.value; }
   Role role(std::size_t node) const { return roles_.role[origin_[node].value]; }
@@ -76,24 +80,46 @@ class Unroller {
   // The rank's side of every micro-batch. They are alike but for places in the batch, so a node's number is the
   // same in all of them.
   Status localize_all() {
-    const bool has_micro = plan_.mesh.find(kMicroAxis) >= 0;
+    WEFT_TRY(own, localize(own_place()));
+    own_ = std::move(own);
     for (std::int32_t k = 0; k < micro_; ++k) {
-      WEFT_TRY(made, spmd::localize(plan_.graph, plan_.mesh, plan_.layouts,
-                                    has_micro ? inner_ * micro_ + k : inner_, spmd::Exchanges::stay));
+      WEFT_TRY(made, localize(place_of(k)));
       locals_.push_back(std::move(made));
-      if (k == 0) continue;
       bool alike = local(k).node_count() == local().node_count();
       for (std::size_t n = 0; alike && n < local().node_count(); ++n)
         alike = local(k).node(NodeId(n)).op == local().node(NodeId(n)).op &&
                 std::ranges::equal(local(k).node(NodeId(n)).inputs, local().node(NodeId(n)).inputs);
       if (!alike) return user_error("its micro-batches are not alike", "a batch that goes in equal parts");
     }
-    const std::vector<std::size_t>& ends = locals_.front().ends;
+    const std::vector<std::size_t>& ends = own_.ends;
     for (std::size_t n = 0; n < ends.size(); ++n) origin_.resize(ends[n], NodeId(n));
     here_.assign(static_cast<std::size_t>(micro_), std::vector<ValueId>(local().value_count()));
     once_.resize(local().value_count());
+    transplants_.emplace_back(local(), made_.graph);
     for (std::int32_t k = 0; k < micro_; ++k) transplants_.emplace_back(local(k), made_.graph);
     return {};
+  }
+
+  Result<spmd::LocalPlan> localize(std::int32_t place) const {
+    return spmd::localize(plan_.graph, plan_.mesh, plan_.layouts, place, spmd::Exchanges::stay);
+  }
+
+  // Ranks of the plan's mesh: of the whole step, and of one of the micro-batches that the rank takes. Where ranks
+  // take as many as each other those are its own.
+  bool has_micro() const { return plan_.mesh.find(kMicroAxis) >= 0; }
+  std::int32_t own_place() const {
+    return has_micro() ? inner_ * static_cast<std::int32_t>(each_) : inner_;
+  }
+  std::int32_t place_of(std::int32_t k) const {
+    if (!has_micro()) return inner_;
+    const auto axis = unequal_axis(plan_.time->distribution);
+    if (!axis) return own_place() + k;
+    const std::int64_t which = first_ + k;
+    std::int32_t place = 0;
+    for (std::size_t a = 0; a + 1 < plan_.mesh.axes.size(); ++a)
+      place = place * plan_.mesh.axes[a].ranks + (a == *axis ? static_cast<std::int32_t>(which / each_)
+                                                            : plan_.mesh.coordinate(own_place(), a));
+    return place * static_cast<std::int32_t>(each_) + static_cast<std::int32_t>(which % each_);
   }
 
   // -- what is summed -----------------------------------------------------------------------------
@@ -301,10 +327,11 @@ class Unroller {
                           (k + 1) * rows);
   }
 
-  Status make_again(std::size_t n, std::int32_t k, std::span<const ValueId> inputs,
+  // Of a micro-batch, or of the whole step where k is none.
+  Status make_again(std::size_t n, std::optional<std::int32_t> k, std::span<const ValueId> inputs,
                     std::vector<ValueId>& to) {
     set_place(n);
-    WEFT_TRY(made, transplants_[static_cast<std::size_t>(k)].node(NodeId(n), inputs));
+    WEFT_TRY(made, transplants_[k ? static_cast<std::size_t>(*k) + 1 : 0].node(NodeId(n), inputs));
     for (std::size_t r = 0; r < local().node(NodeId(n)).result_count; ++r)
       to[local().result(NodeId(n), r).value] = graph().result(made, r);
     return {};
@@ -329,7 +356,7 @@ class Unroller {
       WEFT_TRY(operand, free_value(input, k));
       inputs.push_back(operand);
     }
-    WEFT_TRY_STATUS(make_again(n, each ? k : 0, inputs, values));
+    WEFT_TRY_STATUS(make_again(n, each ? std::optional(k) : std::nullopt, inputs, values));
     return values[value.value];
   }
 
@@ -489,7 +516,7 @@ class Unroller {
       WEFT_TRY(operand, total_value(input));
       inputs.push_back(operand);
     }
-    return make_again(n, 0, inputs, once_);
+    return make_again(n, {}, inputs, once_);
   }
 
   Status add_outputs() {
@@ -513,12 +540,15 @@ class Unroller {
 
   const DistributedPlan& plan_;
   const Schedule schedule_;
-  const std::int32_t stage_, inner_, micro_;
+  const std::int32_t stage_, inner_;
+  const std::int32_t micro_;          // micro-batches that the rank takes
+  const std::int64_t each_, first_;   // those that ranks take on average, and the rank's first of all
   std::string stage_axis_;
   Roles roles_;
+  spmd::LocalPlan own_;                  // of the whole step
   std::vector<spmd::LocalPlan> locals_;  // a micro-batch
   std::vector<NodeId> origin_;           // by local node: the node of the plan that it is of
-  std::vector<plan::Transplant> transplants_;
+  std::vector<plan::Transplant> transplants_;       // of the rank's own, then of each micro-batch
   std::vector<std::vector<std::size_t>> readers_;   // by local value
   std::vector<std::vector<std::size_t>> by_place_;  // the micro nodes of each
   std::vector<std::vector<ValueId>> addends_;       // by local node, of sums
@@ -538,7 +568,7 @@ class Unroller {
 
 Result<Unrolled> unroll(const DistributedPlan& plan, std::int32_t rank) {
   WEFT_CHECK(plan.time.has_value());
-  WEFT_TRY(schedule, schedule_of(plan.time->distribution));
+  WEFT_TRY(schedule, schedule_of(plan.time->distribution, rank));
   return Unroller(plan, std::move(schedule), rank).run();
 }
 

@@ -131,11 +131,10 @@ Result<std::vector<SharedSource>> sources_in_time(const distribute::DistributedP
   WEFT_TRY(stages, pipeline::stages_of_sources(plan));
   std::vector<SharedSource> sources = shared_sources(plan.graph, inner, layouts);
   for (SharedSource& source : sources) {
-    const std::vector<std::vector<Share>> shares = std::exchange(source.shares, {});
+    source.shares.clear();
     for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank) {
-      const auto at = static_cast<std::size_t>(pipeline::inner_rank(distribution, rank));
       const bool held = (stages[source.node.value] >> pipeline::stage_of(distribution, rank) & 1) != 0;
-      source.shares.push_back(shares[at]);
+      source.shares.push_back(pipeline::shares_in_time(plan, source.node, rank));
       source.held.push_back(held);
     }
   }

@@ -15,6 +15,7 @@
 #include "weft/pipeline/unroll.h"
 #include "weft/program/program.h"
 #include "weft/search/distribution/lower_bound.h"
+#include "weft/search/pipeline/unequal_replicas.h"
 #include "weft/session/explain_recipe.h"
 #include "weft/session/measure_in_time.h"
 #include "weft/session/plan_for.h"
@@ -99,6 +100,11 @@ class InTimeExplainer {
         const search::Evaluation step = choice.spread->chosen.evaluation();
         if (!found && !was_interrupted(choice) && may_gain(choice, step))
           found = quicker_than(step.seconds);
+        // Where devices differ, replicas of it may take unequal parts of the batch.
+        const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
+        WEFT_TRY(unequal, search::with_unequal_replicas(problem_, choice.spread->distribution,
+                                                        kWorthStages * std::min(in_time, step.seconds)));
+        if (unequal) found = *std::move(unequal);
         if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds) return nothing;
         explained_.without_stages.insert(
             explained_.without_stages.begin(),
@@ -125,7 +131,8 @@ class InTimeExplainer {
     return search::choose_in_time(problem);
   }
   Result<std::optional<std::string>> said(const search::ChosenInTime& found) {
-    WEFT_TRY(text, say(found));
+    WEFT_TRY(unequal, search::with_unequal_replicas(problem_, found.distribution, found.priced.seconds));
+    WEFT_TRY(text, say(unequal ? *unequal : found));
     return std::optional<std::string>(std::move(text));
   }
 

@@ -277,6 +277,7 @@ class Attempts {
         axis.ranks = plan.mesh.axes[static_cast<std::size_t>(inner)].ranks;
     if (const int micro = plan.mesh.find(pipeline::kMicroAxis); micro >= 0)
       time.distribution.micro_batches = plan.mesh.axes[static_cast<std::size_t>(micro)].ranks;
+    pipeline::fit_takes(time.distribution);
     plan.time = std::move(time);
     return pipeline::prove_in_time(small, plan, seed);
   }

@@ -57,7 +57,15 @@ struct PlanInTime {
   bool fits = false;
 };
 
+// A rank along an axis whose ranks take unequal numbers of micro-batches.
+struct Replica {
+  std::int64_t takes = 1;
+  std::string device;  // empty: that of all
+  double seconds = 0;  // of its step, until it waits for the others
+};
+
 struct ChosenInTime : PlanInTime {
+  std::vector<Replica> replicas = {};  // those of one such axis; else none. What is priced is the slowest
   std::vector<std::string> parts;      // names
   std::optional<PlanInTime> megatron;  // the best of tensor x pipeline x data
   std::int64_t layers = 0, folded = 0;

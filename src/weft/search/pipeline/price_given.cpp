@@ -9,6 +9,7 @@
 #include "weft/search/pipeline/cut_unequal.h"
 #include "weft/search/pipeline/offload.h"
 #include "weft/search/pipeline/stage_devices.h"
+#include "weft/search/pipeline/unequal_replicas.h"
 
 namespace weft::search {
 
@@ -67,7 +68,11 @@ Result<PartCosts> costs_with(const Distribution& given, const PricedParts& parts
 }
 
 Result<StagedCosts> staged_costs(const InTimeProblem& problem, const Distribution& given,
-                                 const PricedParts& parts) {
+                                 const PricedParts& parts, const cluster::Device* device_of_all) {
+  if (device_of_all != nullptr) {
+    WEFT_TRY(costs, costs_with(given, parts, *problem.machine_with(*device_of_all)));
+    return StagedCosts(std::move(costs), problem.room_on(device_of_all));
+  }
   const std::vector<cluster::Device> devices = devices_of_stages(*problem.cluster, given);
   if (devices.empty()) {
     WEFT_TRY(costs, costs_with(given, parts, *problem.machine));
@@ -156,6 +161,15 @@ Result<std::vector<double>> work_of_parts(const InTimeProblem& problem, const Di
 }
 
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distribution& given) {
+  const auto unequal = std::ranges::find_if(
+      given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
+  if (unequal != given.axes.end())
+    return price_replicas(problem, given, static_cast<std::size_t>(unequal - given.axes.begin()));
+  return price_taking(problem, given, given.micro_batches, nullptr);
+}
+
+Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distribution& given,
+                                  std::int64_t micro_batches, const cluster::Device* device) {
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(schedule, pipeline::find_schedule(given.schedule.empty() ? "1f1b" : given.schedule));
   WEFT_TRY_STATUS(cost::mesh_links(*problem.cluster, given.mesh));
@@ -163,7 +177,7 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
   WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
   const auto axis = distribute::stage_axis(given);
   const TimeShape shape{axis ? given.mesh.axes[*axis].ranks : 1,
-                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, given.micro_batches,
+                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, micro_batches,
                         schedule};
   WEFT_TRY(order, unfold(shape));
   WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
@@ -176,7 +190,7 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
                     shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
                     parts.count()),
         "fewer stages, or fewer chunks a stage");
-  WEFT_TRY(costs, staged_costs(problem, given, parts));
+  WEFT_TRY(costs, staged_costs(problem, given, parts, device));
   WEFT_TRY(wire, wire_of(problem, given));
   std::vector<std::size_t> cuts;
   if (costs.is_mixed())

@@ -6,12 +6,17 @@ namespace weft::search {
 
 std::vector<cluster::Device> devices_of_stages(const cluster::Cluster& cluster,
                                                const distribute::Distribution& distribution) {
-  std::vector<cluster::Device> devices;
   const auto axis = distribute::stage_axis(distribution);
-  if (!cluster.is_mixed() || !axis) return devices;
-  const auto links = cost::mesh_links(cluster, distribution.mesh);
-  if (!links.ok() || (*links)[*axis].cluster_axis != 0) return devices;
-  const cost::MeshLink& link = (*links)[*axis];
+  return axis ? devices_along(cluster, distribution.mesh, *axis) : std::vector<cluster::Device>();
+}
+
+std::vector<cluster::Device> devices_along(const cluster::Cluster& cluster, const plan::Mesh& mesh,
+                                           std::size_t axis) {
+  std::vector<cluster::Device> devices;
+  if (!cluster.is_mixed()) return devices;
+  const auto links = cost::mesh_links(cluster, mesh);
+  if (!links.ok() || (*links)[axis].cluster_axis != 0) return devices;
+  const cost::MeshLink& link = (*links)[axis];
   for (std::int32_t stage = 0; stage < link.ranks; ++stage) {
     std::vector<std::int64_t> nodes;
     for (std::int64_t node = 0; node < cluster.axes.front().size; ++node)

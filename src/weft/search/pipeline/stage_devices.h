@@ -11,6 +11,10 @@
 
 namespace weft::search {
 
+// One for each place along an axis of the mesh; nothing where all have the same.
+std::vector<cluster::Device> devices_along(const cluster::Cluster& cluster, const plan::Mesh& mesh,
+                                           std::size_t axis);
+
 // One for each stage; nothing where all stages have the same: those of a cluster that is not mixed, and those whose
 // ranks lie within every node.
 std::vector<cluster::Device> devices_of_stages(const cluster::Cluster& cluster,
