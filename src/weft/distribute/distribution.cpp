@@ -38,6 +38,7 @@ constexpr std::string_view kRing = "ring", kAttention = "attention";
 
 // More of anything than this is no distribution that anyone means.
 constexpr std::size_t kMostEntries = 10'000;
+constexpr std::int64_t kMostTaken = 1'000'000;  // micro-batches: no sum of them overflows
 
 class Reader {
  public:
@@ -120,11 +121,12 @@ class Reader {
 
   // A number of `what` from 1 on. A mesh looks at its ranks itself: from zero on there.
   template <class T>
-  Result<T> count(std::string_view what, T least = 1) {
+  Result<T> count(std::string_view what, T least = 1, T most = std::numeric_limits<T>::max()) {
     const std::string& digits = here_.text;
     T number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (!here_.is_word() || error != std::errc() || end != digits.data() + digits.size() || number < least)
+    if (!here_.is_word() || error != std::errc() || end != digits.data() + digits.size() || number < least ||
+        number > most)
       return expected(what);
     advance();
     return number;
@@ -247,9 +249,10 @@ class Reader {
     return {};
   }
   Status read_takes(AxisUse& use) {
+    constexpr std::string_view kWanted = "how many micro-batches a rank takes, 1 to a million";
     const Span span = here_.span;
     do {
-      WEFT_TRY(number, count<std::int64_t>("how many micro-batches a rank takes, 1 or more"));
+      WEFT_TRY(number, count<std::int64_t>(kWanted, 1, kMostTaken));
       if (use.takes.size() == kMostEntries) return expected("fewer numbers of micro-batches");
       use.takes.push_back(number);
     } while (take(TokenKind::colon));
@@ -261,8 +264,9 @@ class Reader {
   }
   // `takes` before a number; else it is an index of that name.
   bool next_is_takes() const {
-    return at_word("takes") && ahead_.is_word() && !ahead_.text.empty() &&
-           std::ranges::all_of(ahead_.text, [](char c) { return c >= '0' && c <= '9'; });
+    constexpr std::string_view kBegins = "0123456789-.";
+    return at_word("takes") && !ahead_.text.empty() &&
+           kBegins.find(ahead_.text.front()) != std::string_view::npos;
   }
   // `shard` before another word; by itself it is an index of that name.
   bool next_is_shard() const { return at_word("shard") && ahead_.is_word(); }
@@ -347,7 +351,8 @@ std::optional<std::size_t> stage_axis(const Distribution& distribution) {
 }
 
 bool is_in_time(const Distribution& distribution) {
-  return distribution.micro_batches != 1 || stage_axis(distribution).has_value();
+  return distribution.micro_batches != 1 || stage_axis(distribution).has_value() ||
+         std::ranges::any_of(distribution.axes, [](const AxisUse& use) { return !use.takes.empty(); });
 }
 
 std::vector<std::size_t> axes_within_stage(const Distribution& distribution) {

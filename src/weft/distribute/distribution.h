@@ -86,7 +86,7 @@ struct Distribution {
 
 // The mesh axis along which layers lie one after the other.
 std::optional<std::size_t> stage_axis(const Distribution& distribution);
-// Whether a step of it is cut in time: in stages or micro-batches.
+// Whether a step of it is cut in time: in stages or micro-batches, be it that numbers of these are lacking.
 bool is_in_time(const Distribution& distribution);
 // What one micro-batch is to the ranks of one stage: the same without the stages' axis and without time. An axis whose
 // ranks take unequal numbers of micro-batches is the last: so the rows of those that one takes lie next to each other.

@@ -97,10 +97,11 @@ comm::Options training_options(comm::TransportKind transport) {
   return options;
 }
 
-Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, const plan::Mesh& mesh) {
+Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, const plan::Mesh& mesh,
+                                                           Agreement agreement) {
   if (world.size() != mesh.ranks())
     return user_error(fmt::format("the plan is for {} ranks, {} are there", mesh.ranks(), world.size()));
-  std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh));
+  std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh, agreement));
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (mesh.axes[axis].ranks == mesh.ranks()) {
       exchanger->groups_.push_back({mesh.ranks() > 1 ? &world : nullptr, nullptr});
@@ -158,8 +159,9 @@ Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges) {
   if (world_.size() == 1) return {};
   const bool has_stages =
       std::ranges::any_of(exchanges, [](const Exchange* e) { return is_message(e->kind); });
-  if (!has_stages) return agree_on(exchanges, world_, {});
-  // Every stage has collectives of its own; those of a group have the same.
+  if (!has_stages && agreement_ == Agreement::of_all) return agree_on(exchanges, world_, {});
+  // Every stage and every replica that takes its own number of micro-batches has collectives of its own; those of a
+  // group have the same.
   for (std::size_t axis = 0; axis < groups_.size(); ++axis)
     if (groups_[axis].communicator != nullptr)
       WEFT_TRY_STATUS(agree_on(exchanges, *groups_[axis].communicator, mesh_.axes[axis].name));

@@ -34,10 +34,14 @@ namespace weft::exec {
 // Of a communicator whose results have the same bits on every run.
 comm::Options training_options(comm::TransportKind transport);
 
+// Who must run the same exchanges: all ranks, or those of a group along an axis where groups have numbers of their own.
+enum class Agreement : std::uint8_t { of_all, of_groups };
+
 class CommExchanger final : public Exchanger {
  public:
   // Collective over `world`, which must outlive it and have the mesh's ranks in order.
-  static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh);
+  static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh,
+                                                     Agreement agreement = Agreement::of_all);
 
   Status prepare(std::span<const program::Exchange* const> exchanges) override;
   Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
@@ -67,7 +71,8 @@ class CommExchanger final : public Exchanger {
     comm::Tag tag = 0;
   };
 
-  CommExchanger(comm::Communicator& world, plan::Mesh mesh) : world_(world), mesh_(std::move(mesh)) {}
+  CommExchanger(comm::Communicator& world, plan::Mesh mesh, Agreement agreement)
+      : world_(world), mesh_(std::move(mesh)), agreement_(agreement) {}
   Status agree_on(std::span<const program::Exchange* const> exchanges);
   Status agree_on(std::span<const program::Exchange* const> exchanges, comm::Communicator& group,
                   std::string_view axis);
@@ -82,6 +87,7 @@ class CommExchanger final : public Exchanger {
 
   comm::Communicator& world_;
   const plan::Mesh mesh_;
+  const Agreement agreement_;
   std::vector<Group> groups_;                        // by axis
   std::vector<Group> low_groups_;                    // likewise, where there are exchanges of low priority
   std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; none where no messages go

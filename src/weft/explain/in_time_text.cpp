@@ -127,7 +127,7 @@ std::string measured_step_line(const InTimeExplanation& explanation) {
 
 namespace {
 
-// "replicas take 11, 5 micro-batches: 11 on a100 24.1 ms, 5 on v100 23.7 ms": of those alike once.
+// "replicas take 11, 5 micro-batches: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms": of those alike once.
 std::string replicas_line(const search::ChosenInTime& choice) {
   if (choice.replicas.empty()) return {};
   std::string takes, kinds;
@@ -135,7 +135,7 @@ std::string replicas_line(const search::ChosenInTime& choice) {
   for (const search::Replica& replica : choice.replicas) {
     takes += fmt::format("{}{}", takes.empty() ? "" : ", ", replica.takes);
     if (!said.emplace(replica.takes, replica.device).second) continue;
-    kinds += fmt::format("{}{}{} {}", kinds.empty() ? "" : ", ", replica.takes,
+    kinds += fmt::format("{}{}{} in {}", kinds.empty() ? "" : ", ", replica.takes,
                          replica.device.empty() ? std::string() : " on " + replica.device,
                          print_seconds(replica.seconds));
   }

@@ -107,9 +107,7 @@ class Unroller {
   // Ranks of the plan's mesh: of the whole step, and of one of the micro-batches that the rank takes. Where ranks
   // take as many as each other those are its own.
   bool has_micro() const { return plan_.mesh.find(kMicroAxis) >= 0; }
-  std::int32_t own_place() const {
-    return has_micro() ? inner_ * static_cast<std::int32_t>(each_) : inner_;
-  }
+  std::int32_t own_place() const { return has_micro() ? inner_ * static_cast<std::int32_t>(each_) : inner_; }
   std::int32_t place_of(std::int32_t k) const {
     if (!has_micro()) return inner_;
     const auto axis = unequal_axis(plan_.time->distribution);
@@ -117,8 +115,8 @@ class Unroller {
     const std::int64_t which = first_ + k;
     std::int32_t place = 0;
     for (std::size_t a = 0; a + 1 < plan_.mesh.axes.size(); ++a)
-      place = place * plan_.mesh.axes[a].ranks + (a == *axis ? static_cast<std::int32_t>(which / each_)
-                                                            : plan_.mesh.coordinate(own_place(), a));
+      place = place * plan_.mesh.axes[a].ranks +
+              (a == *axis ? static_cast<std::int32_t>(which / each_) : plan_.mesh.coordinate(own_place(), a));
     return place * static_cast<std::int32_t>(each_) + static_cast<std::int32_t>(which % each_);
   }
 
@@ -541,13 +539,13 @@ class Unroller {
   const DistributedPlan& plan_;
   const Schedule schedule_;
   const std::int32_t stage_, inner_;
-  const std::int32_t micro_;          // micro-batches that the rank takes
-  const std::int64_t each_, first_;   // those that ranks take on average, and the rank's first of all
+  const std::int32_t micro_;         // micro-batches that the rank takes
+  const std::int64_t each_, first_;  // those that ranks take on average, and the rank's first of all
   std::string stage_axis_;
   Roles roles_;
-  spmd::LocalPlan own_;                  // of the whole step
-  std::vector<spmd::LocalPlan> locals_;  // a micro-batch
-  std::vector<NodeId> origin_;           // by local node: the node of the plan that it is of
+  spmd::LocalPlan own_;                             // of the whole step
+  std::vector<spmd::LocalPlan> locals_;             // a micro-batch
+  std::vector<NodeId> origin_;                      // by local node: the node of the plan that it is of
   std::vector<plan::Transplant> transplants_;       // of the rank's own, then of each micro-batch
   std::vector<std::vector<std::size_t>> readers_;   // by local value
   std::vector<std::vector<std::size_t>> by_place_;  // the micro nodes of each

@@ -15,6 +15,7 @@
 #include "weft/distribute/delayed.h"
 #include "weft/distribute/feedback.h"
 #include "weft/distribute/local_steps.h"
+#include "weft/pipeline/in_time.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/run/rank_comparison.h"
 #include "weft/train/training_plan.h"
@@ -84,7 +85,10 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
     WEFT_TRY(ordered, member->world_->split(0, place));
     member->as_launched_ = std::exchange(member->world_, std::move(ordered));
   }
-  WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.whole_mesh()));
+  const bool takes_differ = plan.time && pipeline::unequal_axis(plan.time->distribution);
+  WEFT_TRY(exchanger,
+           exec::CommExchanger::open(*member->world_, plan.whole_mesh(),
+                                     takes_differ ? exec::Agreement::of_groups : exec::Agreement::of_all));
   member->exchanger_ = std::move(exchanger);
   // A stage that waited for another before it computed would keep that one waiting.
   const bool overlap = options.overlap || plan.time.has_value();

@@ -4,6 +4,7 @@
 
 #include "weft/base/units.h"
 #include "weft/pipeline/cut_parts.h"
+#include "weft/pipeline/in_time.h"
 #include "weft/pipeline/library.h"
 #include "weft/search/pipeline/choose_in_time.h"
 #include "weft/search/pipeline/cut_unequal.h"
@@ -161,10 +162,12 @@ Result<std::vector<double>> work_of_parts(const InTimeProblem& problem, const Di
 }
 
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distribution& given) {
-  const auto unequal = std::ranges::find_if(
-      given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
-  if (unequal != given.axes.end())
+  const auto unequal =
+      std::ranges::find_if(given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
+  if (unequal != given.axes.end()) {
+    WEFT_TRY_STATUS(pipeline::check_takes(*problem.plan, given));
     return price_replicas(problem, given, static_cast<std::size_t>(unequal - given.axes.begin()));
+  }
   return price_taking(problem, given, given.micro_batches, nullptr);
 }
 
@@ -177,8 +180,7 @@ Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distributi
   WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
   const auto axis = distribute::stage_axis(given);
   const TimeShape shape{axis ? given.mesh.axes[*axis].ranks : 1,
-                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, micro_batches,
-                        schedule};
+                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, micro_batches, schedule};
   WEFT_TRY(order, unfold(shape));
   WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
   // What is asked for is in the plan already, what is chosen is not.

@@ -30,26 +30,37 @@ std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distr
 // What a replica takes with a number of micro-batches: with many of them each more takes as long.
 class Pace {
  public:
+  // Of up to `most` of them, more than there are in equal shares.
   static Result<Pace> of(const InTimeProblem& problem, const Distribution& given,
-                         const cluster::Device& device) {
-    const std::int64_t few = given.micro_batches, many = 2 * few;
+                         const cluster::Device& device, std::int64_t most) {
+    const std::int64_t few = given.micro_batches;
+    WEFT_CHECK(few < most);
     WEFT_TRY(first, price_taking(problem, given, few, &device));
-    WEFT_TRY(second, price_taking(problem, given, many, &device));
+    WEFT_TRY(last, price_taking(problem, given, most, &device));
     Pace pace;
-    pace.fits_ = first.fits;
-    pace.each_ = std::max(0.0, (second.priced.seconds - first.priced.seconds) / static_cast<double>(many - few));
+    pace.each_ =
+        std::max(0.0, (last.priced.seconds - first.priced.seconds) / static_cast<double>(most - few));
     pace.fixed_ = first.priced.seconds - pace.each_ * static_cast<double>(few);
+    // More of them in flight take no less memory.
+    std::int64_t too_many = last.fits ? most + 1 : most;
+    pace.room_for_ = last.fits ? most : first.fits ? few : 0;
+    if (!last.fits && !first.fits) too_many = few;
+    while (too_many - pace.room_for_ > 1) {
+      const std::int64_t middle = pace.room_for_ + (too_many - pace.room_for_) / 2;
+      WEFT_TRY(tried, price_taking(problem, given, middle, &device));
+      (tried.fits ? pace.room_for_ : too_many) = middle;
+    }
     return pace;
   }
 
   double seconds(std::int64_t count) const {
-    if (!fits_ && count > 1) return std::numeric_limits<double>::infinity();
+    if (count > room_for_) return std::numeric_limits<double>::infinity();
     return fixed_ + each_ * static_cast<double>(count);
   }
 
  private:
   double fixed_ = 0, each_ = 0;
-  bool fits_ = true;
+  std::int64_t room_for_ = 0;
 };
 
 }  // namespace
@@ -63,7 +74,8 @@ std::vector<std::int64_t> share_out(
   std::vector<double> with_one_more(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) with_one_more[rank] = seconds(rank, 2);
   for (auto given = static_cast<std::int64_t>(ranks); given < all; ++given) {
-    const auto next = static_cast<std::size_t>(std::ranges::min_element(with_one_more) - with_one_more.begin());
+    const auto next =
+        static_cast<std::size_t>(std::ranges::min_element(with_one_more) - with_one_more.begin());
     ++takes[next];
     with_one_more[next] = seconds(next, takes[next] + 1);
   }
@@ -108,6 +120,7 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
 Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& problem,
                                                           const Distribution& given, double beat_seconds) {
   constexpr std::int64_t kMostMicroBatches = 64;  // a replica, more of which change shares little
+  constexpr std::int64_t kMostOfEqual = 8;        // times an equal share: what one replica takes at most
   std::optional<ChosenInTime> best;
   const auto axis = uneven_axis(problem, given);
   if (!axis) return best;
@@ -122,16 +135,21 @@ Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& p
     if (problem.rows % (shares * micro) != 0) break;
     Distribution equal = given;
     equal.micro_batches = micro;
+    const std::int64_t all = micro * given.mesh.axes[*axis].ranks;
+    const std::int64_t most = std::min(all - given.mesh.axes[*axis].ranks + 1, kMostOfEqual * micro);
     std::map<std::string, Pace> paces;
+    bool can_differ = true;  // not every schedule is there for every number
     for (const cluster::Device& device : devices) {
-      if (paces.contains(device.name)) continue;
-      WEFT_TRY(pace, Pace::of(problem, equal, device));
-      paces.emplace(device.name, pace);
+      if (!can_differ || paces.contains(device.name)) continue;
+      const auto pace = Pace::of(problem, equal, device, most);
+      can_differ = pace.ok();
+      if (can_differ) paces.emplace(device.name, *pace);
     }
+    if (!can_differ) continue;
     Distribution unequal = equal;
-    unequal.axes[*axis].takes =
-        share_out(micro * given.mesh.axes[*axis].ranks, devices.size(),
-                  [&](std::size_t rank, std::int64_t count) { return paces.at(devices[rank].name).seconds(count); });
+    unequal.axes[*axis].takes = share_out(all, devices.size(), [&](std::size_t rank, std::int64_t count) {
+      return paces.at(devices[rank].name).seconds(count);
+    });
     auto priced = price_replicas(problem, unequal, *axis);
     if (!priced.ok() || !priced->fits || priced->priced.seconds >= beat_seconds) continue;
     beat_seconds = priced->priced.seconds;

@@ -19,8 +19,9 @@ namespace weft::search {
 
 // How many of `all` each of `ranks` takes, one at least, so that the slowest is as quick as can be. `seconds`: of a rank
 // that takes so many; it never falls with them, and is infinite where they do not fit. REQUIRES: ranks <= all.
-std::vector<std::int64_t> share_out(std::int64_t all, std::size_t ranks,
-                                    const std::function<double(std::size_t rank, std::int64_t count)>& seconds);
+std::vector<std::int64_t> share_out(
+    std::int64_t all, std::size_t ranks,
+    const std::function<double(std::size_t rank, std::int64_t count)>& seconds);
 
 // A distribution with equal numbers, priced as a rank does it that takes so many of its micro-batches; on such a device,
 // where one is given.

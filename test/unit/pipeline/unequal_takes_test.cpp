@@ -1,0 +1,245 @@
+// Ranks that take unequal numbers of micro-batches: together they do the step of one device.
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "distribute_case.h"
+#include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
+#include "weft/pipeline/prove_in_time.h"
+#include "weft/pipeline/unroll.h"
+
+namespace weft::pipeline {
+namespace {
+
+using distribute::DistributedPlan;
+using distribute::Distribution;
+
+const train::TrainingPlan& small_mlp() {
+  static const train::TrainingPlan plan =
+      distribute::training_plan("digits_mlp", {{"b", 24, {}}, {"p", 3, {}}, {"f", 4, {}}, {"c", 5, {}}});
+  return plan;
+}
+
+const train::TrainingPlan& small_gpt() {
+  static const train::TrainingPlan plan = distribute::training_plan(
+      "char_gpt", {{"b", 16, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 4, {}}});
+  return plan;
+}
+
+Result<DistributedPlan> taking(const plan::Graph& graph, std::string_view text) {
+  WEFT_TRY(distribution, distribute::read_distribution(text));
+  return distribute_in_time(graph, distribution, {.smallest_share = 1});
+}
+
+// "" where it is proven.
+std::string refuted(const plan::Graph& graph, std::string_view text) {
+  const auto plan = taking(graph, text);
+  if (!plan.ok()) return plan.error().message;
+  const auto proof = prove_in_time(graph, *plan);
+  if (!proof.ok()) return proof.error().message;
+  return proof->wrong ? proof->wrong->what : "";
+}
+
+TEST(UnequalTakes, AreTheStepOfOneDevice) {
+  for (const std::string_view text :
+       {"data=2: slice b, takes 5:3; micro=4", "data=2: slice b, takes 1:7; micro=4",
+        "data=2: slice b, takes 4:4; micro=4", "data=3: slice b, takes 1:2:3; micro=2",
+        "data=4: slice b, takes 1:2:1:4; micro=2", "data=2: slice b, takes 1:5; micro=3",
+        "data=2: slice b, shard optimizer, takes 3:1; micro=2",
+        "data=2: slice b, shard parameters, takes 3:1; micro=2"})
+    EXPECT_EQ(refuted(small_mlp().graph, text), "") << text;
+}
+
+TEST(UnequalTakes, GoWithOtherAxesInAnyOrder) {
+  for (const std::string_view text :
+       {"data=2: slice b, takes 3:1; gpu=2: slice f; micro=2",
+        "gpu=2: slice f; data=2: slice b, takes 3:1; micro=2",
+        "data=2: slice b, takes 3:1; other=2: slice b; micro=2",
+        "other=2: slice b; data=2: slice b, takes 3:1; micro=2",
+        "other=2: slice b, shard parameters; data=2: slice b, takes 1:3; gpu=2: slice f; micro=2"})
+    EXPECT_EQ(refuted(small_mlp().graph, text), "") << text;
+  EXPECT_EQ(refuted(small_gpt().graph, "data=2: slice b, takes 3:1; gpu=2: slice h, f, v, s; micro=2"), "");
+}
+
+TEST(UnequalTakes, GoWithStages) {
+  for (const std::string_view schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe"})
+    EXPECT_EQ(
+        refuted(small_gpt().graph,
+                fmt::format("data=2: slice b, takes 5:3; stage=2: stage; micro=4; schedule {}", schedule)),
+        "")
+        << schedule;
+  EXPECT_EQ(refuted(small_gpt().graph, "stage=2: stage; data=2: slice b, takes 1:3; micro=2"), "");
+}
+
+// Every micro-batch is taken once, and the rows of a rank are those of what it takes.
+TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
+  const auto made = taking(small_mlp().graph, "data=3: slice b, takes 3:1:2; gpu=2: slice b; micro=2");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  plan::NodeId input;
+  for (std::size_t n = 0; n < made->graph.node_count(); ++n)
+    if (const plan::NodeView node = made->graph.view(plan::NodeId(n));
+        &node.op() == &ops::input() && node.word(0) == "pixels")
+      input = node.id();
+  ASSERT_TRUE(input.valid());
+  // The halves of gpu, in each of which micro-batches are of two rows.
+  const std::vector<plan::Share> wanted = {{0, 6}, {12, 6}, {6, 2}, {18, 2}, {8, 4}, {20, 4}};
+  for (std::int32_t rank = 0; rank < 6; ++rank) {
+    const plan::Share rows = shares_in_time(*made, input, rank).front();
+    EXPECT_EQ(rows.begin, wanted[static_cast<std::size_t>(rank)].begin) << rank;
+    EXPECT_EQ(rows.size, wanted[static_cast<std::size_t>(rank)].size) << rank;
+  }
+}
+
+TEST(UnequalTakes, FitFewerMicroBatches) {
+  auto distribution = *distribute::read_distribution("data=2: slice b, takes 12:4; micro=8");
+  distribution.micro_batches = 2;
+  fit_takes(distribution);
+  EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
+  distribution.mesh.axes.front().ranks = 3;
+  fit_takes(distribution);
+  const std::vector<std::int64_t>& takes = distribution.axes.front().takes;
+  EXPECT_EQ(takes.size(), 3U);
+  EXPECT_EQ(std::accumulate(takes.begin(), takes.end(), std::int64_t{0}), 6);
+}
+
+TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
+  const auto why = [](std::string_view text) { return refuted(small_mlp().graph, text); };
+  EXPECT_EQ(why("data=2: slice b, takes 5:4; micro=4"),
+            "ranks along data take 9 micro-batches, and with micro=4 there are 2 x 4");
+  EXPECT_EQ(why("data=2: slice b, takes 1000000:1000000; micro=4"),
+            "ranks along data take 2000000 micro-batches, and with micro=4 there are 2 x 4");
+  EXPECT_EQ(
+      why("data=2: slice b, takes 5:3"),
+      "ranks along data take 8 micro-batches, and how many each would take of equal numbers is not said");
+  EXPECT_EQ(
+      why("data=2: slice b, takes 1:1"),
+      "ranks along data take 2 micro-batches, and how many each would take of equal numbers is not said");
+  EXPECT_EQ(why("data=2: slice f, takes 5:3; micro=4"),
+            "ranks along data take unequal numbers of micro-batches, and it does not slice b");
+  EXPECT_EQ(why("data=2: slice b, takes 3:1; node=2: slice b, takes 3:1; micro=2"),
+            "ranks take unequal numbers of micro-batches along one axis, found data and node");
+  EXPECT_EQ(why("data=2: slice b, takes 9:5; micro=7"),
+            "b = 24 does not go in 7 micro-batches on each of 2 ranks");
+  // A rank that takes one alone goes one way of both, and holds half of what the others do.
+  EXPECT_EQ(
+      refuted(small_gpt().graph, "data=2: slice b, takes 7:1; stage=2: stage; micro=4; schedule dualpipe"),
+      "with 1 the schedule dualpipe has its parts on other stages than with 4");
+}
+
+// Tokens go to the ranks that have their experts.
+TEST(UnequalTakes, WhatMovesForEveryMicroBatchIsRefused) {
+  const auto moe = distribute::training_plan("mixtral_8x7b", {{"b", 4, {}},
+                                                              {"s", 4, {}},
+                                                              {"d", 4, {}},
+                                                              {"h", 1, {}},
+                                                              {"g", 1, {}},
+                                                              {"f", 2, {}},
+                                                              {"experts", 4, {}},
+                                                              {"layers", 1, {}},
+                                                              {"v", 4, {}}});
+  EXPECT_EQ(refuted(moe.graph, "data=2: slice x, b; micro=2"), "");
+  EXPECT_EQ(refuted(moe.graph, "data=2: slice b, takes 3:1; micro=2"), "");
+  const std::string why = refuted(moe.graph, "data=2: slice x, b, takes 3:1; micro=2");
+  EXPECT_NE(
+      why.find("moves between ranks of data for every micro-batch, and they take unequal numbers of them"),
+      std::string::npos)
+      << why;
+}
+
+// -- wrong plans --------------------------------------------------------------------------------------
+
+class WrongTakes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = taking(small_mlp().graph, "data=2: slice b, takes 3:1; micro=2");
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    plan_ = std::move(*made);
+    for (std::int32_t rank = 0; rank < 2; ++rank) ranks_.push_back(std::move(unroll(*plan_, rank)->graph));
+  }
+
+  std::string proven() const {
+    const std::vector<const plan::Graph*> both = {&ranks_[0], &ranks_[1]};
+    const auto proof = prove_ranks(small_mlp().graph, *plan_, both, 1);
+    EXPECT_TRUE(proof.ok()) << (proof.ok() ? "" : proof.error().message);
+    return proof.ok() && proof->wrong ? proof->wrong->what : std::string();
+  }
+
+  std::optional<DistributedPlan> plan_;
+  std::vector<plan::Graph> ranks_;
+};
+
+// Each sum of a rank in turn counts one addend twice and the other not at all.
+TEST_F(WrongTakes, AGradientCountedTwiceIsRefused) {
+  EXPECT_EQ(proven(), "");
+  int changed = 0, found = 0;
+  for (plan::Graph& rank : ranks_) {
+    const plan::Graph sound = rank.clone();
+    const std::string text = plan::print(sound);
+    for (std::size_t n = 0; n < sound.node_count(); ++n) {
+      const plan::NodeView node = sound.view(plan::NodeId(n));
+      if (node.op().name() != "add" || node.input_count() != 2 || node.input(0) == node.input(1)) continue;
+      if (sound.value(node.input(0)).type != sound.value(node.input(1)).type) continue;
+      if (node.result_type(0).rank() == 0) continue;  // step + 1 is step + step where step is 1
+      const std::string begins = fmt::format("%{} = add %{}, %", node.result(0).value, node.input(0).value);
+      const auto at = text.find(begins + fmt::format("{}", node.input(1).value));
+      if (at == std::string::npos) continue;
+      std::string other = text;
+      other.replace(at + begins.size(), fmt::format("{}", node.input(1).value).size(),
+                    fmt::format("{}", node.input(0).value));
+      auto read = plan::read(other, ops::all());
+      if (!read.ok()) continue;
+      rank = std::move(*read);
+      ++changed;
+      found += proven().empty() ? 0 : 1;
+    }
+    rank = sound.clone();
+  }
+  EXPECT_GE(changed, 2);
+  EXPECT_EQ(found, changed);
+}
+
+// The mean over a rank's own rows weighs those of a rank that takes few too much.
+TEST_F(WrongTakes, AGradientWeightedByWhatARankTakesIsRefused) {
+  int changed = 0;
+  for (plan::Graph& rank : ranks_) {
+    const plan::Graph sound = rank.clone();
+    for (std::size_t n = 0; n < sound.node_count(); ++n) {
+      // All labels of the step, over all ranks, become those of this rank.
+      const plan::NodeView node = sound.view(plan::NodeId(n));
+      if (node.op().name() != "maximum") continue;
+      const plan::NodeView all = sound.view(sound.value(node.input(0)).producer);
+      ASSERT_EQ(all.op().name(), "exchange");
+      std::string text = plan::print(sound);
+      const std::string was = fmt::format("maximum %{}, ", node.input(0).value);
+      const auto at = text.find(was);
+      ASSERT_NE(at, std::string::npos);
+      text.replace(at, was.size(), fmt::format("maximum %{}, ", all.input(0).value));
+      auto read = plan::read(text, ops::all());
+      ASSERT_TRUE(read.ok()) << read.error().message;
+      rank = std::move(*read);
+      ++changed;
+      EXPECT_NE(proven(), "");
+    }
+    rank = sound.clone();
+  }
+  EXPECT_EQ(changed, 2);
+  EXPECT_EQ(proven(), "");
+}
+
+// A rank that runs another's micro-batches for its own.
+TEST_F(WrongTakes, ARankThatTakesAnothersRowsIsRefused) {
+  const auto turned = taking(small_mlp().graph, "data=2: slice b, takes 1:3; micro=2");
+  ASSERT_TRUE(turned.ok());
+  const std::vector<const plan::Graph*> ranks = {&ranks_[0], &ranks_[1]};
+  const auto proof = prove_ranks(small_mlp().graph, *turned, ranks, 1);
+  EXPECT_TRUE(!proof.ok() || proof->wrong);
+}
+
+}  // namespace
+}  // namespace weft::pipeline
