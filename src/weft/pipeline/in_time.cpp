@@ -74,8 +74,19 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
 Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& roles) {
   const auto axis = unequal_axis(plan.time->distribution);
   if (!axis) return {};
+  WEFT_TRY(batch, batch_index(plan.graph));
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const NodeView node = plan.graph.view(NodeId(n));
+    if (&node.op() == &ops::input()) {
+      const plan::AxisLayout& lies = plan.layouts[node.result(0).value].axes[*axis];
+      for (const plan::Dim& dim : node.result_type(0).dims)
+        if (lies.slices(dim.index) && dim.index != batch)
+          return user_error(
+              fmt::format("{} is cut along {} by {}, whose ranks take unequal numbers of micro-batches",
+                          describe(plan.graph, node.id()), plan.graph.text(dim.index),
+                          plan.mesh.axes[*axis].name),
+              "only the batch is cut along it, or equal numbers: leave out takes");
+    }
     const ops::Communication* const moves = ops::find_communication(node.op());
     if (moves == nullptr || moves->axis(node) != plan.mesh.axes[*axis].name) continue;
     if (roles.role[n] == Role::micro || roles.each[n])

@@ -32,7 +32,8 @@ plan::Mesh mesh_of(std::string_view text) { return plan::read_mesh(text).value()
 // Calls part(exchanger, rank) on a thread for each rank of the mesh. `explained` is told what ran and why.
 void on_ranks(const plan::Mesh& mesh, TransportKind transport,
               const std::function<void(CommExchanger&, std::int32_t)>& part,
-              const std::function<void(std::string_view)>& explained = {}) {
+              const std::function<void(std::string_view)>& explained = {},
+              Agreement agreement = Agreement::of_all) {
   auto jobs = transport::make_thread_jobs(mesh.ranks(), 10s);
   std::vector<std::jthread> threads;
   for (auto& job : jobs)
@@ -42,7 +43,7 @@ void on_ranks(const plan::Mesh& mesh, TransportKind transport,
       options.on_explain = explained;
       auto world = comm::Communicator::create(job, options);
       ASSERT_TRUE(world.ok()) << world.error().message;
-      auto exchanger = CommExchanger::open(**world, mesh);
+      auto exchanger = CommExchanger::open(**world, mesh, agreement);
       ASSERT_TRUE(exchanger.ok()) << exchanger.error().message;
       part(**exchanger, job->rank());
     });
@@ -242,6 +243,34 @@ TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
     EXPECT_EQ(exchanger.prepare({&one, 1}).error().message,
               "ranks 0 and 2 run different plans: their collectives or the algorithms that run them differ");
   });
+}
+
+// Replicas that take unequal numbers of micro-batches: those along gpu have the same exchanges, those along data not.
+TEST(Exchanger, GroupsMayHaveNumbersOfTheirOwn) {
+  const auto prepared = [](Agreement agreement, std::vector<int> numbers) {
+    std::vector<std::string> said(numbers.size());
+    on_ranks(
+        mesh_of("data=2,gpu=2"), TransportKind::inproc,
+        [&](CommExchanger& exchanger, std::int32_t rank) {
+          std::vector<Moved> all;
+          for (int i = 0; i < numbers[static_cast<std::size_t>(rank)]; ++i)
+            all.push_back(moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank));
+          std::vector<const program::Exchange*> exchanges;
+          for (const Moved& one : all) exchanges.push_back(&one.exchange);
+          const Status status = exchanger.prepare(exchanges);
+          said[static_cast<std::size_t>(rank)] = status.ok() ? "" : status.error().message;
+        },
+        {}, agreement);
+    return said;
+  };
+  const auto of = [](std::int32_t rank) {
+    return fmt::format(
+        "ranks 0 and {} run different plans: their collectives or the algorithms that run them differ", rank);
+  };
+  using All = std::vector<std::string>;
+  EXPECT_EQ(prepared(Agreement::of_all, {1, 1, 3, 3}), (All{of(2), of(2), of(2), of(2)}));
+  EXPECT_EQ(prepared(Agreement::of_groups, {1, 1, 3, 3}), (All{"", "", "", ""}));
+  EXPECT_EQ(prepared(Agreement::of_groups, {1, 1, 3, 2}), (All{"", "", of(1), of(1)}));
 }
 
 std::vector<float> floats(const Rank& rank, const program::Port& port) {

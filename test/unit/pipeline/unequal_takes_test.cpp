@@ -132,24 +132,16 @@ TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
       "with 1 the schedule dualpipe has its parts on other stages than with 4");
 }
 
-// Tokens go to the ranks that have their experts.
+// With equal numbers both may be.
 TEST(UnequalTakes, WhatMovesForEveryMicroBatchIsRefused) {
-  const auto moe = distribute::training_plan("mixtral_8x7b", {{"b", 4, {}},
-                                                              {"s", 4, {}},
-                                                              {"d", 4, {}},
-                                                              {"h", 1, {}},
-                                                              {"g", 1, {}},
-                                                              {"f", 2, {}},
-                                                              {"experts", 4, {}},
-                                                              {"layers", 1, {}},
-                                                              {"v", 4, {}}});
-  EXPECT_EQ(refuted(moe.graph, "data=2: slice x, b; micro=2"), "");
-  EXPECT_EQ(refuted(moe.graph, "data=2: slice b, takes 3:1; micro=2"), "");
-  const std::string why = refuted(moe.graph, "data=2: slice x, b, takes 3:1; micro=2");
-  EXPECT_NE(
-      why.find("moves between ranks of data for every micro-batch, and they take unequal numbers of them"),
-      std::string::npos)
+  EXPECT_EQ(refuted(small_gpt().graph, "data=2: slice h, b; micro=2"), "");
+  const std::string why = refuted(small_gpt().graph, "data=2: slice h, b, takes 3:1; micro=2");
+  EXPECT_NE(why.find("of data for every micro-batch, and they take unequal numbers of them"),
+            std::string::npos)
       << why;
+  EXPECT_EQ(refuted(small_mlp().graph, "data=2: slice p, b; micro=2"), "");
+  EXPECT_EQ(refuted(small_mlp().graph, "data=2: slice p, b, takes 3:1; micro=2"),
+            "%0 (input) is cut along p by data, whose ranks take unequal numbers of micro-batches");
 }
 
 // -- wrong plans --------------------------------------------------------------------------------------

@@ -1,13 +1,21 @@
 // TRAIN with micro-batches and stages: what is learned is what one rank learns of the whole batch.
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "children.h"
 #include "session_case.h"
 #include "temporary_folder.h"
 #include "weft/base/file.h"
@@ -24,18 +32,23 @@ struct Learned {
   std::map<std::string, std::vector<float>> tensors;
 };
 
-// Trains, saves, and reads what was saved.
-Learned learn(const std::string& model, const std::string& on, const std::string& from, int steps,
-              const std::string& with) {
+// Trains in parts, which are sessions of their own that load what the last one saved, and reads what was saved.
+Learned learn_in_parts(const std::string& model, const std::string& on, const std::string& from,
+                       const std::vector<int>& parts, const std::string& with,
+                       const std::string& transport = "inproc") {
   const TemporaryFolder folder;
   const std::string file = folder / "learned.safetensors";
-  Session session;
-  const auto said =
-      answer(session, fmt::format("TRAIN {} {} FROM '{}' STEPS {} WITH ({}, seed = 3, threads = 1, "
-                                  "transport = inproc)",
-                                  model, on, from, steps, with));
-  answer(session, fmt::format("SAVE {} TO '{}'", model, file));
-  Learned learned{said.value("last_loss", 0.0), {}};
+  Learned learned;
+  for (bool first = true; const int steps : parts) {
+    Session session;
+    if (!std::exchange(first, false)) answer(session, fmt::format("LOAD {} FROM '{}'", model, file));
+    const auto said =
+        answer(session, fmt::format("TRAIN {} {} FROM '{}' STEPS {} WITH ({}, seed = 3, threads = 1, "
+                                    "transport = {})",
+                                    model, on, from, steps, with, transport));
+    answer(session, fmt::format("SAVE {} TO '{}'", model, file));
+    learned.loss = said.value("last_loss", 0.0);
+  }
   const auto loaded = formats::load(file);
   EXPECT_TRUE(loaded.ok());
   if (!loaded.ok()) return learned;
@@ -46,6 +59,11 @@ Learned learn(const std::string& model, const std::string& on, const std::string
     std::memcpy(numbers.data(), entry.data.data(), entry.data.size());
   }
   return learned;
+}
+
+Learned learn(const std::string& model, const std::string& on, const std::string& from, int steps,
+              const std::string& with) {
+  return learn_in_parts(model, on, from, {steps}, with);
 }
 
 void expect_alike(const Learned& one, const Learned& other, double tolerance) {
@@ -98,6 +116,85 @@ TEST(TrainInTime, GivesTheSameBitsOnEveryRun) {
   EXPECT_EQ(once.tensors, again.tensors);
 }
 
+// -- ranks that take unequal numbers of micro-batches ---------------------------------------------------
+
+TEST(TrainInTime, RanksThatTakeUnequalNumbersLearnWhatOneDoes) {
+  const auto mlp = [](const std::string& on, const std::string& distribution) {
+    return learn("digits_mlp", on, kDigits, 12,
+                 fmt::format("{}, distribution = '{}'", kMlpSizes, distribution));
+  };
+  const Learned whole = learn("digits_mlp", "", kDigits, 12, std::string(kMlpSizes)),
+                equal = mlp("ON LOCAL 2", "data=2: slice b; micro=4");
+  for (const char* takes : {"5:3", "1:7", "4:4"}) {
+    SCOPED_TRACE(takes);
+    const Learned unequal = mlp("ON LOCAL 2", fmt::format("data=2: slice b, takes {}; micro=4", takes));
+    expect_alike(whole, unequal, 1e-4);
+    expect_alike(equal, unequal, 1e-4);
+  }
+  for (const char* distribution :
+       {"data=4: slice b, takes 1:2:1:4; micro=2", "data=2: slice b, takes 3:1; gpu=2: slice f; micro=2",
+        "data=2: slice b, shard parameters, takes 1:3; other=2: slice b; micro=2"}) {
+    SCOPED_TRACE(distribution);
+    expect_alike(whole, mlp("ON LOCAL 4", distribution), 1e-4);
+  }
+}
+
+TEST(TrainInTime, StagesOfReplicasThatTakeUnequalNumbersToo) {
+  const Learned whole = learn("char_gpt", "", kText, 2, std::string(kGptSizes));
+  for (const char* distribution : {"stage=2: stage; data=2: slice b, takes 3:5; micro=4; schedule zb_h1",
+                                   "data=2: slice b, takes 3:1; gpu=2: slice h, f, v; micro=2"}) {
+    SCOPED_TRACE(distribution);
+    expect_alike(whole,
+                 learn("char_gpt", "ON LOCAL 4", kText, 2,
+                       fmt::format("{}, distribution = '{}'", kGptSizes, distribution)),
+                 1e-4);
+  }
+}
+
+TEST(TrainInTime, RanksThatTakeUnequalNumbersGoOnFromACheckpoint) {
+  const std::string with =
+      "b = 32, optimizer = adam, distribution = 'data=2: slice b, shard optimizer, takes 5:3; micro=4'";
+  const Learned once = learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {7}, with),
+                parts = learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {3, 4}, with);
+  EXPECT_EQ(once.loss, parts.loss);
+  EXPECT_EQ(once.tensors, parts.tensors);
+}
+
+// Stops the processes that this one has started, again and again for a while.
+class SlowChildren {
+ public:
+  SlowChildren()
+      : thread_([this](const std::stop_token& ended) {
+          while (!ended.stop_requested()) {
+            const std::vector<pid_t> slowed = children();
+            for (const pid_t rank : slowed) stops_ += kill(rank, SIGSTOP) == 0 ? 1 : 0;
+            std::this_thread::sleep_for(std::chrono::milliseconds(3));
+            for (const pid_t rank : slowed) kill(rank, SIGCONT);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
+        }) {}
+  int stops() const { return stops_; }
+
+ private:
+  std::atomic<int> stops_ = 0;
+  std::jthread thread_;
+};
+
+// Who is done first waits: what is learned does not hang on how quick anybody is.
+TEST(TrainInTime, ASlowRankLearnsTheSameBits) {
+  const std::string with = fmt::format("{}, distribution = 'data=2: slice b, takes 6:2; micro=4'", kMlpSizes);
+  const auto train = [&] {
+    return learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {10}, with, "automatic");
+  };
+  const Learned quick = train();
+  const SlowChildren slow;
+  const Learned slowed = train();
+  EXPECT_GT(slow.stops(), 0);
+  EXPECT_EQ(quick.loss, slowed.loss);
+  EXPECT_EQ(quick.tensors, slowed.tensors);
+  expect_alike(learn("digits_mlp", "", kDigits, 10, std::string(kMlpSizes)), slowed, 1e-4);
+}
+
 TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
   Session session;
   const Reply reply = session.execute(fmt::format(
@@ -118,11 +215,12 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
 // Sizes at which micro-batches are not alike prove nothing, and refute nothing.
 TEST(ExplainInTime, ProvesALossInTiles) {
   Session session;
-  EXPECT_TRUE(answer(session,
-                     "EXPLAIN TRAIN char_gpt WITH (b = 4, s = 8, d = 16, h = 2, layers = 1, micro_batches = 2, "
-                     "tiled_loss = true)")
-                  .at("proven")
-                  .get<bool>());
+  EXPECT_TRUE(
+      answer(session,
+             "EXPLAIN TRAIN char_gpt WITH (b = 4, s = 8, d = 16, h = 2, layers = 1, micro_batches = 2, "
+             "tiled_loss = true)")
+          .at("proven")
+          .get<bool>());
 }
 
 // One that is run here is priced as it is cut, and proven as its ranks run it.
@@ -205,6 +303,17 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("of 2 ranks, LOCAL 4 has 4"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
+            std::string::npos);
+  for (const char* setting : {"replan_every = 2", "sync_every = 2", "codecs = 'gradients: int8'"})
+    EXPECT_NE(
+        train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, takes 3:1; micro=2'", setting))
+            .find("for plans without stages and micro-batches"),
+        std::string::npos)
+        << setting;
+  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, takes 3:1'").find("is not said"),
+            std::string::npos);
+  EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, takes 3:1; micro=2'")
+                .find("b = 30 does not go in 2 micro-batches on each of 2 ranks"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),
             std::string::npos);
