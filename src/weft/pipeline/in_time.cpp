@@ -70,6 +70,58 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
   return {};
 }
 
+// Ranks take as many in all as with equal numbers, of rows that are theirs alone.
+Status check_takes(const Graph& graph, const Distribution& distribution) {
+  const std::string_view wanted = "for example: data=2: slice b, takes 5:3; micro=4";
+  std::size_t unequal = distribution.axes.size();
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
+    const distribute::AxisUse& use = distribution.axes[axis];
+    if (use.takes.empty()) continue;
+    const std::string& name = distribution.mesh.axes[axis].name;
+    if (unequal < distribution.axes.size())
+      return user_error(
+          fmt::format("ranks take unequal numbers of micro-batches along one axis, found {} and {}",
+                      distribution.mesh.axes[unequal].name, name),
+          std::string(wanted));
+    unequal = axis;
+    const std::int64_t all = std::accumulate(use.takes.begin(), use.takes.end(), std::int64_t{0});
+    if (distribution.micro_batches == 1)
+      return user_error(
+          fmt::format("ranks along {} take {} micro-batches, and how many each would take of equal "
+                      "numbers is not said",
+                      name, all),
+          std::string(wanted));
+    const std::int64_t ranks = distribution.mesh.axes[axis].ranks;
+    if (all % ranks != 0 || all / ranks != distribution.micro_batches)
+      return user_error(
+          fmt::format("ranks along {} take {} micro-batches, and with micro={} there are {} x {}", name, all,
+                      distribution.micro_batches, ranks, distribution.micro_batches),
+          std::string(wanted));
+  }
+  if (unequal == distribution.axes.size()) return {};
+  WEFT_TRY(batch, batch_index(graph));
+  const std::vector<std::string>& slice = distribution.axes[unequal].slice;
+  if (std::ranges::find(slice, graph.text(batch)) == slice.end())
+    return user_error(
+        fmt::format("ranks along {} take unequal numbers of micro-batches, and it does not slice {}",
+                    distribution.mesh.axes[unequal].name, graph.text(batch)),
+        std::string(wanted));
+  // What a stage holds must not hang on how many it takes: replicas of it sum their gradients with each other.
+  WEFT_TRY(equal, schedule_of(distribution));
+  Distribution of_one = distribution;
+  const std::vector<std::int64_t>& takes = distribution.axes[unequal].takes;
+  for (const std::int64_t count : std::set<std::int64_t>(takes.begin(), takes.end())) {
+    of_one.micro_batches = count;
+    WEFT_TRY(own, schedule_of(of_one));
+    for (std::int32_t place = 0; place < equal.positions(); ++place)
+      if (own.positions() != equal.positions() || stages_at(own, place) != stages_at(equal, place))
+        return user_error(fmt::format("with {} the schedule {} has its parts on other stages than with {}",
+                                      own.micro_batches, own.name, equal.micro_batches),
+                          "more micro-batches for those that take few, or another schedule");
+  }
+  return {};
+}
+
 // A rank that takes fewer micro-batches has nothing to say to the others about one of theirs.
 Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& roles) {
   const auto axis = unequal_axis(plan.time->distribution);
@@ -190,57 +242,6 @@ std::optional<std::size_t> unequal_axis(const Distribution& distribution) {
   const std::vector<std::size_t> axes = distribute::axes_within_stage(distribution);
   for (std::size_t inner = 0; inner < axes.size(); ++inner)
     if (!distribution.axes[axes[inner]].takes.empty()) return inner;
-  return {};
-}
-
-Status check_takes(const Graph& graph, const Distribution& distribution) {
-  const std::string_view wanted = "for example: data=2: slice b, takes 5:3; micro=4";
-  std::size_t unequal = distribution.axes.size();
-  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
-    const distribute::AxisUse& use = distribution.axes[axis];
-    if (use.takes.empty()) continue;
-    const std::string& name = distribution.mesh.axes[axis].name;
-    if (unequal < distribution.axes.size())
-      return user_error(
-          fmt::format("ranks take unequal numbers of micro-batches along one axis, found {} and {}",
-                      distribution.mesh.axes[unequal].name, name),
-          std::string(wanted));
-    unequal = axis;
-    const std::int64_t all = std::accumulate(use.takes.begin(), use.takes.end(), std::int64_t{0});
-    if (distribution.micro_batches == 1)
-      return user_error(
-          fmt::format("ranks along {} take {} micro-batches, and how many each would take of equal "
-                      "numbers is not said",
-                      name, all),
-          std::string(wanted));
-    const std::int64_t ranks = distribution.mesh.axes[axis].ranks;
-    if (all % ranks != 0 || all / ranks != distribution.micro_batches)
-      return user_error(
-          fmt::format("ranks along {} take {} micro-batches, and with micro={} there are {} x {}", name, all,
-                      distribution.micro_batches, ranks, distribution.micro_batches),
-          std::string(wanted));
-  }
-  if (unequal == distribution.axes.size()) return {};
-  WEFT_TRY(batch, batch_index(graph));
-  const std::vector<std::string>& slice = distribution.axes[unequal].slice;
-  if (std::ranges::find(slice, graph.text(batch)) == slice.end())
-    return user_error(
-        fmt::format("ranks along {} take unequal numbers of micro-batches, and it does not slice {}",
-                    distribution.mesh.axes[unequal].name, graph.text(batch)),
-        std::string(wanted));
-  // What a stage holds must not hang on how many it takes: replicas of it sum their gradients with each other.
-  WEFT_TRY(equal, schedule_of(distribution));
-  Distribution of_one = distribution;
-  const std::vector<std::int64_t>& takes = distribution.axes[unequal].takes;
-  for (const std::int64_t count : std::set<std::int64_t>(takes.begin(), takes.end())) {
-    of_one.micro_batches = count;
-    WEFT_TRY(own, schedule_of(of_one));
-    for (std::int32_t place = 0; place < equal.positions(); ++place)
-      if (own.positions() != equal.positions() || stages_at(own, place) != stages_at(equal, place))
-        return user_error(fmt::format("with {} the schedule {} has its parts on other stages than with {}",
-                                      own.micro_batches, own.name, equal.micro_batches),
-                          "more micro-batches for those that take few, or another schedule");
-  }
   return {};
 }
 

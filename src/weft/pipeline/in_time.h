@@ -53,8 +53,6 @@ struct Taken {
 Taken taken_by(const distribute::Distribution& distribution, std::int32_t rank);
 // The axis of the stage's mesh whose ranks take unequal numbers of them.
 std::optional<std::size_t> unequal_axis(const distribute::Distribution& distribution);
-// Fails where ranks take other numbers than there are, or of rows that are not theirs alone; never without takes.
-Status check_takes(const plan::Graph& graph, const distribute::Distribution& distribution);
 // Where ranks or micro-batches have become fewer: numbers in the same proportions, 1 at least.
 void fit_takes(distribute::Distribution& distribution);
 // What a rank of the whole mesh holds of a source: rows of the micro-batches that it takes.

@@ -132,16 +132,13 @@ TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
       "with 1 the schedule dualpipe has its parts on other stages than with 4");
 }
 
-// With equal numbers both may be.
-TEST(UnequalTakes, WhatMovesForEveryMicroBatchIsRefused) {
-  EXPECT_EQ(refuted(small_gpt().graph, "data=2: slice h, b; micro=2"), "");
-  const std::string why = refuted(small_gpt().graph, "data=2: slice h, b, takes 3:1; micro=2");
-  EXPECT_NE(why.find("of data for every micro-batch, and they take unequal numbers of them"),
-            std::string::npos)
-      << why;
-  EXPECT_EQ(refuted(small_mlp().graph, "data=2: slice p, b; micro=2"), "");
-  EXPECT_EQ(refuted(small_mlp().graph, "data=2: slice p, b, takes 3:1; micro=2"),
-            "%0 (input) is cut along p by data, whose ranks take unequal numbers of micro-batches");
+// Nothing else is cut along an axis that cuts micro-batches further.
+TEST(UnequalTakes, OfRowsAlone) {
+  for (const std::string_view slice : {"p, b", "f, b"})
+    EXPECT_NE(refuted(small_mlp().graph, fmt::format("data=2: slice {}, takes 3:1; micro=2", slice))
+                  .find("needs the whole batch at once"),
+              std::string::npos)
+        << slice;
 }
 
 // -- wrong plans --------------------------------------------------------------------------------------

@@ -238,6 +238,8 @@ TEST_F(UnequalReplicas, WhatCannotBeIsNotPriced) {
             "ranks along node take 7 micro-batches, and with micro=4 there are 2 x 4");
   EXPECT_EQ(why("node=2: slice b, takes 2:6; gpu=2: slice b, takes 4:4; micro=4"),
             "ranks take unequal numbers of micro-batches along one axis, found node and gpu");
+  const std::string moves = why("node=2: slice h, b, takes 2:6; gpu=2: slice b; micro=4");
+  EXPECT_NE(moves.find("needs the whole batch at once"), std::string::npos) << moves;
 }
 
 TEST_F(UnequalReplicas, AreNotLookedForWhereDevicesAreAlike) {

@@ -61,10 +61,12 @@ class PlansInTime : public testing::Test {
 };
 
 TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
-  for (const auto& [ranks, distribution] : {std::pair{"LOCAL 2", "stage=2: stage; micro=4; schedule zb_h1"},
-                                            {"LOCAL 4", "stage=2: stage; data=2: slice b; micro=2"},
-                                            {"LOCAL 2", "stage=2: stage, chunks=2; micro=2; schedule interleaved"},
-                                            {"LOCAL 2", "rank=2: slice b; micro=2"}}) {
+  for (const auto& [ranks, distribution] :
+       {std::pair{"LOCAL 2", "stage=2: stage; micro=4; schedule zb_h1"},
+        {"LOCAL 4", "stage=2: stage; data=2: slice b; micro=2"},
+        {"LOCAL 2", "stage=2: stage, chunks=2; micro=2; schedule interleaved"},
+        {"LOCAL 2", "rank=2: slice b; micro=2"},
+        {"LOCAL 2", "data=2: slice b, takes 3:1; micro=2"}}) {
     const std::string text = explain(ranks, fmt::format("clip_norm = 1, distribution = '{}'", distribution));
     EXPECT_NE(text.find("clip_norm = 1"), std::string::npos);
     EXPECT_NE(text.find("# place 0"), std::string::npos) << text;
@@ -85,7 +87,8 @@ TEST_F(PlansInTime, WhatIsRecomputedIsWrittenToo) {
 TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   // Micro-batches whose gradients are not summed.
-  std::string wrong = changed(text, {"all-reduce", "axis=micro", "in backward"}, "all-reduce", "slice-across");
+  std::string wrong =
+      changed(text, {"all-reduce", "axis=micro", "in backward"}, "all-reduce", "slice-across");
   EXPECT_EQ(prove(wrong).find("proven equal"), std::string::npos);
   // Another operator where the schedule is right.
   wrong = changed(text, {"= gelu-tanh %"}, "gelu-tanh", "tanh");
@@ -96,9 +99,27 @@ TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
 }
 
 // Whichever of two values the numbers drawn lead to, the other is proven as well: here a step that is never taken back.
+// A sum over ranks for every micro-batch is right where each takes as many, and else one would wait for ever.
+TEST_F(PlansInTime, RanksThatTakeUnequalNumbersMoveNothingForEach) {
+  for (const bool unequal : {false, true}) {
+    const std::string text = explain(
+        "LOCAL 2", fmt::format("distribution = 'data=2: slice b{}; micro=2'", unequal ? ", takes 3:1" : ""));
+    std::string turned = changed(text, {"# place", "@loss", "axis=data"}, "axis=data", "axis=?");
+    turned = changed(turned, {"# place", "@loss", "axis=micro"}, "axis=micro", "axis=data");
+    turned = changed(turned, {"axis=?"}, "axis=?", "axis=micro");
+    EXPECT_NE(prove(turned).find(
+                  unequal ? "moves between ranks of data for every micro-batch, and they take unequal "
+                            "numbers of them"
+                          : "proven equal to the plan of one device"),
+              std::string::npos)
+        << prove(turned);
+  }
+}
+
 TEST_F(PlansInTime, BothSidesOfAChoiceAreProven) {
   const std::string text = explain(
-      "LOCAL 2", "clip_norm = 1, post_validation = true, distribution = 'stage=2: stage; micro=2; schedule zb_h1'");
+      "LOCAL 2",
+      "clip_norm = 1, post_validation = true, distribution = 'stage=2: stage; micro=2; schedule zb_h1'");
   EXPECT_NE(prove(text).find("proven equal"), std::string::npos) << prove(text);
   const std::regex choice("= select (%[0-9]+), (%[0-9]+), (%[0-9]+) : f32\\[[a-z][^\n]* in update");
   int tried = 0;
@@ -145,9 +166,10 @@ TEST_F(PlansInTime, EveryMessageOfATraceIsSentAndReceivedOnce) {
   Session session;
   const std::string prefix = folder_ / "step";
   const auto said = answer(
-      session, fmt::format("EXPLAIN (CHAKRA '{}') TRAIN char_gpt ON LOCAL 4 WITH ({}, clip_norm = 1, distribution = "
-                           "'stage=2: stage; data=2: slice b; micro=4; schedule zb_h1')",
-                           prefix, kSizes));
+      session,
+      fmt::format("EXPLAIN (CHAKRA '{}') TRAIN char_gpt ON LOCAL 4 WITH ({}, clip_norm = 1, distribution = "
+                  "'stage=2: stage; data=2: slice b; micro=4; schedule zb_h1')",
+                  prefix, kSizes));
   EXPECT_TRUE(said.at("proven").get<bool>());
   const sim::ExecutionTrace trace = formats::read_chakra(folder_.path()).value();
   ASSERT_EQ(trace.ranks.size(), 4u);
@@ -156,7 +178,8 @@ TEST_F(PlansInTime, EveryMessageOfATraceIsSentAndReceivedOnce) {
   for (std::int32_t rank = 0; rank < 4; ++rank)
     for (const sim::TraceNode& node : trace.ranks[static_cast<std::size_t>(rank)].nodes) {
       if (node.kind == sim::TraceNode::Kind::send) sent.insert({rank, node.peer, node.tag, node.bytes});
-      if (node.kind == sim::TraceNode::Kind::receive) received.insert({node.peer, rank, node.tag, node.bytes});
+      if (node.kind == sim::TraceNode::Kind::receive)
+        received.insert({node.peer, rank, node.tag, node.bytes});
     }
   EXPECT_FALSE(sent.empty());
   EXPECT_EQ(sent, received);

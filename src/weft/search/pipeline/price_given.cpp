@@ -165,7 +165,8 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
   const auto unequal =
       std::ranges::find_if(given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
   if (unequal != given.axes.end()) {
-    WEFT_TRY_STATUS(pipeline::check_takes(*problem.plan, given));
+    // Numbers that do not add up, and what moves between replicas for every micro-batch, are refused by name.
+    WEFT_TRY_STATUS(pipeline::distribute_in_time(*problem.plan, given));
     return price_replicas(problem, given, static_cast<std::size_t>(unequal - given.axes.begin()));
   }
   return price_taking(problem, given, given.micro_batches, nullptr);
