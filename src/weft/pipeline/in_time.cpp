@@ -1,6 +1,7 @@
 #include "weft/pipeline/in_time.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -260,6 +261,13 @@ void fit_takes(Distribution& distribution) {
       for (std::size_t i = 1; i < takes.size(); ++i)
         if (lacks(i) < lacks(least)) least = i;
       ++fitted[least];
+    }
+    // Those that differ still do, where there are several: a proof of equal ones would say nothing of them.
+    const auto [few, many] = std::ranges::minmax_element(takes);
+    if (*few != *many && distribution.micro_batches > 1 &&
+        std::ranges::adjacent_find(fitted, std::not_equal_to()) == fitted.end()) {
+      --fitted[static_cast<std::size_t>(few - takes.begin())];
+      ++fitted[static_cast<std::size_t>(many - takes.begin())];
     }
     takes = std::move(fitted);
   }

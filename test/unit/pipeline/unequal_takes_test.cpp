@@ -101,6 +101,13 @@ TEST(UnequalTakes, FitFewerMicroBatches) {
   distribution.micro_batches = 2;
   fit_takes(distribution);
   EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
+  // Unequal ones stay so, and equal ones, too.
+  distribution.axes.front().takes = {5, 3};
+  fit_takes(distribution);
+  EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
+  distribution.axes.front().takes = {4, 4};
+  fit_takes(distribution);
+  EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{2, 2}));
   distribution.mesh.axes.front().ranks = 3;
   fit_takes(distribution);
   const std::vector<std::int64_t>& takes = distribution.axes.front().takes;
