@@ -140,6 +140,7 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
                           plan.mesh.axes[*axis].name),
               "only the batch is cut along it, or equal numbers: leave out takes");
     }
+    if (&node.op() == &ops::slice_across()) continue;  // a block of what the rank has itself
     const ops::Communication* const moves = ops::find_communication(node.op());
     if (moves == nullptr || moves->axis(node) != plan.mesh.axes[*axis].name) continue;
     if (roles.role[n] == Role::micro || roles.each[n])

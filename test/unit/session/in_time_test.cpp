@@ -151,6 +151,20 @@ TEST(TrainInTime, StagesOfReplicasThatTakeUnequalNumbersToo) {
   }
 }
 
+// What scales the loss is cut for every micro-batch, which moves nothing.
+TEST(TrainInTime, RanksThatTakeUnequalNumbersInLowerPrecision) {
+  for (const char* precision : {"f16", "bf16"}) {
+    SCOPED_TRACE(precision);
+    const std::string with = fmt::format("{}, precision = {}", kMlpSizes, precision);
+    const Learned equal = learn("digits_mlp", "ON LOCAL 2", kDigits, 6,
+                                fmt::format("{}, distribution = 'data=2: slice b; micro=2'", with)),
+                  unequal =
+                      learn("digits_mlp", "ON LOCAL 2", kDigits, 6,
+                            fmt::format("{}, distribution = 'data=2: slice b, takes 1:3; micro=2'", with));
+    expect_alike(equal, unequal, 1e-3);
+  }
+}
+
 TEST(TrainInTime, RanksThatTakeUnequalNumbersGoOnFromACheckpoint) {
   const std::string with =
       "b = 32, optimizer = adam, distribution = 'data=2: slice b, shard optimizer, takes 5:3; micro=4'";
