@@ -246,6 +246,9 @@ class Reader {
       if (use.slice.size() == kMostEntries) return expected("fewer indices");
       use.slice.push_back(std::move(index));
     } while (take(TokenKind::comma));
+    if (use.ring && use.slice.empty())
+      return user_error("ring attention goes around where a sequence is sliced, and this axis slices nothing",
+                        "name its index before: slice s, ring attention", here_.span);
     return {};
   }
   Status read_takes(AxisUse& use) {
