@@ -1,5 +1,6 @@
 #include "weft/pipeline/prove_in_time.h"
 
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -32,17 +33,24 @@ using plan::NodeView;
 
 constexpr std::string_view kNextValue = "next ";
 
-// Single flags by which a plan takes one of two values. One draw shows what is right where a flag holds, or where it does
-// not.
-std::vector<plan::ValueId> flags_of(const Graph& graph) {
+// Adds as outputs the single flags by which a plan takes one of two values: those of its selects, and whether the larger
+// or smaller of two numbers is the first. One draw shows what is right where a flag holds, or where it does not.
+Result<std::size_t> add_flags(Graph& graph) {
   std::set<std::uint32_t> flags;
-  for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (const NodeView node = graph.view(NodeId(n));
-        &node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
+  const std::size_t nodes = graph.node_count();
+  for (std::size_t n = 0; n < nodes; ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
       flags.insert(node.input(0).value);
-  std::vector<plan::ValueId> values;
-  for (const std::uint32_t flag : flags) values.emplace_back(flag);
-  return values;
+    const bool is_either = &node.op() == &ops::maximum() || &node.op() == &ops::minimum();
+    if (!is_either || node.result_type(0).rank() > 0) continue;
+    const std::array<plan::ValueId, 2> both = {node.result(0), node.input(0)};
+    WEFT_TRY(is_first, graph.add_value(ops::equal(), both, {}));
+    flags.insert(is_first.value);
+  }
+  for (const std::uint32_t flag : flags)
+    graph.add_output(graph.symbol(fmt::format("flag {}", flag)), plan::ValueId(flag));
+  return flags.size();
 }
 
 // A source of the whole model, and what each rank of a stage's mesh holds of it and of its next value.
@@ -75,7 +83,8 @@ class TimedProof {
     WEFT_TRY(expected, ops::interpret<Field>(asked_, whole, numbers_, distribute::kMostProvenElements));
     for (std::size_t o = original_.outputs().size(); o < expected.size(); ++o)
       flags_.push_back(expected[o].data.front() != Field());
-    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(original_.outputs().size()), expected.end());
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(original_.outputs().size()),
+                   expected.end());
     const RankSources<Field> shares = [&](std::int32_t rank, std::string_view name) -> const Tensor<Field>* {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
@@ -202,9 +211,8 @@ Result<PlanProof> prove_ranks(const Graph& original, const distribute::Distribut
   // Until each flag was seen to hold and not to; some hardly ever do.
   constexpr std::uint64_t kMostDraws = 8, kBetweenSeeds = 7919;
   Graph asked = original.clone();
-  const std::vector<plan::ValueId> flags = flags_of(original);
-  for (const plan::ValueId flag : flags) asked.add_output(asked.symbol(fmt::format("flag {}", flag.value)), flag);
-  std::vector<bool> held(flags.size()), failed(flags.size());
+  WEFT_TRY(flags, add_flags(asked));
+  std::vector<bool> held(flags), failed(flags);
   PlanProof all;
   for (std::uint64_t draw = 0; draw < kMostDraws; ++draw) {
     TimedProof one(original, asked, plan, seed + draw * kBetweenSeeds);
@@ -214,7 +222,7 @@ Result<PlanProof> prove_ranks(const Graph& original, const distribute::Distribut
     all.wrong = std::move(proof.wrong);
     if (!all.holds()) break;
     bool seen = true;
-    for (std::size_t f = 0; f < flags.size(); ++f) {
+    for (std::size_t f = 0; f < flags; ++f) {
       (one.flags()[f] ? held : failed)[f] = true;
       seen = seen && held[f] && failed[f];
     }
