@@ -44,12 +44,15 @@ Status prepare_halved(const plan::Graph& original, const DistributedPlan& plan, 
   return open_and_place(plan, made);
 }
 
-// Whether a single flag decides which of two values the plan takes: one draw shows one of them alone.
+// Whether a single number decides which of two values the plan takes: one draw shows one of them alone. That is so of a
+// norm's smaller one as well, whose parts floats may not tell apart; of a larger one, which counts, they do.
 bool has_choice(const plan::Graph& graph) {
-  for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (const plan::NodeView node = graph.view(plan::NodeId(n));
-        &node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (&node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
       return true;
+    if (&node.op() == &ops::minimum() && node.result_type(0).rank() == 0) return true;
+  }
   return false;
 }
 

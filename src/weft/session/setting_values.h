@@ -34,6 +34,25 @@ Result<bool> truth(const language::syntax::Value& value, std::string_view name);
 Status set_truth_or_automatic(std::optional<bool>& setting, const language::syntax::Value& value);
 std::string print_truth_or_automatic(const std::optional<bool>& setting);
 
+// Where `automatic` is 0 and `off` is nothing: whether it was one of these words.
+template <class Number>
+bool set_by_word(std::optional<Number>& setting, const language::syntax::Value& value) {
+  const bool is_word = value.kind == language::syntax::ValueKind::word;
+  if (is_word && value.text == "automatic")
+    setting = 0;
+  else if (is_word && value.text == "off")
+    setting = std::nullopt;
+  else
+    return false;
+  return true;
+}
+// `stated`: what is neither.
+template <class Number, class Print>
+std::string print_by_word(const std::optional<Number>& setting, const Print& stated) {
+  return !setting ? "off" : *setting == 0 ? "automatic" : stated(*setting);
+}
+inline std::string print_quoted_bytes(double bytes) { return "'" + print_bytes(bytes) + "'"; }
+
 // '1.2 GB/s, 30 us', or '' for what is measured.
 Result<std::optional<measure::Network>> network_of(const language::syntax::Value& value);
 // '3h50m', '230 min', 13800 s, '03:50:00' as batch systems have it.

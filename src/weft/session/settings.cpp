@@ -13,6 +13,7 @@
 #include "weft/search/bucket/cut_exchanges.h"
 #include "weft/search/optimize.h"
 #include "weft/search/tile/tile_exchanges.h"
+#include "weft/session/setting_rows.h"
 #include "weft/session/setting_values.h"
 
 namespace weft::session {
@@ -21,72 +22,11 @@ namespace {
 using language::syntax::Value;
 using language::syntax::ValueKind;
 
-// What a plain number of the training options may be.
-enum class Range : std::uint8_t { share, not_negative };
-
-template <double train::TrainingOptions::*kField, Range kRange>
-Status set_training(Settings& settings, const Value& value) {
-  constexpr bool kShare = kRange == Range::share;
-  WEFT_TRY(given, number_within(value, 0, kShare ? 1 : 1e300,
-                                kShare ? "a number from 0 to 1" : "a number that is not negative"));
-  settings.training.*kField = given;
-  return {};
-}
-
 Status set_seconds(Settings& settings, double given, const Value& value) {
   if (given < 0)
     return user_error("expected a time that is not negative", "0 is as long as it needs", value.span);
   settings.seconds = given;
   return {};
-}
-
-// The row of one of them.
-template <double train::TrainingOptions::*kField, Range kRange>
-constexpr SettingSpec training_number(std::string_view name, std::string_view summary) {
-  return {name, summary, set_training<kField, kRange>,
-          [](const Settings& settings) { return fmt::format("{}", settings.training.*kField); }};
-}
-
-// A whole number of the running options.
-template <std::int64_t RunOptions::*kField>
-constexpr SettingSpec running_count(std::string_view name, std::string_view summary) {
-  return {name, summary,
-          [](Settings& settings, const Value& value) -> Status {
-            constexpr double kMost = 1e15;
-            WEFT_TRY(given, whole_within(value, 0, kMost, "a whole number that is not negative"));
-            settings.running.*kField = static_cast<std::int64_t>(given);
-            return {};
-          },
-          [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
-}
-
-// A share of the running options: from 0 to 1.
-template <double RunOptions::*kField>
-constexpr SettingSpec running_share(std::string_view name, std::string_view summary) {
-  return {name, summary,
-          [](Settings& settings, const Value& value) -> Status {
-            WEFT_TRY(given, number_within(value, 0, 1, "a number from 0 to 1"));
-            settings.running.*kField = given;
-            return {};
-          },
-          [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
-}
-
-// A file of the running options; '' is none.
-template <std::string RunOptions::*kField>
-constexpr SettingSpec running_file(std::string_view name, std::string_view summary) {
-  return {name, summary,
-          [](Settings& settings, const Value& value) -> Status {
-            if (value.kind != ValueKind::text)
-              return user_error("expected the name of a file",
-                                kField == &RunOptions::checkpoint
-                                    ? "for example: checkpoint = 'digits.safetensors'"
-                                    : "for example: checkpoint_best = 'best.safetensors'",
-                                value.span);
-            settings.running.*kField = value.text;
-            return {};
-          },
-          [](const Settings& settings) { return fmt::format("'{}'", settings.running.*kField); }};
 }
 
 using enum Range;
@@ -131,21 +71,14 @@ constexpr SettingSpec kSpecs[] = {
     {"buckets",
      "what gradients are summed in, in bytes: '25 MiB'; automatic is what is quickest; off: each by itself",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::word && value.text == "automatic")
-         return settings.bucket_bytes = 0, Status();
-       if (value.kind == ValueKind::word && value.text == "off")
-         return settings.bucket_bytes = std::nullopt, Status();
+       if (set_by_word(settings.bucket_bytes, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
        if (!(bytes > 0))
          return user_error("expected a size in bytes above 0", "automatic is what is quickest", value.span);
        settings.bucket_bytes = bytes;
        return {};
      },
-     [](const Settings& settings) {
-       if (!settings.bucket_bytes) return std::string("off");
-       return settings.bucket_bytes == 0 ? std::string("automatic")
-                                         : fmt::format("'{}'", print_bytes(*settings.bucket_bytes));
-     }},
+     [](const Settings& settings) { return print_by_word(settings.bucket_bytes, print_quoted_bytes); }},
     running_count<&RunOptions::check_every>(
         "check_every",
         "steps after which ranks compare a sample of the weights that they hold alike; 0 is never"),
@@ -184,9 +117,7 @@ constexpr SettingSpec kSpecs[] = {
      "automatic "
      "is what is quickest; off: each is one call",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::word && value.text == "automatic") return settings.credit = 0, Status();
-       if (value.kind == ValueKind::word && value.text == "off")
-         return settings.credit = std::nullopt, Status();
+       if (set_by_word(settings.credit, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
        if (!(bytes >= search::kLeastCredit))
          return user_error(
@@ -197,18 +128,12 @@ constexpr SettingSpec kSpecs[] = {
        settings.credit = bytes;
        return {};
      },
-     [](const Settings& settings) {
-       if (!settings.credit) return std::string("off");
-       return settings.credit == 0 ? std::string("automatic")
-                                   : fmt::format("'{}'", print_bytes(*settings.credit));
-     }},
+     [](const Settings& settings) { return print_by_word(settings.credit, print_quoted_bytes); }},
     {"decompose",
      "tiles that a collective and the products around it are cut into, so that one travels while the next is "
      "multiplied; automatic is what is quickest; off: none",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::word && value.text == "automatic") return settings.tiles = 0, Status();
-       if (value.kind == ValueKind::word && value.text == "off")
-         return settings.tiles = std::nullopt, Status();
+       if (set_by_word(settings.tiles, value)) return {};
        constexpr std::string_view kExample =
            "for example: decompose = 4; automatic is what is quickest, off is none";
        constexpr auto kMost = static_cast<double>(search::kMostTiles);
@@ -220,8 +145,7 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) {
-       if (!settings.tiles) return std::string("off");
-       return settings.tiles == 0 ? std::string("automatic") : fmt::format("{}", *settings.tiles);
+       return print_by_word(settings.tiles, [](std::int64_t tiles) { return fmt::format("{}", tiles); });
      }},
     {"delay",
      "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at "
@@ -387,7 +311,8 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
     {"post_validation",
-     "whether parameters change before clip_norm's norm is known, and that is taken back where it is too large",
+     "whether parameters change before clip_norm's norm is known, and that is taken back where it is too "
+     "large",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "post_validation"));
        settings.training.post_validation = given;

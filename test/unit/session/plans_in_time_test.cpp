@@ -60,6 +60,22 @@ class PlansInTime : public testing::Test {
   const TemporaryFolder folder_;
 };
 
+// A norm's clip takes the smaller of two numbers, so that a draw may see one of them alone: another constant in the
+// other is found all the same, with and without stages.
+TEST_F(PlansInTime, AConstantOfTheClipIsNotAnother) {
+  for (const std::string_view distribution :
+       {"rank=2: slice s, ring attention", "rank=2: slice b", "rank=2: slice b; micro=2"}) {
+    const std::string text =
+        explain("LOCAL 2", fmt::format("clip_norm = 0.5, distribution = '{}'", distribution));
+    EXPECT_NE(prove(text).find("proven equal"), std::string::npos) << distribution;
+    for (const std::string_view other : {"1e-05", "2e-06", "0.0001"}) {
+      const std::string said = prove(changed(text, {"constant", "1e-06"}, "1e-06", other));
+      EXPECT_EQ(said.find("proven equal"), std::string::npos)
+          << distribution << ", " << other << ": " << said;
+    }
+  }
+}
+
 TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
   for (const auto& [ranks, distribution] :
        {std::pair{"LOCAL 2", "stage=2: stage; micro=4; schedule zb_h1"},

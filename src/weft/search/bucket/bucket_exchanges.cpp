@@ -12,6 +12,7 @@
 #include "weft/partition/buckets.h"
 #include "weft/search/bucket/gradient_sums.h"
 #include "weft/search/bucket/merge_exchanges.h"
+#include "weft/search/bucket/quickest_way.h"
 #include "weft/search/distribution/rank_exchanges.h"
 
 namespace weft::search {
@@ -176,35 +177,19 @@ Result<Bucketed> bucket_exchanges(const PredictedPlan& before, const Machine& ma
   ways.push_back({&fixed, false});
   if (has_company(before.plan.graph, before.plan.mesh, gradients))
     for (std::size_t w = ways.size(); w-- > 0;) ways.push_back({ways[w].buckets, true});
+  QuickestWay quickest(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
   for (const BucketWay& way : ways) {
     if (!way.low && way.buckets->size() == sums) continue;  // each by itself, as it is
     Result<distribute::DistributedPlan> merged = merge_exchanges(before.plan, *way.buckets, way.low);
     if (!merged.ok()) continue;
-    PredictedPlan made;
-    made.plan = std::move(*merged);
-    WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
-                                      {.overlap = machine.overlap, .workers = machine.workers}));
-    made.prediction = std::move(prediction);
-    const double now = made.prediction.seconds, was = before.prediction.seconds;
-    // What is the least trouble stays, if others are no quicker.
-    if (result.plan && !(now < result.plan->prediction.seconds * (1 - 1e-3))) continue;
-    if (!is_asked_for && !(now <= was * (1 - options.least_gain))) {
-      if (!result.plan)
-        result.said = fmt::format("{} instead of {}: less than {:.0f} % faster", print_seconds(now),
-                                  print_seconds(was), 100 * options.least_gain);
-      continue;
-    }
-    if (options.memory_bytes > 0 &&
-        made.prediction.peak_bytes > std::max(options.memory_bytes, before.prediction.peak_bytes)) {
-      if (!result.plan)
-        result.said = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
-      continue;
-    }
+    WEFT_TRY(is_taken, quickest.offer(std::move(*merged)));
+    if (!is_taken) continue;
     result.said = fmt::format("{} all-reduces in {} calls", sums, way.buckets->size());
     if (way.buckets == &fixed) result.said += fmt::format(", in buckets of {}", print_bytes(fixed_bytes));
     if (way.low) result.said += ", at low priority";
-    result.plan = std::move(made);
   }
+  if (!quickest.best && !quickest.why_not.empty()) result.said = quickest.why_not;
+  result.plan = std::move(quickest.best);
   return result;
 }
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/cost/step_costs.h"
 #include "weft/distribute/edit_plan.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
+#include "weft/search/bucket/quickest_way.h"
 #include "weft/search/distribution/rank_exchanges.h"
 
 namespace weft::search {
@@ -79,35 +79,20 @@ Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& m
   const bool is_asked_for = options.credit > 0;
   const std::span<const double> credits =
       is_asked_for ? std::span(&options.credit, 1) : std::span(kTriedCredits);
+  QuickestWay ways(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
   std::size_t tried = 0;  // in so many parts
   for (const double credit : credits) {
     WEFT_TRY(cut, in_parts(before.plan, bytes, credit));
     if (cut.cut == 0 || cut.parts == tried) continue;
     tried = cut.parts;
-    PredictedPlan made;
-    made.plan = std::move(cut.plan);
-    WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
-                                      {.overlap = machine.overlap, .workers = machine.workers}));
-    made.prediction = std::move(prediction);
-    const double now = made.prediction.seconds, was = before.prediction.seconds;
-    if (result.plan && !(now < result.plan->prediction.seconds * (1 - 1e-3))) continue;
-    if (!is_asked_for && !(now <= was * (1 - options.least_gain))) {
-      if (!result.plan)
-        result.said = fmt::format("{} instead of {}: less than {:.0f} % faster", print_seconds(now),
-                                  print_seconds(was), 100 * options.least_gain);
-      continue;
-    }
-    if (options.memory_bytes > 0 &&
-        made.prediction.peak_bytes > std::max(options.memory_bytes, before.prediction.peak_bytes)) {
-      if (!result.plan)
-        result.said = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
-      continue;
-    }
+    WEFT_TRY(is_taken, ways.offer(std::move(cut.plan)));
+    if (!is_taken) continue;
     result.said = fmt::format("{} all-reduce{} in {} parts of {} at most", cut.cut, cut.cut == 1 ? "" : "s",
                               cut.parts, print_bytes(credit));
     result.credit = credit;
-    result.plan = std::move(made);
   }
+  if (!ways.best && !ways.why_not.empty()) result.said = ways.why_not;
+  result.plan = std::move(ways.best);
   return result;
 }
 
