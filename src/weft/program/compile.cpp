@@ -203,7 +203,8 @@ class Compiler {
     Unit unit;
     unit.nodes = group.nodes;
     unit.items = loop.rows() * loop.blocks();
-    const std::int64_t chunks = row_loop_chunks(loop);
+    // An accelerator shares out rows itself, and has one sum at the end.
+    const std::int64_t chunks = options_.accelerated ? 1 : row_loop_chunks(loop);
     std::vector<Unit> combines;
     for (Accumulator& accumulator : loop.accumulators) {
       // Sums of narrow numbers are f32 until they are done; accelerators have them in registers.

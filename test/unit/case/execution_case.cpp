@@ -56,14 +56,18 @@ plan::Graph narrow_training_plan(std::string_view model, std::vector<language::S
 bool on_another_device() { return std::getenv("WEFT_TEST_DEVICE") != nullptr; }
 
 std::unique_ptr<Rank> start(const plan::Graph& graph, int workers) {
+  const char* const name = std::getenv("WEFT_TEST_DEVICE");
+  if (name == nullptr) return start_here(graph, workers);
   auto shared = std::make_shared<plan::Graph>(graph.clone());
-  if (const char* const name = std::getenv("WEFT_TEST_DEVICE")) {
-    static const std::shared_ptr<device::Device> device = or_throw(device::open_device(name));
-    return or_throw(
-        Rank::start(or_throw(program::compile(
-                        shared, {.workers = 1, .any_float = true, .accelerated = true, .tiles = false})),
-                    {.device = device}));
-  }
+  static const std::shared_ptr<device::Device> device = or_throw(device::open_device(name));
+  return or_throw(
+      Rank::start(or_throw(program::compile(
+                      shared, {.workers = 1, .any_float = true, .accelerated = true, .tiles = false})),
+                  {.device = device}));
+}
+
+std::unique_ptr<Rank> start_here(const plan::Graph& graph, int workers) {
+  auto shared = std::make_shared<plan::Graph>(graph.clone());
   return or_throw(
       Rank::start(or_throw(program::compile(shared, {.workers = workers})), {.workers = workers}));
 }

@@ -24,6 +24,7 @@ plan::Graph narrow_training_plan(std::string_view model, std::vector<language::S
 bool on_another_device();
 // A rank that runs the plan, on the device that WEFT_TEST_DEVICE names (make test-gpu); throws what is wrong.
 std::unique_ptr<Rank> start(const plan::Graph& graph, int workers);
+std::unique_ptr<Rank> start_here(const plan::Graph& graph, int workers);  // on the processor
 
 // Every input, parameter and state that the plan names: reals around zero, whole numbers below `labels`.
 Tensors random_sources(const plan::Graph& graph, std::int64_t labels, Random& random);
