@@ -19,7 +19,7 @@ constexpr std::string_view kBenchUsage =
     R"(weft bench: measure collectives, Weft's beside those of others, in one run
 
 usage:
-  weft bench COLLECTIVE... [--ranks 2,4,8] [--sizes 256B..64MiB] [--step 4] [--transport shm,tcp]
+  weft bench COLLECTIVE... [--ranks 2,4,8] [--sizes 256B..64MiB] [--step 4] [--transport shm,tcp] [--device cpu|gpu]
              [--against openmpi,mpich,gloo] [--buffers private|allocated|both] [--type f32] [--in-place]
              [--repeats 7] [--limit SECONDS] [--peers FOLDER] [--format json] [-o OUT.svg|OUT.json]
 
@@ -33,6 +33,7 @@ void add_options(CLI::App& app, Bench& bench) {
   app.add_option("--sizes", bench.sizes);
   app.add_option("--step", bench.step);
   app.add_option("--transport", bench.transports)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--device", bench.device);
   app.add_option("--against", bench.against)->delimiter(',')->allow_extra_args(false);
   app.add_option("--buffers", bench.buffers);
   app.add_option("--type", bench.type);

@@ -27,7 +27,7 @@ usage:
   weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
   weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [--synthesize] [-o OUT]
   weft collective fit TABLE... [--every-other]
-  weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp] [--bytes 1MiB] [--type f32] [--op sum]
+  weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp|gpu] [--bytes 1MiB] [--type f32] [--op sum]
                       [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE] [--effort N]
   weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
   weft collective synthesize COLLECTIVE --on CLUSTER [--optimal bandwidth] [--root N] [--without link:3-5|gpu:12]

@@ -110,6 +110,7 @@ struct StreamOptions {
   // Whoever launches is to do the work, where the device is the processor: the caller's threads are its
   // streams. Other devices pay no heed: Stream::on_caller() tells.
   bool on_caller = false;
+  bool computes = true;  // false: no kernel of a program is launched on it, and what those want is not made
 };
 
 // Streams, events, memory and kernels of a device are used with that device alone, and go before it does.

@@ -14,6 +14,7 @@
 #include "weft/comm/chunk/chunk_machine.h"
 #include "weft/comm/chunk/chunk_memory.h"
 #include "weft/run/collective_values.h"
+#include "weft/run/trial_buffers.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/inproc/endpoint.h"
 #include "weft/transport/shm/endpoint.h"
@@ -30,18 +31,6 @@ constexpr std::uint64_t kReports = 1;  // the exchange of outcomes
 constexpr std::int64_t kLeastSlotBytes = 4096;
 constexpr std::chrono::milliseconds kLookUp{50};  // for deaths, while nothing moves
 constexpr std::chrono::milliseconds kFarewell{1000};
-
-comm::Call call_of(const CollectiveTrial& trial) {
-  comm::Call call;
-  call.kind = trial.program->collective.kind;
-  call.count = trial.count;
-  call.counts = trial.counts;
-  call.type = trial.type;
-  call.op = trial.op;
-  call.root = trial.program->collective.root;
-  call.peer = trial.program->collective.peer;
-  return call;
-}
 
 // How many chunks the message size covers. A custom collective without promises has no buffers but those that
 // the program declares.
@@ -65,55 +54,6 @@ std::int64_t slot_bytes(const CollectiveTrial& trial) {
       trial.slot_bytes,
       std::max(kLeastSlotBytes, chunk > trial.slot_bytes / most ? trial.slot_bytes : chunk * most));
 }
-
-// This rank's buffers, one within the other where the trial is in place.
-class Buffers {
- public:
-  Buffers(const CollectiveTrial& trial, std::int32_t rank)
-      : what_{*trial.program, call_}, call_(call_of(trial)), rank_(rank) {
-    const auto element = static_cast<std::int64_t>(device::size_of(trial.type));
-    const std::int64_t inputs = what_.elements(Buffer::input, rank) * element;
-    const std::int64_t outputs = what_.elements(Buffer::output, rank) * element;
-    input_bytes_ = inputs;
-    output_bytes_ = outputs;
-    if (trial.in_place) {
-      memory_.resize(static_cast<std::size_t>(std::max(inputs, outputs)));
-      // Without both there is nothing to share.
-      const bool both = comm::has_input(call_, rank) && comm::has_output(call_, rank);
-      std::int64_t before = 0;
-      if (both && collective::has_one_block(call_.kind))
-        for (std::int32_t other = 0; other < rank; ++other)
-          before +=
-              (trial.counts.empty() ? trial.count : trial.counts[static_cast<std::size_t>(other)]) * element;
-      const bool in_output = collective::shared_buffer(call_.kind) == Buffer::output;
-      call_.input = memory_.data() + (in_output ? before : 0);
-      call_.output = memory_.data() + (in_output ? 0 : before);
-    } else {
-      memory_.resize(static_cast<std::size_t>(inputs + outputs));
-      call_.input = memory_.data();
-      call_.output = memory_.data() + inputs;
-    }
-  }
-
-  const comm::Call& call() const { return call_; }
-  const ElementCollective& what() const { return what_; }
-  std::span<const std::byte> output() const {
-    return {static_cast<const std::byte*>(call_.output), static_cast<std::size_t>(output_bytes_)};
-  }
-  std::span<const std::byte> input() const {
-    return {static_cast<const std::byte*>(call_.input), static_cast<std::size_t>(input_bytes_)};
-  }
-  void fill(Values values) {
-    fill_input(what_, rank_, values, static_cast<std::byte*>(const_cast<void*>(call_.input)));
-  }
-
- private:
-  ElementCollective what_;
-  comm::Call call_;
-  const std::int32_t rank_;
-  std::int64_t input_bytes_ = 0, output_bytes_ = 0;
-  std::vector<std::byte> memory_;
-};
 
 Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const transport::Job& job) {
   auto last_move = Clock::now();
@@ -142,22 +82,8 @@ Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const tr
   }
 }
 
-void compare(const Buffers& buffers, const Expected& expected, std::int32_t rank, TrialOutcome& outcome) {
-  const std::span<const std::byte> output = buffers.output();
-  const std::size_t element = device::size_of(buffers.call().type);
-  for (std::size_t i = 0; i * element < output.size(); ++i) {
-    if (!expected.wanted.empty() && !expected.wanted[i]) continue;
-    if (std::memcmp(output.data() + i * element, expected.bytes.data() + i * element, element) == 0) continue;
-    if (outcome.wrong++ == 0) outcome.first_wrong = fmt::format("output[{}] of rank {} is wrong", i, rank);
-  }
-}
-
 std::int64_t nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-}
-
-std::uint64_t checksum(std::span<const std::byte> bytes) {
-  return Hasher().text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).digest().low;
 }
 
 }  // namespace
@@ -204,16 +130,16 @@ Result<TrialOutcome> run_alone(const CollectiveTrial& trial, transport::Endpoint
   const transport::Capacity capacity{.slots = std::max(trial.slots, transport::Capacity{}.slots),
                                      .slot_bytes = slot_bytes(trial)};
   WEFT_TRY(ready, comm::ReadyProgram::open(trial.program, endpoint, capacity));
-  Buffers buffers(trial, endpoint.rank());
+  TrialBuffers buffers(trial, endpoint.rank());
   WEFT_TRY_STATUS(comm::check(buffers.call(), endpoint.ranks(), endpoint.rank()));
   TrialOutcome outcome;
   if (trial.verify) {
     WEFT_TRY(expected, expected_output(buffers.what(), endpoint.rank()));
     buffers.fill(Values::exact);
-    const std::uint64_t input = checksum(buffers.input());
+    const std::uint64_t input = checksum_of(buffers.input());
     WEFT_TRY_STATUS(drive(*ready->start(buffers.call()), endpoint, job));
-    compare(buffers, expected, endpoint.rank(), outcome);
-    if (!trial.in_place && checksum(buffers.input()) != input && outcome.wrong++ == 0)
+    compare(buffers, expected, outcome);
+    if (!trial.in_place && checksum_of(buffers.input()) != input && outcome.wrong++ == 0)
       outcome.first_wrong = fmt::format("the input of rank {} was changed", endpoint.rank());
   }
   for (std::int32_t turn = 0; turn <= trial.repeat; ++turn) {
@@ -226,7 +152,7 @@ Result<TrialOutcome> run_alone(const CollectiveTrial& trial, transport::Endpoint
       outcome.ends.push_back(nanoseconds());
     }
     if (turn > 0 && turn < trial.repeat) continue;
-    const std::uint64_t sum = checksum(buffers.output());
+    const std::uint64_t sum = checksum_of(buffers.output());
     if (turn > 0 && sum != outcome.checksum && outcome.wrong++ == 0)
       outcome.first_wrong = fmt::format("two runs gave rank {} different bits", endpoint.rank());
     outcome.checksum = sum;

@@ -56,4 +56,8 @@ Result<std::vector<TrialOutcome>> run_trial(const CollectiveTrial& trial,
 Result<std::vector<TrialOutcome>> run_trial_on_threads(const CollectiveTrial& trial,
                                                        std::chrono::milliseconds timeout);
 
+// The same with all ranks on this machine's GPU, in one kernel: the program's blocks, or, `directly`, each reading the
+// others' memory (comm/gpu/). Times are the GPU's own, of repetitions one right after another.
+Result<std::vector<TrialOutcome>> run_trial_on_gpu(const CollectiveTrial& trial, bool directly = false);
+
 }  // namespace weft::run

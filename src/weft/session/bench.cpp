@@ -13,6 +13,7 @@
 #include "weft/explain/bench_plot.h"
 #include "weft/explain/bench_table.h"
 #include "weft/measure/bench_batch.h"
+#include "weft/measure/bench_gpu.h"
 #include "weft/measure/bench_machine.h"
 #include "weft/measure/bench_peers.h"
 #include "weft/measure/bench_round.h"
@@ -69,6 +70,11 @@ Result<Order> check_bench(const Bench& request) {
   for (const std::int32_t ranks : request.ranks)
     if (ranks < 2 || ranks > kMostBenchRanks)
       return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostBenchRanks, ranks));
+  if (auto known = choice<int>("device", request.device, {{"cpu", 0}, {"gpu", 1}}); !known.ok())
+    return std::move(known).error();
+  if (request.device == "gpu" && !request.against.empty())
+    return user_error("nobody else takes several ranks on one GPU: there is nothing to compare with",
+                      "without --against");
   for (const std::string& transport : request.transports)
     if (auto known = choice<int>("transport", transport, {{"shm", 0}, {"tcp", 1}}); !known.ok())
       return std::move(known).error();
@@ -203,8 +209,33 @@ class Benching {
   std::string text_;
 };
 
+Result<std::string> answer_for_gpu(const Bench& request, const Order& order) {
+  if (request.to.ends_with(".svg")) return user_error("on a GPU there is no plot", "-o FILE.json");
+  std::vector<BenchRow> all;
+  std::string text;
+  const auto say = [&](const std::string& more) {
+    if (request.format == Format::json) return;
+    request.on_output ? request.on_output(more) : void(text += more);
+  };
+  for (const std::int32_t ranks : request.ranks)
+    for (const Kind kind : order.kinds) {
+      std::vector<BenchRow> block;
+      for (const std::int64_t bytes : order.sizes) {
+        WEFT_TRY(rows,
+                 measure::bench_on_gpu({kind, ranks, bytes, order.type, request.in_place, request.repeats}));
+        block.insert(block.end(), rows.begin(), rows.end());
+      }
+      say(explain::bench_table(block) + "\n");
+      all.insert(all.end(), block.begin(), block.end());
+    }
+  const std::string json = explain::bench_json(all, {});
+  if (request.to.ends_with(".json")) WEFT_TRY_STATUS(write_file_atomically(request.to, json));
+  return request.format == Format::json ? json : text;
+}
+
 Result<std::string> answer(const Bench& request) {
   WEFT_TRY(order, check_bench(request));
+  if (request.device == "gpu") return answer_for_gpu(request, order);
   return Benching(request, std::move(order)).answer();
 }
 

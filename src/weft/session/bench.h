@@ -22,6 +22,7 @@ struct Bench {
   std::vector<std::int32_t> ranks = {2};
   std::string sizes = "256B..64MiB";
   std::vector<std::string> transports = {"shm"};
+  std::string device = "cpu";             // gpu: all ranks on this machine's GPU, whatever the transports
   std::vector<std::string> against = {};  // openmpi, mpich, gloo
   std::string buffers = "private";        // private, allocated or both
   std::string type = "f32";

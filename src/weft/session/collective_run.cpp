@@ -1,6 +1,7 @@
 // weft collective run: a program on real ranks.
 //
 //   inproc      this process, a thread a rank
+//   gpu         this process, all ranks in one kernel on its GPU
 //   shm, tcp    weft collective run ─┬─ rank 0   the same command once more, which joins the others, does
 //                                    ├─ rank 1   its part and, being rank 0, writes what all found as a line
 //                                    └─ ...      of JSON
@@ -29,7 +30,7 @@ using collective::Kind;
 
 constexpr std::int32_t kMostRunRanks = 256;
 constexpr std::int32_t kMostRepeats = 100'000;
-constexpr std::string_view kRunTransports[] = {"inproc", "shm", "tcp"};
+constexpr std::string_view kRunTransports[] = {"inproc", "shm", "tcp", "gpu"};
 
 // What all ranks found, in one.
 struct Summary {
@@ -65,7 +66,7 @@ Status check_transport(const std::string& transport) {
   if (std::ranges::find(kRunTransports, transport) != std::end(kRunTransports)) return {};
   const std::string hint = did_you_mean(transport, kRunTransports);
   return user_error(fmt::format("unknown transport: {}", transport),
-                    hint.empty() ? "inproc, shm or tcp" : hint);
+                    hint.empty() ? "inproc, shm, tcp or gpu" : hint);
 }
 
 Result<collective::Program> read_program(const CollectiveRun& request) {
@@ -93,7 +94,8 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
                       "f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32 or u64");
   const auto op = device::find_reduce_op(request.op);
   if (!op)
-    return user_error(fmt::format("unknown operation: {}", request.op), "sum, product, min, max, avg, and, or or xor");
+    return user_error(fmt::format("unknown operation: {}", request.op),
+                      "sum, product, min, max, avg, and, or or xor");
   if (device::is_bitwise(*op) && !device::is_whole(*type))
     return user_error(fmt::format("{} is for whole numbers, not {}", request.op, request.type),
                       "--type u32, or another integer");
@@ -261,6 +263,9 @@ Reply run(const CollectiveRun& request) {
   if (request.transport == "inproc") {
     const auto outcomes = run::run_trial_on_threads(
         *trial, std::chrono::milliseconds(static_cast<std::int64_t>(*timeout * 1000)));
+    summary = outcomes.ok() ? Result<Summary>(summarize(*outcomes)) : Result<Summary>(outcomes.error());
+  } else if (request.transport == "gpu") {
+    const auto outcomes = run::run_trial_on_gpu(*trial);
     summary = outcomes.ok() ? Result<Summary>(summarize(*outcomes)) : Result<Summary>(outcomes.error());
   } else {
     summary = run_processes(request, trial->program->collective.ranks);

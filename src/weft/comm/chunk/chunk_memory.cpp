@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,8 +33,13 @@ std::int32_t callers_chunks(const collective::Program& program, std::int32_t ran
                                    collective::shared_buffer(Kind::custom));
 }
 
-ChunkMemory::ChunkMemory(const collective::Program& program, std::int32_t rank)
-    : program_(program), rank_(rank) {
+std::shared_ptr<std::byte> allocate_here(std::int64_t bytes) {
+  auto* const memory = new (std::nothrow) std::byte[static_cast<std::size_t>(bytes)]();
+  return memory == nullptr ? nullptr : std::shared_ptr<std::byte>(memory, std::default_delete<std::byte[]>());
+}
+
+ChunkMemory::ChunkMemory(const collective::Program& program, std::int32_t rank, AllocateBytes allocate)
+    : program_(program), rank_(rank), allocate_(std::move(allocate)) {
   const collective::Collective& collective = program.collective;
   const bool one_block = collective::has_one_block(collective.kind);
   const std::int32_t first = one_block ? collective::first_of_block(collective, rank) : 0;
@@ -185,7 +191,7 @@ Result<ChunkArea> ChunkMemory::own(Buffer buffer, std::int64_t chunks) {
   if (fits && bytes > memory.bytes) {
     memory.data.reset();
     memory.bytes = 0;
-    memory.data.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes)]());
+    memory.data = allocate_(bytes);
     if (memory.data) memory.bytes = bytes;
   }
   if (!fits || bytes > memory.bytes)

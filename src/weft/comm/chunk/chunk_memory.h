@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -61,9 +62,15 @@ struct Copy {
 // declared as one: then each is as long as that.
 std::int32_t callers_chunks(const collective::Program& program, std::int32_t rank, collective::Buffer buffer);
 
+// So many bytes where the chunks are, zero until written; null where there is no room.
+using AllocateBytes = std::function<std::shared_ptr<std::byte>(std::int64_t bytes)>;
+std::shared_ptr<std::byte> allocate_here(std::int64_t bytes);
+
+// Only finds places: nothing in them is read or written, so they may be a device's.
 class ChunkMemory {
  public:
-  ChunkMemory(const collective::Program& program, std::int32_t rank);
+  // Memory of our own is given by `allocate`.
+  ChunkMemory(const collective::Program& program, std::int32_t rank, AllocateBytes allocate = allocate_here);
 
   // Fails where memory of our own is needed and there is none.
   Status bind(const Call& call, const ChunkShape& shape);
@@ -87,7 +94,7 @@ class ChunkMemory {
  private:
   // Grows and is kept for the next call.
   struct Own {
-    std::unique_ptr<std::byte[]> data;
+    std::shared_ptr<std::byte> data;
     std::int64_t bytes = 0;
   };
   using Buffer = collective::Buffer;
@@ -111,6 +118,7 @@ class ChunkMemory {
 
   const collective::Program& program_;
   const std::int32_t rank_;
+  const AllocateBytes allocate_;
   bool idle_ = true;                   // has no steps
   bool writes_input_ = false;          // out of place
   bool writes_beyond_output_ = false;  // in place

@@ -93,6 +93,7 @@ Result<Driver> load_driver() {
       {"cuModuleGetFunction", slot(driver.find_function)},
       {"cuFuncSetAttribute", slot(driver.set_attribute)},
       {"cuLaunchKernel", slot(driver.launch)},
+      {"cuLaunchCooperativeKernel", slot(driver.launch_together)},
   };
   WEFT_TRY_STATUS(load({"the NVIDIA driver",
                         {"libcuda.so.1"},

@@ -63,6 +63,10 @@ struct Driver {
   Code (*launch)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                  unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** parameters,
                  void** extra);
+  // All blocks run at the same time, or none does.
+  Code (*launch_together)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                          Handle stream, void** parameters);
 };
 
 struct Compiler {

@@ -17,13 +17,22 @@ class Parameters {
 
   Code launch(const LaunchPlace& at, Handle function, std::array<unsigned, 2> grid,
               std::array<unsigned, 2> block, std::int64_t shared_bytes = 0) {
-    std::vector<void*> addresses;
-    for (std::uint64_t& value : words_) addresses.push_back(&value);
     return at.gpu.driver().launch(function, grid[0], grid[1], 1, block[0], block[1], 1,
-                                  static_cast<unsigned>(shared_bytes), at.stream, addresses.data(), nullptr);
+                                  static_cast<unsigned>(shared_bytes), at.stream, addresses().data(),
+                                  nullptr);
+  }
+  // For blocks that wait for each other.
+  Code launch_together(const LaunchPlace& at, Handle function, unsigned blocks, unsigned threads) {
+    return at.gpu.driver().launch_together(function, blocks, 1, 1, threads, 1, 1, 0, at.stream,
+                                           addresses().data());
   }
 
  private:
+  std::vector<void*> addresses() {
+    std::vector<void*> addresses;
+    for (std::uint64_t& value : words_) addresses.push_back(&value);
+    return addresses;
+  }
   Parameters& word(std::uint64_t value) {
     words_.push_back(value);
     return *this;

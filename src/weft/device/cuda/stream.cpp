@@ -67,10 +67,11 @@ class GpuStream final : public RecordingStream {
 
   Status open(const StreamOptions& options) {
     gpu_->enter();
-    WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
-    scratch_ = std::move(memory);
     constexpr unsigned kNonBlocking = 1;
     WEFT_TRY_STATUS(check(gpu_->driver().create_stream(&stream_, kNonBlocking), "make a stream"));
+    if (!options.computes) return {};
+    WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
+    scratch_ = std::move(memory);
     WEFT_TRY_STATUS(check(blas_.create(&handle_), "start cuBLAS"));
     WEFT_TRY_STATUS(check(blas_.set_stream(handle_, stream_), "start cuBLAS"));
     return check(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace), "start cuBLAS");
@@ -82,7 +83,8 @@ class GpuStream final : public RecordingStream {
     const auto& mine = static_cast<const Kernel&>(kernel);
     if (!failure_.ok()) return;
     gpu_->enter();
-    const LaunchPlace at{*gpu_, stream_, handle_, pointer(scratch_->address() + kBlasWorkspace)};
+    const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
+    const LaunchPlace at{*gpu_, stream_, handle_, scratch};
     note(mine.launch(at, task), mine.what);
     last_ = &mine;
   }
