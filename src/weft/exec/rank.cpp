@@ -103,6 +103,7 @@ struct Rank::State {
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
     if (const device::Kernel* const kernel = kernels[what.unit].get()) {
+      if (loading) loading->await(task, *streams[static_cast<std::size_t>(worker)]);
       if (!is_left_out(program.units[what.unit], *streams[static_cast<std::size_t>(worker)]))
         streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
       if (!released.empty())
@@ -138,6 +139,8 @@ struct Rank::State {
       WEFT_TRY(handle, exchanger->start(exchange, operand, result));
       return exchanger->wait(handle);
     };
+    if (exchanger->is_on_device(exchange))
+      return among_ranks(at(exchange.operand).raw(), at(exchange.result).raw());
     return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
   }
 
@@ -162,6 +165,7 @@ struct Rank::State {
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
     memory->send_inputs(*streams.front());
+    if (loading) loading->start();
     let_go_of_all();
     crew->run(work);
     return finish();
@@ -171,7 +175,7 @@ struct Rank::State {
   // launch by launch: what libraries load when they are first called cannot be recorded.
   Status step(const Crew::Work& work) {
     device::RecordingStream* const stream = device::as_recording(*streams.front());
-    if (stream == nullptr || streams.size() > 1 || movers > 0 || !std::exchange(stepped, true))
+    if (stream == nullptr || streams.size() > 1 || movers > 0 || loading || !std::exchange(stepped, true))
       return run_all(work);
     if (!failure.ok()) return failure;
     if (recorded == nullptr) {
@@ -189,6 +193,10 @@ struct Rank::State {
   Status finish() {
     for (const auto& stream : streams)
       if (Status done = stream->synchronize(); failure.ok() && !done.ok()) failure = std::move(done);
+    if (loading) {
+      if (Status done = loading->finish(); failure.ok() && !done.ok()) failure = std::move(done);
+      loading.reset();
+    }
     return failure;
   }
 
@@ -201,6 +209,7 @@ struct Rank::State {
   std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
   std::unique_ptr<device::Recording> recorded;           // of a step
   bool stepped = false;
+  std::unique_ptr<Loading> loading;      // until the next step is over
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
   std::vector<std::vector<program::Extent>> released;  // by task; empty: nothing is spilled
   std::size_t movers = 0;                              // streams of the program that move bytes between ranks
@@ -327,6 +336,17 @@ Status Rank::write(const program::Port& port, const std::function<void(std::span
   const Status written = state_->memory->write(state_->at(port.place), bytes_of(port), make);
   state_->let_go_of_all();
   return written;
+}
+
+Status Rank::load(std::span<const Loaded> weights, const LoadingGroups& groups) {
+  State& state = *state_;
+  if (state.device->host_accessible() || state.streams.size() > 1) {
+    for (const Loaded& one : weights) WEFT_TRY_STATUS(write(*one.port, one.bytes));
+    return {};
+  }
+  WEFT_TRY(loading, Loading::make(*state.device, state.program, state.memory->address(), weights, groups));
+  state.loading = std::move(loading);
+  return {};
 }
 
 Result<HostBytes> Rank::read(const program::Port& port) const {

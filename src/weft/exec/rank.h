@@ -28,6 +28,7 @@
 #include "weft/device/device.h"
 #include "weft/exec/exchanger.h"
 #include "weft/exec/host_bytes.h"
+#include "weft/exec/loading.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 
@@ -71,6 +72,11 @@ class Rank {
   // once, with room for it that holds what nobody knows.
   Status write(const program::Port& port, std::span<const std::byte> bytes);
   Status write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make);
+
+  // The same for many, from memory that copies are fastest with: they go when the next step begins, and its tasks wait
+  // for what they read alone. The bytes must stay until that step is over. Where the host reaches
+  // the device's memory they are there at once.
+  Status load(std::span<const Loaded> weights, const LoadingGroups& groups);
 
   // What a port or buffer holds, until the next step.
   Result<HostBytes> read(const program::Port& port) const;

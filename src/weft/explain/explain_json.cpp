@@ -37,17 +37,25 @@ Json to_json(const Explanation& explanation, const Entry& entry) {
   return json;
 }
 
+Json to_json(const FirstAnswer& answer) {
+  return {{"seconds", answer.seconds},         {"seconds_one_after_the_other", answer.one_after_the_other},
+          {"seconds_copying", answer.copying}, {"seconds_computing", answer.computing},
+          {"groups", answer.groups},           {"bytes", whole(answer.bytes)}};
+}
+
 // Of nodes and phases the seconds are workers' time; of the step, the clock's.
 Json to_json(const plan::Graph& graph, const Measurement& measurement) {
   const program::Attribution& times = measurement.times;
-  return {{"seconds_a_step", times.step_seconds},
-          {"steps", times.steps},
-          {"threads", times.workers},
-          {"seconds_busy", times.busy_seconds},
-          {"busy", times.busy()},
-          {"seconds_other", other_seconds(graph, times)},
-          {"memory_bytes", whole(measurement.memory_bytes)},
-          {"memory_lower_bound", whole(measurement.memory_lower_bound)}};
+  Json json = {{"seconds_a_step", times.step_seconds},
+               {"steps", times.steps},
+               {"threads", times.workers},
+               {"seconds_busy", times.busy_seconds},
+               {"busy", times.busy()},
+               {"seconds_other", other_seconds(graph, times)},
+               {"memory_bytes", whole(measurement.memory_bytes)},
+               {"memory_lower_bound", whole(measurement.memory_lower_bound)}};
+  if (measurement.first_answer) json["first_answer"] = to_json(*measurement.first_answer);
+  return json;
 }
 
 }  // namespace

@@ -130,6 +130,16 @@ std::string taken_line(const Measurement& measurement) {
                                     : fmt::format("; no packing takes less than {}", print_bytes(least)));
 }
 
+std::string first_answer_line(const FirstAnswer& answer) {
+  return fmt::format(
+      "first answer {} with its {} of weights on their way in {} groups; {} with all of them there first; "
+      "copying alone {}, "
+      "computing alone {}",
+      print_seconds(answer.seconds), print_bytes(answer.bytes), answer.groups,
+      print_seconds(answer.one_after_the_other), print_seconds(answer.copying),
+      print_seconds(answer.computing));
+}
+
 std::string measured_line(const Explanation& explanation, double seconds) {
   const program::Attribution& times = explanation.measurement->times;
   const std::string steps =
@@ -215,6 +225,7 @@ std::string print_text(const Explanation& explanation) {
     notes += fmt::format("runs by definition here, slowly: {}\n", program::print(explanation.by_definition));
   if (measurement) {
     notes += measured_line(explanation, seconds) + "\n";
+    if (measurement->first_answer) notes += first_answer_line(*measurement->first_answer) + "\n";
     if (measurement->times.workers > 1) notes += "the table adds up what all threads did; ";
     notes += "nodes that ran as one share the time by their estimates\n";
   }

@@ -26,11 +26,21 @@ struct MemoryItem {
   double bytes = 0;
 };
 
+// Of a model on an accelerator whose weights are in the host's memory: seconds until it has answered once.
+struct FirstAnswer {
+  double seconds = 0;              // weights in groups, while it computes
+  double one_after_the_other = 0;  // first all weights
+  double copying = 0, computing = 0;
+  double bytes = 0;
+  std::size_t groups = 0;
+};
+
 // What EXPLAIN ANALYZE adds: the same plan, really run, each worker being one device of the cluster.
 struct Measurement {
   program::Attribution times = {};  // of the nodes of Explanation::graph
   double memory_bytes = 0;          // taken
   double memory_lower_bound = 0;    // no packing takes less
+  std::optional<FirstAnswer> first_answer = {};
 };
 
 // What the rules made of the plan: the graph is what they led to.

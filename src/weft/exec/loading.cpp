@@ -1,0 +1,95 @@
+#include "weft/exec/loading.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace weft::exec {
+namespace {
+
+constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+// Of each tensor the first task that reads it, or writes it: nothing may be copied over what a step learned.
+std::vector<std::uint32_t> first_tasks(const program::Program& program, std::span<const Loaded> weights) {
+  std::map<program::BufferId, std::uint32_t> first;
+  for (std::uint32_t task = 0; task < program.tasks.size(); ++task)
+    for (const auto* const extents : {&program.tasks[task].reads, &program.tasks[task].writes})
+      for (const program::Extent& extent : *extents) first.try_emplace(extent.buffer, task);
+  std::vector<std::uint32_t> tasks;
+  for (const Loaded& one : weights) {
+    const auto found = first.find(one.port->place.buffer);
+    tasks.push_back(found == first.end() ? kNobody : found->second);
+  }
+  return tasks;
+}
+
+}  // namespace
+
+LoadingGroups loading_groups(const program::Program& program, std::span<const Loaded> weights,
+                             const LoadingPace& pace) {
+  const std::vector<std::uint32_t> first = first_tasks(program, weights);
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i]; });
+  // What is computed from one tensor's first reader to the next one's, all tasks being alike.
+  const auto tasks = static_cast<std::uint32_t>(program.tasks.size());
+  const double each = tasks > 0 ? pace.step_seconds / tasks : 0;
+  std::vector<partition::Tensor> chain;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::uint32_t from = std::min(first[order[i]], tasks);
+    const std::uint32_t to = i + 1 < order.size() ? std::min(first[order[i + 1]], tasks) : tasks;
+    chain.push_back(
+        {.bytes = static_cast<double>(weights[order[i]].bytes.size()), .read_seconds = each * (to - from)});
+  }
+  LoadingGroups groups;
+  std::size_t begin = 0;
+  for (const std::int32_t end : partition::bucketise(chain, pace.wire).ends) {
+    groups.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + end);
+    begin = static_cast<std::size_t>(end);
+  }
+  return groups;
+}
+
+Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const program::Program& program,
+                                               device::Address memory, std::span<const Loaded> weights,
+                                               const LoadingGroups& groups) {
+  auto loading = std::make_unique<Loading>();
+  WEFT_TRY(copies, device.make_stream({.computes = false}));
+  loading->copies_ = std::move(copies);
+  std::map<program::BufferId, std::int32_t> group_of;
+  for (const std::vector<std::size_t>& group : groups) {
+    for (const std::size_t i : group) {
+      group_of[weights[i].port->place.buffer] = static_cast<std::int32_t>(loading->there_.size());
+      loading->copies_->copy_in(memory + device::offset_of(program, weights[i].port->place),
+                                weights[i].bytes);
+    }
+    WEFT_TRY(event, device.make_event());
+    loading->there_.push_back(std::move(event));
+  }
+  for (const program::Task& task : program.tasks) {
+    std::int32_t last = -1;
+    for (const auto* const extents : {&task.reads, &task.writes})
+      for (const program::Extent& extent : *extents)
+        if (const auto found = group_of.find(extent.buffer); found != group_of.end())
+          last = std::max(last, found->second);
+    loading->needs_.push_back(last);
+  }
+  return loading;
+}
+
+void Loading::start() {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    copies_->copy_in(all_[i].to, all_[i].from);
+    if (i + 1 == all_.size() || all_[i + 1].group != all_[i].group) copies_->record(*there_[all_[i].group]);
+  }
+}
+
+void Loading::await(std::uint32_t task, device::Stream& stream) {
+  if (needs_[task] <= awaited_) return;
+  awaited_ = needs_[task];  // groups come in their order: who has waited for one has all before it
+  stream.wait(*there_[static_cast<std::size_t>(awaited_)]);
+}
+
+}  // namespace weft::exec
