@@ -33,9 +33,10 @@ test-thorough: test ## the same, with every case of the long tests: some 40 minu
 
 test-gpu: ## run the tests of what executes plans on this machine's GPU (f64, which it lacks, left out)
 	@scripts/setup.sh build test
-	@scripts/build.sh dev $(JOBS) unit_exec
+	@scripts/build.sh dev $(JOBS) unit_exec unit_run
 	@ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0 WEFT_TEST_DEVICE='cuda:0 exact' \
 	  build/dev/unit_exec --gtest_filter='Execution*:MaskedRegions*:OwnKernels*:ProgramProperty*-Execution.EveryOperator*'
+	@ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0 build/dev/unit_run --gtest_filter='Gpu*'
 
 test-%: ## build and run the unit tests of one folder of src/weft: make test-plan
 	@scripts/setup.sh build test

@@ -137,7 +137,7 @@ std::string profile(const Model& model, const LocalTraining& training, const Req
   const auto timelines = training.timelines(model.profiled_steps, options.overlap);
   std::vector<program::Program> programs;
   for (std::int32_t rank = 0; rank < options.ranks; ++rank)
-    programs.push_back(or_throw(run::compile_for_rank(training.plan(), rank, options.workers)));
+    programs.push_back(or_throw(run::compile_for_rank(training.plan(), rank, options)));
   std::vector<double> computing, waiting, moving, rest;
   for (std::size_t step = 0; step < timelines[0].size(); ++step)
     for (std::size_t rank = 0; rank < programs.size(); ++rank) {

@@ -76,7 +76,7 @@ void on_this_machine(const TrainedModel& model, std::string_view name, std::int6
   options.ranks = request.ranks;
   options.workers = request.threads;
   const LocalTraining training(model, options);
-  const program::Program program = or_throw(run::compile_for_rank(training.plan(), 0, options.workers));
+  const program::Program program = or_throw(run::compile_for_rank(training.plan(), 0, options));
   constexpr int kTurns = 3;
   std::array<std::vector<program::Timeline>, 2> timelines;  // without, with
   for (int turn = 0; turn < kTurns; ++turn)

@@ -9,6 +9,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/hash.h"
+#include "weft/exec/exchange_call.h"
 
 namespace weft::exec {
 namespace {
@@ -16,44 +17,6 @@ namespace {
 using comm::Communicator;
 using program::Exchange;
 using Kind = program::Exchange::Kind;
-
-comm::ElementType element_type(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::f32: return comm::ElementType::f32;
-    case plan::DType::f64: return comm::ElementType::f64;
-    case plan::DType::bf16: return comm::ElementType::bf16;
-    case plan::DType::f16: return comm::ElementType::f16;
-    case plan::DType::i32: return comm::ElementType::i32;
-    case plan::DType::i64: return comm::ElementType::i64;
-    case plan::DType::boolean: return comm::ElementType::u8;
-  }
-  WEFT_CHECK(false, "an element type that does not exist");
-  return comm::ElementType::f32;
-}
-
-comm::ReduceOp reduce_op(plan::Monoid monoid) {
-  switch (monoid) {
-    case plan::Monoid::max: return comm::ReduceOp::max;
-    case plan::Monoid::min: return comm::ReduceOp::min;
-    default: return comm::ReduceOp::sum;
-  }
-}
-
-comm::Kind collective_of(Kind kind) {
-  switch (kind) {
-    case Kind::all_reduce: return comm::Kind::all_reduce;
-    case Kind::reduce_scatter: return comm::Kind::reduce_scatter;
-    case Kind::all_gather: return comm::Kind::all_gather;
-    case Kind::broadcast_from: return comm::Kind::broadcast;
-    case Kind::all_to_all:
-    case Kind::permute_ranks:
-    case Kind::halo: return comm::Kind::all_to_all;
-    case Kind::send:
-    case Kind::receive: break;  // of a mailbox
-  }
-  WEFT_CHECK(false, "an exchange that does not exist");
-  return comm::Kind::all_reduce;
-}
 
 bool are_equal(std::span<const std::int64_t> counts) {
   return std::ranges::all_of(counts, [&](std::int64_t count) { return count == counts.front(); });
@@ -73,16 +36,6 @@ Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange
                     "the other takes {}",
                     from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
         "every rank must be given the same statement");
-  }
-  return counts;
-}
-
-// A permutation is an all-to-all in which everyone gives to one rank alone.
-std::vector<std::int64_t> shifted_counts(std::int64_t ranks, std::int64_t shift, std::int64_t count) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks * ranks));
-  for (std::int64_t from = 0; from < ranks; ++from) {
-    const std::int64_t to = ((from + shift) % ranks + ranks) % ranks;
-    counts[static_cast<std::size_t>(from * ranks + to)] = count;
   }
   return counts;
 }
@@ -249,10 +202,7 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   }
   Communicator& group = *ready.communicator;
   comm::Call& call = ready.call;
-  call.kind = collective_of(exchange.kind);
-  call.type = element_type(dtype);
-  call.op = reduce_op(exchange.monoid);
-  if (exchange.kind == Kind::broadcast_from) call.root = static_cast<std::int32_t>(exchange.shift);
+  call = call_of(exchange);
   call.priority = exchange.algorithm.priority;
   WEFT_TRY(algorithm, named(group, exchange, call));
   call.algorithm = algorithm;

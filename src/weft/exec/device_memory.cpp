@@ -44,7 +44,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take(std::shared_ptr<device:
     memory->address_ = memory->own_->address();
   }
   if (!memory->device_->host_accessible()) {
-    WEFT_TRY(copies, memory->device_->make_stream({}));
+    WEFT_TRY(copies, memory->device_->make_stream({.computes = false}));
     memory->copies_ = std::move(copies);
   }
   return memory;

@@ -23,6 +23,12 @@ class Exchanger {
  public:
   virtual ~Exchanger() = default;
 
+  // Whether it takes the exchange's places in the memory of the rank's device, and not in the host's.
+  virtual bool is_on_device(const program::Exchange& exchange) const {
+    (void)exchange;
+    return false;
+  }
+
   // Before the first step: all exchanges of the program, in its order. Collective.
   virtual Status prepare(std::span<const program::Exchange* const> exchanges) = 0;
 

@@ -7,7 +7,7 @@
 //              Each clause at most once; STEPS with TRAIN only, INTO with INFER only.
 // data       = string | name "=" string {"," name "=" string}
 // generate   = GENERATE name { ON target | PROMPT string | STEPS count | WITH settings }
-// target     = LOCAL [ count ] | name
+// target     = LOCAL [ count ] | name [ RANKS count ]
 // set        = SET name ( "=" | TO ) value
 // hint       = HINT item {"," item}
 // item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name
@@ -223,10 +223,13 @@ Target Grammar::target() {
   const std::uint32_t start = here();
   Target result;
   result.local = accept(Keyword::kw_local);
-  if (!result.local)
+  bool counts = at(Kind::number);
+  if (!result.local) {
     result.cluster = name("LOCAL or a cluster name after ON");
-  else if (at(Kind::number))
-    result.ranks = whole_number("a number of ranks", 1);
+    counts = at(Kind::word) && same_word(lexeme(token_.span), "RANKS");
+    if (counts) advance();
+  }
+  if (counts) result.ranks = whole_number("a number of ranks", 1);
   result.span = since(start);
   return result;
 }

@@ -242,7 +242,8 @@ void Printer::write(const Run& run) {
       out_ += fmt::format("\"{}\"", cluster);
     else
       write(run.target->cluster);
-    if (run.target->ranks) out_ += fmt::format(" {}", run.target->ranks->whole);
+    if (run.target->ranks)
+      out_ += fmt::format("{} {}", run.target->local ? "" : " RANKS", run.target->ranks->whole);
   }
   for (std::size_t i = 0; i < run.data.size(); ++i) {
     out_ += i == 0 ? " FROM " : ", ";

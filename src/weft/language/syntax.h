@@ -126,10 +126,10 @@ struct CreateCluster : Statement {
   static constexpr auto kKind = StatementKind::create_cluster;
   bool replace;
   Name name;
-  std::span<const Text> logs;   // FROM 'log.txt': what was measured there; may be empty
-  Number nodes, devices;        // whole, at least 1; `devices` counts those of one node. 0: a log says
-  Name device;                  // absent where a log says
-  std::span<const Link> links;  // may be empty
+  std::span<const Text> logs;          // FROM 'log.txt': what was measured there; may be empty
+  Number nodes, devices;               // whole, at least 1; `devices` counts those of one node. 0: a log says
+  Name device;                         // absent where a log says
+  std::span<const Link> links;         // may be empty
   std::span<const NodesOf> more = {};  // nodes of other devices, after a comma
 };
 
@@ -155,9 +155,9 @@ struct Drop : Statement {
   Name name;
 };
 
-struct Target {  // pod, LOCAL, LOCAL 4
+struct Target {  // pod, LOCAL, LOCAL 4, GPU RANKS 4
   bool local = false;
-  std::optional<Number> ranks;  // LOCAL only; whole, at least 1
+  std::optional<Number> ranks;  // whole, at least 1
   Name cluster;                 // given unless local
   Span span;
 };

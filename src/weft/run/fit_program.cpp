@@ -25,15 +25,19 @@ Result<FittedProgram> fit_program(std::shared_ptr<const plan::Graph> graph, prog
   return made;
 }
 
-Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank, int workers,
-                                   std::int64_t limit) {
+program::CompileOptions rank_compiling(int workers, bool on_gpu) {
+  return {.workers = on_gpu ? 1 : workers, .any_float = on_gpu, .accelerated = on_gpu, .tiles = !on_gpu};
+}
+
+Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
+                                   program::CompileOptions options, std::int64_t limit) {
   if (plan.time) {
     WEFT_TRY(made, pipeline::unroll(plan, rank));
-    return fit_program(std::make_shared<plan::Graph>(std::move(made.graph)),
-                       {.workers = workers, .turns = made.turns}, limit);
+    options.turns = made.turns;
+    return fit_program(std::make_shared<plan::Graph>(std::move(made.graph)), options, limit);
   }
   WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
-  return fit_program(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers}, limit);
+  return fit_program(std::make_shared<plan::Graph>(std::move(local.graph)), options, limit);
 }
 
 }  // namespace weft::run

@@ -23,8 +23,11 @@ struct FittedProgram {
 Result<FittedProgram> fit_program(std::shared_ptr<const plan::Graph> graph, program::CompileOptions options,
                                   std::int64_t limit);
 
+// How a rank's program is compiled. A GPU is given units whole: it cuts them itself.
+program::CompileOptions rank_compiling(int workers, bool on_gpu);
+
 // Of what a rank of a plan on a mesh runs.
-Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank, int workers,
-                                   std::int64_t limit);
+Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
+                                   program::CompileOptions options, std::int64_t limit);
 
 }  // namespace weft::run

@@ -22,6 +22,8 @@
 
 #include "weft/base/result.h"
 #include "weft/comm/communicator.h"
+#include "weft/device/device.h"
+#include "weft/exec/gpu_exchanger.h"
 #include "weft/program/program.h"
 #include "weft/transport/job.h"
 
@@ -53,6 +55,10 @@ struct LocalRanksOptions {
   // What runs the collectives of its program, in their order; empty: what the communicator chooses.
   std::vector<program::ChosenAlgorithm> algorithms = {};
   OuterUpdate outer = {};
+
+  // Where all ranks are threads that lie on one GPU: that, and where they meet. None: processors.
+  std::shared_ptr<device::Device> gpu = nullptr;
+  std::shared_ptr<exec::GpuMeeting> meeting = nullptr;
 };
 
 // Why not all ranks came to their end: the first that failed, by time.

@@ -77,8 +77,7 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   // The mesh is laid over the ranks host by host: what talks most is on one host, whatever order they are in.
   const std::vector<std::int32_t> order = transport::find_hosts(*job).by_host();
   const auto place = static_cast<std::int32_t>(std::ranges::find(order, job->rank()) - order.begin());
-  WEFT_TRY(program, compile_for_rank(plan, place, options.workers, options.algorithms,
-                                     options.spills ? options.memory_limit : 0));
+  WEFT_TRY(program, compile_for_rank(plan, place, options));
   WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
   member->world_ = std::move(world);
   if (!std::ranges::is_sorted(order)) {
@@ -90,6 +89,12 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
            exec::CommExchanger::open(*member->world_, plan.whole_mesh(),
                                      takes_differ ? exec::Agreement::of_groups : exec::Agreement::of_all));
   member->exchanger_ = std::move(exchanger);
+  exec::Exchanger* moves = member->exchanger_.get();
+  if (options.gpu != nullptr) {
+    member->on_gpu_ = std::make_unique<exec::GpuExchanger>(options.meeting, *member->exchanger_,
+                                                           plan.whole_mesh(), member->world_->rank());
+    moves = member->on_gpu_.get();
+  }
   // A stage that waited for another before it computed would keep that one waiting.
   const bool overlap = options.overlap || plan.time.has_value();
   const int movers = overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
@@ -97,9 +102,10 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   const int threads = here * (options.workers + movers);
   WEFT_TRY(rank, exec::Rank::start(
                      std::move(program),
-                     {.workers = options.workers,
+                     {.device = options.gpu,
+                      .workers = options.workers,
                       .memory_limit = options.memory_limit,
-                      .exchanger = member->exchanger_.get(),
+                      .exchanger = moves,
                       .overlap = overlap,
                       // What one rank spills is its own, and ranks take memory together or not at all.
                       .shared_memory = options.shared_memory && !options.spills,

@@ -96,6 +96,7 @@ class Member {
   std::unique_ptr<comm::Communicator> as_launched_;  // where the mesh has another order than the job
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
+  std::unique_ptr<exec::GpuExchanger> on_gpu_;  // where they lie on one
   std::unique_ptr<exec::Rank> rank_;
   std::int64_t steps_alone_ = 1;
   std::optional<ParameterAverages> averages_;

@@ -284,11 +284,11 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 }  // namespace
 
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                          int workers, std::span<const program::ChosenAlgorithm> algorithms,
-                                          std::int64_t limit) {
-  WEFT_TRY(fitted, fit_for_rank(plan, rank, workers, limit));
-  if (plan.time || algorithms.empty()) return std::move(fitted.program);
-  return cost::with_algorithms(std::move(fitted.program), algorithms);
+                                          const LocalRanksOptions& options) {
+  WEFT_TRY(fitted, fit_for_rank(plan, rank, rank_compiling(options.workers, options.gpu != nullptr),
+                                options.spills ? options.memory_limit : 0));
+  if (plan.time || options.algorithms.empty()) return std::move(fitted.program);
+  return cost::with_algorithms(std::move(fitted.program), options.algorithms);
 }
 
 namespace {
@@ -329,11 +329,19 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     return user_error(
         fmt::format("the plan is for {} ranks, LOCAL says {}", plan.whole_mesh().ranks(), options.ranks));
   WEFT_TRY(launched, launched_job());
+  LocalRanksOptions meeting = options;
+  if (options.gpu != nullptr) {
+    if (launched != nullptr)
+      return user_error("ranks on one GPU are threads of one process: no launcher starts them",
+                        "without the launcher");
+    WEFT_TRY(made, exec::GpuMeeting::make(options.gpu));
+    meeting.meeting = std::move(made);
+  }
   DistributedOutcome outcome;
   std::int64_t step = run.training.first_step;  // of the rank that this process is
   std::optional<transport::Death> death;
   const auto mine = [&](const std::shared_ptr<transport::Job>& job) -> Status {
-    WEFT_TRY(member, Member::start(plan, job, options, start));
+    WEFT_TRY(member, Member::start(plan, job, meeting, start));
     Loop loop(*member, feed, run, without_tensors(start), launched != nullptr);
     std::int64_t at = run.training.first_step;
     const Status status = loop.run(at);

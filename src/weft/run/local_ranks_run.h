@@ -82,12 +82,8 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
                                            const LocalRanksOptions& options, const Feed& feed,
                                            const Weights& start, const DistributedRun& run);
 
-// The program of one rank. `algorithms` run its collectives, in their order; none: what the communicator
-// chooses.
-// `limit`: of bytes in memory, beyond which it spills; 0: none.
+// The program of one rank.
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                          int workers,
-                                          std::span<const program::ChosenAlgorithm> algorithms = {},
-                                          std::int64_t limit = 0);
+                                          const LocalRanksOptions& options);
 
 }  // namespace weft::run

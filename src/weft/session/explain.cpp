@@ -18,6 +18,7 @@
 #include "weft/session/explain_in_time.h"
 #include "weft/session/explain_memory.h"
 #include "weft/session/explain_recipe.h"
+#include "weft/session/first_answer.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
@@ -134,6 +135,10 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
                          rank->workers()),
       static_cast<double>(rank->bytes()),
       static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
+  if (prepared.gpu != nullptr && !prepared.trains()) {
+    WEFT_TRY(first, measure_first_answer(*rank, *prepared.gpu));
+    measured.step.first_answer = first;
+  }
   measured.program = std::make_shared<const program::Program>(program);
   measured.timeline = std::move(timelines.back());
   return measured;

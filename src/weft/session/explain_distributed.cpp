@@ -50,7 +50,8 @@ Error not_this_machine(const Prepared& prepared) {
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options) {
   const language::syntax::Run& run = *prepared.run;
-  if (options.analyze && !cost::is_local(about.cluster)) return not_this_machine(prepared);
+  if (options.analyze && !cost::is_local(about.cluster) && prepared.gpu == nullptr)
+    return not_this_machine(prepared);
   std::optional<Result<search::Choice>> untimed;
   auto in_time = explain_in_time(state, context, prepared, about, options, untimed);
   if (!in_time.ok()) {

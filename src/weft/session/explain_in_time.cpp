@@ -35,7 +35,7 @@ using distribute::Distribution;
 // Plans in time are looked for where devices are many; ranks of this machine run those that they are given.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
-         !prepared.settings.codecs.any() && prepared.settings.sync_every == 1 &&
+         prepared.gpu == nullptr && !prepared.settings.codecs.any() && prepared.settings.sync_every == 1 &&
          prepared.settings.credit.value_or(0) == 0 && prepared.settings.delay == 0;
 }
 
@@ -63,7 +63,7 @@ class InTimeExplainer {
   Result<std::string> given(Distribution asked) {
     explained_.given = !asked.mesh.axes.empty();
     WEFT_TRY(distribution, complete_in_time(state_, &context_, prepared_, std::move(asked)));
-    if (cost::is_local(prepared_.target)) {
+    if (cost::is_local(prepared_.target) || prepared_.gpu != nullptr) {
       WEFT_TRY(runs, plan_in_time(state_, &context_, prepared_, distribution));
       running_ = std::move(runs);
     }
@@ -98,8 +98,7 @@ class InTimeExplainer {
       if (untimed->ok()) {
         const search::Choice& choice = **untimed;
         const search::Evaluation step = choice.spread->chosen.evaluation();
-        if (!found && !was_interrupted(choice) && may_gain(choice, step))
-          found = quicker_than(step.seconds);
+        if (!found && !was_interrupted(choice) && may_gain(choice, step)) found = quicker_than(step.seconds);
         // Where devices differ, replicas of it may take unequal parts of the batch.
         const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
         WEFT_TRY(unequal, search::with_unequal_replicas(problem_, choice.spread->distribution,
@@ -335,7 +334,8 @@ Result<std::optional<std::string>> explain_in_time(const Session::State& state, 
 Answer explain_asked_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
                              explain::DistributedExplanation about, const ExplainOptions& options,
                              const Distribution& asked) {
-  if (options.analyze && !cost::is_local(prepared.target)) return not_this_machine(prepared);
+  if (options.analyze && !cost::is_local(prepared.target) && prepared.gpu == nullptr)
+    return not_this_machine(prepared);
   WEFT_TRY(batch, needed_batch_of(prepared));
   auto said = InTimeExplainer(state, context, prepared, std::move(about), options, batch, asked.micro_batches)
                   .given(asked);

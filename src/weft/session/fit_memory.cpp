@@ -76,6 +76,7 @@ Result<search::Choice> plan_with(const Session::State& state, const Context& con
   trial.overrides = prepared.overrides;
   trial.target = prepared.target;
   trial.hosts = prepared.hosts;
+  trial.gpu = prepared.gpu;
   trial.threads = prepared.threads;
   trial.ranks = prepared.ranks;
   trial.fixed = prepared.fixed;
@@ -100,12 +101,13 @@ Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice
   // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
   constexpr double kNoLimit = 1e18;
   const bool here = cost::is_local(prepared.target);
+  const program::CompileOptions compiling = run::rank_compiling(workers, prepared.gpu != nullptr);
   const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
   RankMemory most;
   for (const std::int32_t rank : ranks_to_look_at(choice)) {
-    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, workers, limit)
+    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, compiling, limit)
                                    : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
-                                                      {.workers = workers}, limit));
+                                                      compiling, limit));
     if (static_cast<double>(fitted.resident()) < most.bytes) continue;
     most.bytes = static_cast<double>(fitted.resident());
     most.spilled = static_cast<double>(fitted.spilled());
@@ -158,6 +160,21 @@ class MemoryFitter {
       (enough ? many : few) = middle;
     }
     return std::optional(many == names.size() ? layers : some(many));
+  }
+
+  // Of a device that spills to no file.
+  Status nothing_fits() {
+    RankMemory least{.bytes = HUGE_VAL};
+    Recompute best;
+    for (const Recompute& what : {Recompute(), Recompute{.layers = true}}) {
+      WEFT_TRY(memory, memory_with(state_, context_, prepared_, what, 0, 0));
+      if (memory.bytes < least.bytes) best = what, least = memory;
+    }
+    return user_error(fmt::format("no plan of {} trains within {} on {}: the least is {}, with {} recomputed",
+                                  prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit),
+                                  prepared_.target.name, print_bytes(least.bytes + held_),
+                                  best.is_nothing() ? "nothing" : train::print(best)),
+                      "a larger limit or a smaller batch", prepared_.run->span);
   }
 
   // The plan that takes the least, as ranks that spill run it.
@@ -241,6 +258,7 @@ Status fit_memory(const Session::State& state, const Context& context, Prepared&
   MemoryFitter fitter(state, context, prepared, held);
   WEFT_TRY(kept, fitter.kept_in_memory());
   bool spills = false;
+  if (!kept && prepared.gpu != nullptr) return fitter.nothing_fits();
   if (!kept) {
     WEFT_TRY(spilling, fitter.spilling());
     kept = std::move(spilling);

@@ -5,9 +5,28 @@
 #include <fmt/format.h>
 
 #include "weft/base/letters.h"
+#include "weft/run/local_ranks.h"
 #include "weft/session/prepare.h"
 
 namespace weft::session {
+
+namespace {
+
+// Ranks that compute at the same time have a part of it each, and reach each other through its memory.
+cluster::Cluster shared_by(cluster::Device device, std::int64_t ranks) {
+  constexpr double kMeeting = 20e-6;  // seconds, for the host to bring them together
+  const auto parts = static_cast<double>(ranks);
+  cluster::Axis axis{"rank", ranks, {}};
+  axis.link.name = "memory";
+  axis.link.bytes_per_second = device.memory_bytes_per_second / 2 / parts;
+  axis.link.latency_seconds = kMeeting;
+  for (double& rate : device.flops_per_second) rate /= parts;
+  device.memory_bytes /= parts;
+  device.memory_bytes_per_second /= parts;
+  return {device.name, device, {std::move(axis)}};
+}
+
+}  // namespace
 
 bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& target) {
   return !target.local && same_word(target.cluster.text, "GPU") &&
@@ -33,8 +52,12 @@ Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syn
   if (best == nullptr)
     return user_error(fmt::format("no device of the catalog describes this GPU: {}", (*opened)->model()),
                       "CREATE DEVICE with a part of that name", target.span);
-  cluster::Cluster alone = one_of(*best);
-  alone.name = "GPU";
+  const std::int64_t ranks = target.ranks ? target.ranks->whole : 1;
+  if (ranks > run::kMostLocalRanks)
+    return user_error(fmt::format("a GPU takes 1 to {} ranks, found {}", run::kMostLocalRanks, ranks), {},
+                      target.span);
+  cluster::Cluster alone = ranks > 1 ? shared_by(*best, ranks) : one_of(*best);
+  alone.name = ranks > 1 ? fmt::format("GPU RANKS {}", ranks) : "GPU";
   return GpuTarget{std::move(*opened), std::move(alone)};
 }
 

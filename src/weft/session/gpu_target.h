@@ -10,7 +10,7 @@ namespace weft::session {
 
 struct GpuTarget {
   std::shared_ptr<device::Device> gpu;
-  cluster::Cluster cluster;  // of it alone
+  cluster::Cluster cluster;  // of it alone, or of the ranks that share it
 };
 
 // A cluster or a device of that name goes before.

@@ -109,6 +109,14 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   options.overlap = overlaps(prepared.settings, here, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
+  if (prepared.gpu != nullptr) {
+    // Threads of this process: what one launches the others reach. Each launches alone, and beside it moves.
+    options.gpu = prepared.gpu;
+    options.transport = comm::TransportKind::inproc;
+    options.workers = 1;
+    options.overlap = prepared.settings.running.overlap.value_or(true);
+    return options;
+  }
   WEFT_TRY(launched, run::launched_job());
   const bool far = launched != nullptr && transport::find_hosts(*launched).count > 1;
   // A plan in time is not priced rank by rank: its communicators choose.
@@ -121,14 +129,12 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                                                std::int64_t held_bytes,
                                                std::span<const std::uint32_t> turns) {
   const auto limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
-  // A GPU is given units whole: it cuts them itself.
   const bool here = prepared.gpu == nullptr;
   const int workers = here ? prepared.threads : 1;
-  WEFT_TRY(fitted,
-           run::fit_program(
-               std::make_shared<plan::Graph>(std::move(graph)),
-               {.workers = workers, .any_float = !here, .accelerated = !here, .tiles = here, .turns = turns},
-               prepared.settings.spills && here ? limit - held_bytes : 0));
+  program::CompileOptions compiling = run::rank_compiling(workers, !here);
+  compiling.turns = turns;
+  WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(std::move(graph)), compiling,
+                                    prepared.settings.spills && here ? limit - held_bytes : 0));
   return exec::Rank::start(std::move(fitted.program), {.device = prepared.gpu,
                                                        .workers = workers,
                                                        .memory_limit = limit,

@@ -121,6 +121,7 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
 
 std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts) {
   const std::string_view over = several_hosts                                   ? "processes on several hosts"
+                                : options.gpu != nullptr                        ? "threads on one GPU"
                                 : options.transport == comm::TransportKind::tcp ? "processes over TCP"
                                 : options.transport == comm::TransportKind::inproc
                                     ? "threads"
@@ -165,7 +166,8 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
   // The statistics are of one machine.
   const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
-  const bool remembered = !several_hosts && is_remembered(state, settings, others.share());
+  const bool remembered =
+      !several_hosts && prepared.gpu == nullptr && is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");
@@ -187,7 +189,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
 
   // Ranks compile alike: a program for each, as the run had it.
   for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
-    WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options.workers, options.algorithms));
+    WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options));
     found.ranks.push_back({std::make_shared<const Program>(std::move(compiled)),
                            outcome.timelines[static_cast<std::size_t>(rank)][typical]});
   }

@@ -206,7 +206,8 @@ Result<MeasurementInTime> measure_in_time(const Session::State& state, const Con
   WEFT_TRY(steps, prepared.ranks == 1 ? run_alone(context, prepared, *feed, plan, count)
                                       : run_on_ranks(context, prepared, *feed, plan, count));
   const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
-  const bool remembered = !several_hosts && is_remembered(state, prepared.settings, others.share());
+  const bool remembered =
+      !several_hosts && prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share());
 
   std::vector<RankProgram> programs;
   std::vector<std::vector<RankStep>> seen;

@@ -50,6 +50,9 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog,
                         target ? target->span : Span{});
     return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
   }
+  if (target->ranks)
+    return user_error(fmt::format("{} has the ranks that it has: RANKS goes with GPU", target->cluster.text),
+                      "ON GPU RANKS 4, or ON LOCAL 4", target->span);
   if (const auto found = catalog.clusters.find(target->cluster.text); found != catalog.clusters.end())
     return found->second;
   if (const auto found = catalog.devices.find(target->cluster.text); found != catalog.devices.end())
@@ -244,9 +247,12 @@ Status check_runs_here(const Prepared& prepared) {
   if (!run.target || !run.target->ranks) return {};
   const std::int64_t ranks = run.target->ranks->whole;
   if (ranks > 1 && run.task != Task::train)
-    return user_error(fmt::format("{} runs on one rank of this machine: LOCAL {}",
-                                  run.task == Task::infer ? "INFER" : "GENERATE", ranks),
-                      "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
+    return user_error(fmt::format("{} runs on one rank of this machine: {} {}",
+                                  run.task == Task::infer ? "INFER" : "GENERATE",
+                                  prepared.gpu == nullptr ? "LOCAL" : "GPU RANKS", ranks),
+                      prepared.gpu == nullptr ? "ON LOCAL runs one rank; SET threads says on how many threads"
+                                              : "ON GPU runs one rank",
+                      run.target->span);
   if (ranks < 1 || ranks > run::kMostLocalRanks)
     return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
                       {}, run.target->span);

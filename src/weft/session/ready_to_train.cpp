@@ -9,6 +9,7 @@
 #include "weft/plan/hash.h"
 #include "weft/run/local_ranks.h"
 #include "weft/session/fit_memory.h"
+#include "weft/session/gpu_target.h"
 #include "weft/session/job_cluster.h"
 #include "weft/session/learn.h"
 
@@ -59,7 +60,8 @@ Error about_data(Error error, Span span) {
 bool takes_ranks(const Session::State& state, const language::syntax::Run& run) {
   if (!run.target) return false;
   if (is_job(state.catalog, *run.target)) return true;
-  return run.target->local && run.target->ranks && run.target->ranks->whole > 1;
+  return (run.target->local || is_gpu(state.catalog, *run.target)) && run.target->ranks &&
+         run.target->ranks->whole > 1;
 }
 
 Result<ReadyToTrain> make_ready_to_train(const Session::State& state, const Context& context,

@@ -126,7 +126,7 @@ TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   ASSERT_EQ(outcome->timelines.size(), 3u);
   for (std::int32_t rank = 0; rank < 3; ++rank) {
-    const auto program = run::compile_for_rank(plan, rank, 1);
+    const auto program = run::compile_for_rank(plan, rank, run::LocalRanksOptions());
     ASSERT_TRUE(program.ok());
     const auto& timelines = outcome->timelines[static_cast<std::size_t>(rank)];
     ASSERT_EQ(timelines.size(), 3u);
