@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "weft/base/nearest.h"
 #include "weft/distribute/take_back_cuts.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
@@ -104,31 +100,6 @@ class NodeChooser {
 
 }  // namespace
 
-Result<std::vector<IndexList>> index_lists(const plan::Graph& graph, const Distribution& distribution) {
-  std::vector<bool> used(graph.symbols().size());
-  for (std::size_t v = 0; v < graph.value_count(); ++v)
-    for (const plan::Dim& dim : graph.type(plan::ValueId(v)).dims) used[dim.index.value] = true;
-  std::vector<IndexList> lists;
-  for (const AxisUse& use : distribution.axes) {
-    IndexList& list = lists.emplace_back();
-    for (const std::string& name : use.slice) {
-      const Symbol index = graph.symbols().find(name);
-      if (index.valid() && used[index.value]) {
-        list.push_back(index);
-        continue;
-      }
-      std::vector<std::string_view> names;
-      for (std::size_t s = 0; s < used.size(); ++s)
-        if (used[s]) names.push_back(graph.text(Symbol(s)));
-      std::string hint = did_you_mean(name, names);
-      constexpr std::size_t kMost = 20;
-      if (hint.empty() && names.size() <= kMost) hint = fmt::format("it has {}", fmt::join(names, ", "));
-      return user_error(fmt::format("no tensor of the plan has an index {}", name), std::move(hint));
-    }
-  }
-  return lists;
-}
-
 bool blocks_agree(const NodeView& view, const Loop& loop, const plan::Mesh& mesh,
                   const std::vector<bool>& cut) {
   if (loop.operands[0] < 0 || loop.results[0] < 0) return true;
@@ -161,11 +132,11 @@ std::vector<LoopChoice> loops_of(const NodeView& node, const plan::Signature& si
 }
 
 LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                         std::span<const IndexList> lists, const Exceptions& exceptions) {
+                         const StageUses& uses, const Exceptions& exceptions) {
   const std::size_t axes = mesh.axes.size();
   LoopChoices choices(graph.node_count(), axes);
   std::vector<bool> made_of_nothing(graph.value_count());  // of constants and positions alone
-  std::vector<std::vector<LoopChoice>> by_kind(signatures.kinds());
+  std::vector<std::vector<LoopChoice>> by_kind(signatures.kinds() * uses.count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
     if (ops::is_source(node.op())) continue;
@@ -175,7 +146,9 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
     for (std::size_t k = 0; k < node.result_count(); ++k) made_of_nothing[node.result(k).value] = of_nothing;
     bool excepted = false;
     for (std::size_t axis = 0; axis < axes; ++axis) excepted |= exceptions.find(node.id(), axis) != nullptr;
-    std::vector<LoopChoice>& known = by_kind[signatures.kind(node.id())];
+    const std::span<const IndexList> lists = uses.lists(node.id());
+    std::vector<LoopChoice>& known =
+        by_kind[signatures.kind(node.id()) * uses.count() + uses.number(node.id())];
     std::vector<LoopChoice> own;
     if (excepted)
       own = loops_of(node, signature, mesh, lists, exceptions);
@@ -187,7 +160,7 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
     if (of_nothing && !excepted)
       for (std::size_t axis = 0; axis < axes; ++axis) choices.set(node.id(), axis, kWhole);
   }
-  take_back_cuts(graph, signatures, mesh, lists, exceptions, choices);
+  take_back_cuts(graph, signatures, mesh, uses, exceptions, choices);
   return choices;
 }
 

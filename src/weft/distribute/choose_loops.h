@@ -18,6 +18,7 @@
 #include "weft/distribute/distribute.h"
 #include "weft/distribute/exceptions.h"
 #include "weft/distribute/signatures.h"
+#include "weft/distribute/stage_uses.h"
 
 namespace weft::distribute {
 
@@ -40,14 +41,8 @@ class LoopChoices {
   std::vector<LoopChoice> choices_;
 };
 
-// The indices that an axis lists, most wanted first, as the plan's own.
-using IndexList = std::vector<Symbol>;
-
-// One list for each axis. Fails on a listed index that no value of the plan has.
-Result<std::vector<IndexList>> index_lists(const plan::Graph& graph, const Distribution& distribution);
-
 LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                         std::span<const IndexList> lists, const Exceptions& exceptions);
+                         const StageUses& uses, const Exceptions& exceptions);
 
 // The choices of one node, axis by axis, by these lists alone.
 std::vector<LoopChoice> loops_of(const plan::NodeView& node, const plan::Signature& signature,

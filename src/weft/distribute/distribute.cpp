@@ -32,7 +32,8 @@ constexpr std::string_view kNext = "next ";
 class Distributor {
  public:
   Distributor(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options,
-              const Signatures& signatures, const LoopChoices& choices, const SourceLayouts& sources)
+              const Signatures& signatures, const LoopChoices& choices, const SourceLayouts& sources,
+              const StageUses& uses)
       : graph_(graph), sources_(sources), transplant_(graph, made_.graph) {
     made_.graph.name = graph.name;
     made_.mesh = distribution.mesh;
@@ -41,7 +42,7 @@ class Distributor {
     for (std::size_t s = 0; s < graph.scope_count(); ++s)
       made_.graph.add_scope(graph.scope(plan::ScopeId(s)));
     holdings_.emplace(graph, made_, options);
-    chooser_.emplace(graph, signatures, choices, sources, distribution, *holdings_);
+    chooser_.emplace(graph, signatures, choices, sources, distribution.mesh, uses, *holdings_);
     find_wanted();
   }
 
@@ -163,11 +164,19 @@ Status check(const plan::Graph& graph, const Distribution& distribution, const D
 
 Result<DistributedPlan> spread(const plan::Graph& graph, const Distribution& distribution,
                                const DistributeOptions& options, const Signatures& signatures,
-                               const Exceptions& exceptions, std::span<const IndexList> lists) {
-  const LoopChoices choices = choose_loops(graph, signatures, distribution.mesh, lists, exceptions);
-  const SourceLayouts sources =
-      choose_source_layouts(graph, signatures, choices, distribution, exceptions, options.smallest_share);
-  return Distributor(graph, distribution, options, signatures, choices, sources).run();
+                               const Exceptions& exceptions, const StageUses& uses) {
+  const LoopChoices choices = choose_loops(graph, signatures, distribution.mesh, uses, exceptions);
+  const SourceLayouts sources = choose_source_layouts(graph, signatures, choices, distribution, uses,
+                                                      exceptions, options.smallest_share);
+  return Distributor(graph, distribution, options, signatures, choices, sources, uses).run();
+}
+
+Result<std::vector<std::int32_t>> stages_of(const plan::Graph& graph, const Distribution& distribution,
+                                            const DistributeOptions& options) {
+  if (!has_stage_meshes(distribution)) return std::vector<std::int32_t>();
+  if (!options.stages)
+    return user_error("axes are used otherwise in some stages, and the plan is of one mesh without stages");
+  return options.stages(graph);
 }
 
 }  // namespace
@@ -178,15 +187,18 @@ Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution&
   std::optional<Signatures> own;
   const Signatures& signatures = options.signatures != nullptr ? *options.signatures : own.emplace(graph);
   WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
-  WEFT_TRY(lists, index_lists(graph, distribution));
-  std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, lists, exceptions);
-  if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, lists);
+  WEFT_TRY(stages, stages_of(graph, distribution, options));
+  WEFT_TRY(uses, StageUses::of(graph, distribution, stages));
+  std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, uses, exceptions);
+  if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, uses);
 
   std::optional<Openings> own_openings;
   Openings& openings = options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
   WEFT_TRY(open, openings.of(nodes));
   WEFT_TRY(open_exceptions, Exceptions::resolve(open->graph, open->signatures, distribution));
-  WEFT_TRY(plan, spread(open->graph, distribution, options, open->signatures, open_exceptions, lists));
+  WEFT_TRY(open_stages, stages_of(open->graph, distribution, options));
+  WEFT_TRY(plan, spread(open->graph, distribution, options, open->signatures, open_exceptions,
+                        uses.with(open_stages)));
   plan.opened = std::move(nodes);
   return plan;
 }

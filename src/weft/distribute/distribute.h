@@ -15,6 +15,7 @@
 // The result is a plan that spmd::infer_layouts accepts; nothing about it is implicit.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct DistributeOptions {
   // A parameter that would leave a rank fewer elements than these is not sharded: gathering it costs more
   // time than it saves memory.
   std::int64_t smallest_share = 1024;
+  // Of a distribution whose stages have meshes of their own: by node of a plan, its stage. Asked for the plan, and for
+  // the same with nodes opened.
+  std::function<Result<std::vector<std::int32_t>>(const plan::Graph&)> stages = {};
 };
 
 // How the steps of a plan are cut in time. The plan is then of one stage's mesh, with the micro-batches as its

@@ -11,6 +11,7 @@
 
 #include "weft/base/lexer.h"
 #include "weft/base/nearest.h"
+#include "weft/distribute/stage_meshes.h"
 #include "weft/plan/words.h"
 
 namespace weft::distribute {
@@ -38,7 +39,8 @@ constexpr std::string_view kRing = "ring", kAttention = "attention";
 
 // More of anything than this is no distribution that anyone means.
 constexpr std::size_t kMostEntries = 10'000;
-constexpr std::int64_t kMostTaken = 1'000'000;  // micro-batches: no sum of them overflows
+constexpr std::string_view kDigits = "0123456789-.";  // that a number begins with
+constexpr std::int64_t kMostTaken = 1'000'000;        // micro-batches: no sum of them overflows
 
 class Reader {
  public:
@@ -53,6 +55,8 @@ class Reader {
       if (at_end()) break;
       if (!take(TokenKind::semicolon)) return expected("a semicolon between two parts of a distribution");
     }
+    if (!own_.empty()) WEFT_TRY_STATUS(take_stage_meshes(made_, own_));
+    WEFT_TRY_STATUS(check_in_stages(made_));
     // One rank has no axes: micro-batches alone are a distribution of it.
     if (made_.mesh.axes.empty() && !has_micro_) return expected("a mesh axis and its ranks");
     return std::move(made_);
@@ -113,6 +117,7 @@ class Reader {
   Status read_part() {
     if (at_word(kMicro) && next_is_axis()) return read_micro();
     if (next_is_axis()) return read_axis();
+    if (next_is_stages()) return read_own_axis();
     if (at_word("schedule")) return read_schedule();
     if (at_word("recompute")) return read_recompute();
     if (at_word("offload")) return read_offload();
@@ -194,6 +199,61 @@ class Reader {
     return at_word("stage") ? read_stage(made_.axes.back()) : read_use(made_.axes.back());
   }
 
+  // "stage 1", "stages 2 to 5"; both by themselves are names.
+  bool next_is_stages() const {
+    return (at_word("stage") || at_word("stages")) && !ahead_.text.empty() &&
+           kDigits.find(ahead_.text.front()) != std::string_view::npos;
+  }
+  Result<std::pair<std::int32_t, std::int32_t>> read_stages() {
+    const bool several = at_word("stages");
+    advance();
+    const Span span = here_.span;
+    WEFT_TRY(first, count<std::int32_t>("the number of a stage, from 0 on", 0));
+    std::int32_t last = first;
+    if (several) {
+      if (!take_word("to")) return expected("'to' and the last of these stages");
+      WEFT_TRY(end, count<std::int32_t>("the number of the last of these stages", 0));
+      last = end;
+    }
+    if (last < first)
+      return user_error(fmt::format("stages {} to {} are none", first, last), "the lower number first", span);
+    return std::pair(first, last);
+  }
+
+  // An axis of a mesh that some stages have: "stage 1 on gpu=2: slice h".
+  Status read_own_axis() {
+    const Span span = here_.span;
+    WEFT_TRY(stages, read_stages());
+    if (!take_word("on") || !next_is_axis()) return expected("'on' and a mesh axis of these stages");
+    WEFT_TRY(axis, name("a mesh axis"));
+    take(TokenKind::equal);
+    WEFT_TRY(ranks, count<std::int32_t>(fmt::format("the number of ranks of mesh axis {}, 1 or more", axis)));
+    OwnAxis own{stages.first, stages.second, {std::move(axis), ranks}, {}, span};
+    if (take(TokenKind::colon)) WEFT_TRY_STATUS(read_use(own.use));
+    if (!own.use.takes.empty() || !own.use.in_stages.empty())
+      return user_error(
+          fmt::format("{} is an axis of these stages alone: what others do is not said of it", own.axis.name),
+          "takes and `in stage` are for axes that all stages have", span);
+    if (own_.size() == kMostEntries) return expected("fewer axes");
+    own_.push_back(std::move(own));
+    return {};
+  }
+
+  // What some stages use the axis for instead: "in stage 1 slice h, f", "in stages 1 to 3 nothing".
+  bool next_is_in_stages() const {
+    return at_word("in") && (ahead_.text == "stage" || ahead_.text == "stages");
+  }
+  Status read_in_stages(AxisUse& use) {
+    advance();
+    WEFT_TRY(stages, read_stages());
+    AxisUse own;
+    if (!take_word("nothing")) WEFT_TRY_STATUS(read_use_of(own));
+    if (!own.takes.empty()) return expected("takes before what some stages do");
+    if (use.in_stages.size() == kMostEntries) return expected("fewer stages");
+    use.in_stages.push_back({stages.first, stages.second, std::move(own.slice), own.shard, own.ring});
+    return {};
+  }
+
   Status read_stage(AxisUse& use) {
     if (stage_axis(made_)) return expected("one axis of stages");
     advance();
@@ -205,9 +265,20 @@ class Reader {
     return {};
   }
 
+  // Of all stages, and then of some of them.
   Status read_use(AxisUse& use) {
+    if (!next_is_in_stages()) WEFT_TRY_STATUS(read_use_of(use));
+    while (next_is_in_stages()) {
+      WEFT_TRY_STATUS(read_in_stages(use));
+      if (here_.kind == TokenKind::comma && ahead_.text == "in") advance();
+    }
+    return {};
+  }
+
+  Status read_use_of(AxisUse& use) {
     bool slices = false, shards = false;
     do {
+      if (next_is_in_stages()) break;  // after a comma
       if (next_is_shard()) {
         if (shards) return expected("one shard on an axis");
         shards = true;
@@ -267,9 +338,8 @@ class Reader {
   }
   // `takes` before a number; else it is an index of that name.
   bool next_is_takes() const {
-    constexpr std::string_view kBegins = "0123456789-.";
     return at_word("takes") && !ahead_.text.empty() &&
-           kBegins.find(ahead_.text.front()) != std::string_view::npos;
+           kDigits.find(ahead_.text.front()) != std::string_view::npos;
   }
   // `shard` before another word; by itself it is an index of that name.
   bool next_is_shard() const { return at_word("shard") && ahead_.is_word(); }
@@ -297,6 +367,7 @@ class Reader {
   Lexer lexer_;
   Piece here_, ahead_;
   Distribution made_;
+  std::vector<OwnAxis> own_;  // of single stages
   bool has_micro_ = false;
 };
 
@@ -309,6 +380,24 @@ std::string word(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// "slice b, c, ring attention, shard optimizer"; nothing where it is used for nothing.
+std::string print_use(const std::vector<std::string>& slice, bool ring, Shard shard) {
+  std::string text;
+  for (const std::string& index : slice) text += (text.empty() ? "slice " : ", ") + word(index);
+  const auto add = [&](std::string_view more) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", more);
+  };
+  if (ring) add(fmt::format("{} {}", kRing, kAttention));
+  if (shard != Shard::nothing) add(fmt::format("shard {}", name(shard)));
+  return text;
+}
+
+}  // namespace
+
+std::string print_use(const AxisUse& use) { return print_use(use.slice, use.ring, use.shard); }
+
 std::string_view name(Shard shard) { return kShards[static_cast<std::size_t>(shard)]; }
 
 std::string print(const Distribution& distribution) {
@@ -319,19 +408,16 @@ std::string print(const Distribution& distribution) {
     if (axis >= distribution.axes.size()) continue;
     const AxisUse& use = distribution.axes[axis];
     if (use.stage) text += use.chunks == 1 ? ": stage" : fmt::format(": stage, chunks={}", use.chunks);
-    std::string_view before = ": slice ";
-    for (const std::string& index : use.slice) {
-      text += before;
-      text += word(index);
-      before = ", ";
+    std::string does = print_use(use.slice, use.ring, use.shard);
+    const auto add = [&](std::string_view more) {
+      does += fmt::format("{}{}", does.empty() ? "" : ", ", more);
+    };
+    if (!use.takes.empty()) add(fmt::format("takes {}", fmt::join(use.takes, ":")));
+    for (const StageUse& own : use.in_stages) {
+      const std::string instead = print_use(own.slice, own.ring, own.shard);
+      add(fmt::format("in {} {}", print_stages(own.first, own.last), instead.empty() ? "nothing" : instead));
     }
-    if (use.ring) text += fmt::format("{}{} {}", use.slice.empty() ? ": " : ", ", kRing, kAttention);
-    if (use.shard != Shard::nothing)
-      text += fmt::format("{}shard {}", use.slice.empty() && !use.ring ? ": " : ", ", name(use.shard));
-    if (!use.takes.empty())
-      text += fmt::format("{}takes {}",
-                          use.slice.empty() && !use.ring && use.shard == Shard::nothing ? ": " : ", ",
-                          fmt::join(use.takes, ":"));
+    if (!does.empty()) text += ": " + does;
   }
   for (const Exception& exception : distribution.exceptions)
     text += exception.index.empty()
@@ -356,6 +442,24 @@ std::optional<std::size_t> stage_axis(const Distribution& distribution) {
 bool is_in_time(const Distribution& distribution) {
   return distribution.micro_batches != 1 || stage_axis(distribution).has_value() ||
          std::ranges::any_of(distribution.axes, [](const AxisUse& use) { return !use.takes.empty(); });
+}
+
+bool has_stage_meshes(const Distribution& distribution) {
+  return std::ranges::any_of(distribution.axes, [](const AxisUse& use) { return !use.in_stages.empty(); });
+}
+
+Distribution as_in_stage(const Distribution& distribution, std::int32_t stage) {
+  Distribution made = distribution;
+  for (AxisUse& use : made.axes) {
+    for (const StageUse& own : use.in_stages)
+      if (own.first <= stage && stage <= own.last) {
+        use.slice = own.slice;
+        use.shard = own.shard;
+        use.ring = own.ring;
+      }
+    use.in_stages.clear();
+  }
+  return made;
 }
 
 std::vector<std::size_t> axes_within_stage(const Distribution& distribution) {

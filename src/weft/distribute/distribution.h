@@ -24,6 +24,12 @@
 //
 //   data=2: slice b, takes 5:3; micro=4                 micro-batches of an eighth of the batch
 //
+// Stages may have meshes of their own, of as many ranks each. They are written one by one, or as what an axis that
+// all have is used for in some of them (stage_meshes.h makes the second of the first):
+//
+//   stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: slice h, f, v
+//   stage=2: stage; data=2: slice b; gpu=2: slice h, f, v, in stage 0 slice b
+//
 // and what the backward phase needs may be computed again rather than kept (train/recompute.h):
 //
 //   data=16: slice b; recompute selective, block.0; offload optimizer
@@ -50,6 +56,16 @@ enum class Shard : std::uint8_t {
 
 std::string_view name(Shard shard);
 
+// What some stages use an axis for, where it is not what the others do.
+struct StageUse {
+  std::int32_t first = 0, last = 0;  // stages, both of them included
+  std::vector<std::string> slice = {};
+  Shard shard = Shard::nothing;
+  bool ring = false;
+
+  friend bool operator==(const StageUse&, const StageUse&) = default;
+};
+
 struct AxisUse {
   std::vector<std::string> slice;  // indices, most wanted first
   Shard shard = Shard::nothing;
@@ -58,6 +74,7 @@ struct AxisUse {
   std::int32_t chunks = 1;  // runs of layers that each of its ranks holds
   // How many micro-batches each of its ranks takes of a step, where some are faster than others; empty: all as many.
   std::vector<std::int64_t> takes = {};
+  std::vector<StageUse> in_stages = {};  // in order, none twice; all other stages use it as is said above
 
   friend bool operator==(const AxisUse&, const AxisUse&) = default;
 };
@@ -93,6 +110,10 @@ bool is_in_time(const Distribution& distribution);
 Distribution within_stage(const Distribution& distribution);
 // The axes that it has, in that order, by their place in the whole mesh.
 std::vector<std::size_t> axes_within_stage(const Distribution& distribution);
+
+// Whether stages have meshes of their own; and the same where all have that of one of them.
+bool has_stage_meshes(const Distribution& distribution);
+Distribution as_in_stage(const Distribution& distribution, std::int32_t stage);
 
 // "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s; replicate w on gpu; slice d of x on node"
 std::string print(const Distribution& distribution);

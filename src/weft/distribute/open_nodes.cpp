@@ -36,8 +36,8 @@ int first_loop(const NodeView& node, const plan::Signature& signature, std::span
 class OpenNodeChooser {
  public:
   OpenNodeChooser(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                  std::span<const IndexList> lists, const Exceptions& exceptions)
-      : graph_(graph), signatures_(signatures), mesh_(mesh), lists_(lists), exceptions_(exceptions) {}
+                  const StageUses& uses, const Exceptions& exceptions)
+      : graph_(graph), signatures_(signatures), mesh_(mesh), uses_(uses), exceptions_(exceptions) {}
 
   std::vector<NodeId> run() {
     std::vector<NodeId> opened;
@@ -61,7 +61,7 @@ class OpenNodeChooser {
       const Symbol* said = exceptions_.find(node.id(), axis);
       if (ranks == 1 || (said != nullptr && !said->valid())) continue;
       const std::span<const Symbol> list =
-          said == nullptr ? std::span<const Symbol>(lists_[axis]) : std::span(said, 1);
+          said == nullptr ? std::span<const Symbol>(uses_.lists(node.id())[axis]) : std::span(said, 1);
       const int found = first_loop(node, signature, list, ranks, left);
       if (found < 0) continue;
       const auto at = static_cast<std::size_t>(found);
@@ -97,7 +97,7 @@ class OpenNodeChooser {
   const plan::Graph& graph_;
   const Signatures& signatures_;
   const plan::Mesh& mesh_;
-  const std::span<const IndexList> lists_;
+  const StageUses& uses_;
   const Exceptions& exceptions_;
   std::vector<std::vector<NodeId>> readers_;  // by value, once needed
 };
@@ -105,9 +105,9 @@ class OpenNodeChooser {
 }  // namespace
 
 std::vector<NodeId> choose_openings(const plan::Graph& graph, const Signatures& signatures,
-                                    const plan::Mesh& mesh, std::span<const IndexList> lists,
+                                    const plan::Mesh& mesh, const StageUses& uses,
                                     const Exceptions& exceptions) {
-  return OpenNodeChooser(graph, signatures, mesh, lists, exceptions).run();
+  return OpenNodeChooser(graph, signatures, mesh, uses, exceptions).run();
 }
 
 Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const NodeId> nodes) {

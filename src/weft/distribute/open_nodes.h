@@ -25,7 +25,7 @@ namespace weft::distribute {
 // The nodes to open, in order. One whose result a reader needs whole along that index stays as it is: it
 // would have to be gathered all the same.
 std::vector<plan::NodeId> choose_openings(const plan::Graph& graph, const Signatures& signatures,
-                                          const plan::Mesh& mesh, std::span<const IndexList> lists,
+                                          const plan::Mesh& mesh, const StageUses& uses,
                                           const Exceptions& exceptions);
 
 // The plan with these opened, each in its own phase, and the symbols and scopes of the plan under the same

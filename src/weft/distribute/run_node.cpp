@@ -35,14 +35,14 @@ const Loop* loop_at(const plan::Signature& signature, std::vector<std::int8_t> L
 }  // namespace
 
 RunChooser::RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
-                       const SourceLayouts& sources, const Distribution& distribution,
+                       const SourceLayouts& sources, const plan::Mesh& mesh, const StageUses& uses,
                        const Holdings& holdings)
     : graph_(graph),
       signatures_(signatures),
       choices_(choices),
       sources_(sources),
-      distribution_(distribution),
-      mesh_(distribution.mesh),
+      mesh_(mesh),
+      uses_(uses),
       holdings_(holdings),
       readers_(graph.value_count()),
       wanted_(graph.value_count()),
@@ -157,7 +157,7 @@ RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& 
 }
 
 bool RunChooser::may_go_around(const NodeView& node, const Loop& loop, std::size_t axis) const {
-  if (!distribution_.axes[axis].ring || !spmd::can_go_around(node) ||
+  if (!uses_.on(node.id(), axis).ring || !spmd::can_go_around(node) ||
       loop.index != node.symbol(ops::kAttentionAlong))
     return false;
   const AxisLayout block = AxisLayout::sliced(node.symbol(ops::kAttentionOver));

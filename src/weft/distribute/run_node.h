@@ -31,7 +31,8 @@ class RunChooser {
  public:
   // REQUIRES: all outlive it.
   RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
-             const SourceLayouts& sources, const Distribution& distribution, const Holdings& holdings);
+             const SourceLayouts& sources, const plan::Mesh& mesh, const StageUses& uses,
+             const Holdings& holdings);
 
   // REQUIRES: the operands are held.
   NodeRun run(const plan::NodeView& node) const;
@@ -67,8 +68,8 @@ class RunChooser {
   const Signatures& signatures_;
   const LoopChoices& choices_;
   const SourceLayouts& sources_;
-  const Distribution& distribution_;
   const plan::Mesh& mesh_;
+  const StageUses& uses_;
   const Holdings& holdings_;
   std::vector<std::uint32_t> readers_;  // by value: nodes that read it, and outputs
   bool has_masters_ = false;            // an update renews a weight that its parameter is rounded from

@@ -35,11 +35,13 @@ class Wish {
 class SourceChooser {
  public:
   SourceChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
-                const Distribution& distribution, const Exceptions& exceptions, std::int64_t smallest_share)
+                const Distribution& distribution, const StageUses& uses, const Exceptions& exceptions,
+                std::int64_t smallest_share)
       : graph_(graph),
         signatures_(signatures),
         choices_(choices),
         distribution_(distribution),
+        uses_(uses),
         exceptions_(exceptions),
         smallest_share_(smallest_share),
         axes_(distribution.mesh.axes.size()) {
@@ -164,7 +166,7 @@ class SourceChooser {
     Layout& held = found_.layouts[parameter.value];
     Layout layout = held;
     for (std::size_t axis = 0; axis < axes_; ++axis) {
-      const Shard shard = distribution_.axes[axis].shard;
+      const Shard shard = uses_.on(update, axis).shard;
       if (shard == Shard::nothing || !held.axes[axis].is_replicated() ||
           exceptions_.find(parameter, axis) != nullptr)
         continue;
@@ -223,6 +225,7 @@ class SourceChooser {
   const Signatures& signatures_;
   const LoopChoices& choices_;
   const Distribution& distribution_;
+  const StageUses& uses_;
   const Exceptions& exceptions_;
   std::int64_t smallest_share_;
   std::size_t axes_;
@@ -234,8 +237,9 @@ class SourceChooser {
 
 SourceLayouts choose_source_layouts(const plan::Graph& graph, const Signatures& signatures,
                                     const LoopChoices& choices, const Distribution& distribution,
-                                    const Exceptions& exceptions, std::int64_t smallest_share) {
-  return SourceChooser(graph, signatures, choices, distribution, exceptions, smallest_share).run();
+                                    const StageUses& uses, const Exceptions& exceptions,
+                                    std::int64_t smallest_share) {
+  return SourceChooser(graph, signatures, choices, distribution, uses, exceptions, smallest_share).run();
 }
 
 }  // namespace weft::distribute

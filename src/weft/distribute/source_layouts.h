@@ -32,6 +32,7 @@ struct SourceLayouts {
 // `smallest_share`: a parameter that would leave a rank fewer elements than these is not sharded.
 SourceLayouts choose_source_layouts(const plan::Graph& graph, const Signatures& signatures,
                                     const LoopChoices& choices, const Distribution& distribution,
-                                    const Exceptions& exceptions, std::int64_t smallest_share);
+                                    const StageUses& uses, const Exceptions& exceptions,
+                                    std::int64_t smallest_share);
 
 }  // namespace weft::distribute

@@ -20,11 +20,11 @@ constexpr int kDeepest = 8;
 class TakeBack {
  public:
   TakeBack(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-           std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices)
+           const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices)
       : graph_(graph),
         signatures_(signatures),
         mesh_(mesh),
-        lists_(lists),
+        uses_(uses),
         exceptions_(exceptions),
         choices_(choices),
         readers_(graph.value_count()) {
@@ -37,7 +37,7 @@ class TakeBack {
     for (std::size_t n = 0; n < graph_.node_count(); ++n)
       for (std::size_t axis = 0; axis < mesh_.axes.size() && is_forward(NodeId(n)); ++axis) {
         // With one index listed there is no other to cut along.
-        if (lists_[axis].size() > 1 && exceptions_.find(NodeId(n), axis) == nullptr)
+        if (uses_.lists(NodeId(n))[axis].size() > 1 && exceptions_.find(NodeId(n), axis) == nullptr)
           look_at(graph_.view(NodeId(n)), axis);
       }
     for (std::size_t n = 0; n < graph_.node_count() && !taken_.empty(); ++n)
@@ -58,8 +58,9 @@ class TakeBack {
     if (loop.role != plan::Role::parallel || !is_needed_whole(node.result(0), loop.results[0]) ||
         node.op().work(node).multiply_adds == 0)
       return;
-    const auto index = std::ranges::find_if(lists_[axis], [&](Symbol i) { return bears(node, loop, i); });
-    if (index == lists_[axis].end()) return;
+    const IndexList& list = uses_.lists(node.id())[axis];
+    const auto index = std::ranges::find_if(list, [&](Symbol i) { return bears(node, loop, i); });
+    if (index == list.end()) return;
     const std::vector<LoopChoice> others = without(node, axis, *index);
     if (others[axis] < 0) return;
     const Loop& other = signature.loops[static_cast<std::size_t>(others[axis])];
@@ -138,8 +139,9 @@ class TakeBack {
       const LoopChoice choice = choices_.at(node.id(), axis);
       if (choice < 0 || exceptions_.find(node.id(), axis) != nullptr) continue;
       const Loop& loop = signatures_.of(node.id()).loops[static_cast<std::size_t>(choice)];
-      const auto index = std::ranges::find_if(lists_[axis], [&](Symbol i) { return bears(node, loop, i); });
-      if (index == lists_[axis].end()) continue;
+      const IndexList& list = uses_.lists(node.id())[axis];
+      const auto index = std::ranges::find_if(list, [&](Symbol i) { return bears(node, loop, i); });
+      if (index == list.end()) continue;
       const bool taken = std::ranges::any_of(node.node().inputs, [&](ValueId input) {
         return taken_.contains({node.node().label, node.node().scope, input, axis, *index});
       });
@@ -148,7 +150,8 @@ class TakeBack {
   }
 
   std::vector<LoopChoice> without(const NodeView& node, std::size_t axis, Symbol index) const {
-    std::vector<IndexList> lists(lists_.begin(), lists_.end());
+    const std::span<const IndexList> listed = uses_.lists(node.id());
+    std::vector<IndexList> lists(listed.begin(), listed.end());
     std::erase(lists[axis], index);
     return loops_of(node, signatures_.of(node.id()), mesh_, lists, exceptions_);
   }
@@ -160,7 +163,7 @@ class TakeBack {
   const plan::Graph& graph_;
   const Signatures& signatures_;
   const plan::Mesh& mesh_;
-  std::span<const IndexList> lists_;
+  const StageUses& uses_;
   const Exceptions& exceptions_;
   LoopChoices& choices_;
   std::vector<std::vector<NodeId>> readers_;  // by value, in the forward pass
@@ -170,9 +173,9 @@ class TakeBack {
 }  // namespace
 
 void take_back_cuts(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                    std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices) {
-  if (std::ranges::all_of(lists, [](const IndexList& list) { return list.size() < 2; })) return;
-  TakeBack(graph, signatures, mesh, lists, exceptions, choices).run();
+                    const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices) {
+  if (!uses.has_choices()) return;
+  TakeBack(graph, signatures, mesh, uses, exceptions, choices).run();
 }
 
 }  // namespace weft::distribute

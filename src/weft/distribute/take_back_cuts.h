@@ -16,6 +16,6 @@
 namespace weft::distribute {
 
 void take_back_cuts(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                    std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices);
+                    const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices);
 
 }  // namespace weft::distribute

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "weft/distribute/stage_meshes.h"
 #include "weft/explain/head_json.h"
 #include "weft/explain/in_time.h"
 #include "weft/explain/predicted_step.h"
@@ -53,6 +54,9 @@ Json stages_json(const search::ChosenInTime& choice, const std::optional<Measure
                       {"in_flight", stage.in_flight},
                       {"memory_bytes", whole(stage.memory.total())}});
     if (!stage.device.empty()) stages.back()["device"] = stage.device;
+    if (distribute::has_stage_meshes(choice.distribution))
+      stages.back()["mesh"] =
+          distribute::print_stage_mesh(choice.distribution, static_cast<std::int32_t>(stages.size()) - 1);
     if (!measured) continue;
     const MeasuredInTime::Stage& took = measured->stages[stages.size() - 1];
     stages.back()["measured"] = {{"forward_seconds", took.forward},

@@ -7,6 +7,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/distribute/stage_meshes.h"
 #include "weft/explain/in_time.h"
 #include "weft/explain/in_time_words.h"
 #include "weft/explain/predicted_step.h"
@@ -79,6 +80,21 @@ std::string stages_table(const InTimeExplanation& explanation) {
   if (priced.stages.size() > shown)
     text += fmt::format("and {} more; VERBOSE shows them\n", priced.stages.size() - shown);
   return text;
+}
+
+// "stage 0 on data=4: slice b", and so on: those of equal meshes once, where meshes differ.
+std::string meshes_lines(const InTimeExplanation& explanation) {
+  const distribute::Distribution& distribution = explanation.choice->distribution;
+  if (!distribute::has_stage_meshes(distribution)) return {};
+  std::string text;
+  const auto stages = static_cast<std::int32_t>(explanation.choice->priced.stages.size());
+  for (std::int32_t first = 0, next = 0; first < stages; first = next) {
+    const std::string mesh = distribute::print_stage_mesh(distribution, first);
+    for (next = first + 1; next < stages && distribute::print_stage_mesh(distribution, next) == mesh;) ++next;
+    text += wrap(fmt::format("{} on {}", distribute::print_stages(first, next - 1), mesh),
+                 explanation.about.width);
+  }
+  return text + "\n";
 }
 
 // "+12 %": how far the measured time is from the predicted one.
@@ -334,7 +350,7 @@ std::string print_text(const InTimeExplanation& explanation) {
       wrap(headline(about.task, about.model, about.cluster.name, about.sizes, about.settings), width);
   text += "\n" + print_summary(summary_of(explanation), width) + "\n";
   if (!about.brief) {
-    text += stages_table(explanation) + "\n";
+    text += stages_table(explanation) + "\n" + meshes_lines(explanation);
     if (explanation.measured)
       text += measured_table(explanation) + wrap(measured_step_line(explanation), width) + "\n";
     text += wrap(schedule_line(explanation), width) + drawing(explanation, explanation.choice->priced.price);

@@ -1,6 +1,7 @@
 #include "weft/pipeline/in_time.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
+#include "weft/distribute/stage_meshes.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/pipeline/cut_parts.h"
@@ -30,7 +32,8 @@ using plan::NodeView;
 
 // By node of the plan of one device: its place on the way; -1 where it is in no part.
 Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t places,
-                                            std::span<const double> work) {
+                                            std::span<const double> work,
+                                            std::span<const std::size_t> known_ends) {
   std::vector<std::int32_t> found(graph.node_count(), places == 1 ? 0 : -1);
   if (places == 1) return found;
   const train::Chain chain = train::chain_of(graph, train::Skips::allowed);
@@ -38,10 +41,12 @@ Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t pla
     return user_error(fmt::format("{} has {} parts in a row, {} are asked for by its stages", graph.name,
                                   chain.parts.size(), places),
                       "fewer stages or chunks");
-  const std::vector<double> flops =
-      work.size() == chain.parts.size() ? std::vector<double>() : flops_of_parts(graph);
-  const std::vector<std::size_t> ends =
-      cut_parts(flops.empty() ? work : flops, static_cast<std::size_t>(places));
+  std::vector<std::size_t> ends(known_ends.begin(), known_ends.end());
+  if (ends.size() != static_cast<std::size_t>(places) || ends.back() != chain.parts.size()) {
+    const std::vector<double> flops =
+        work.size() == chain.parts.size() ? std::vector<double>() : flops_of_parts(graph);
+    ends = cut_parts(flops.empty() ? work : flops, static_cast<std::size_t>(places));
+  }
   std::int32_t place = 0;
   for (std::size_t p = 0; p < chain.parts.size(); ++p) {
     while (p >= ends[static_cast<std::size_t>(place)]) ++place;
@@ -50,8 +55,45 @@ Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t pla
   return found;
 }
 
-Status check_batch(const Graph& graph, Symbol batch, const Distribution& distribution) {
-  const std::int64_t micro = distribution.micro_batches;
+// By node: the stage whose mesh it is cut for. What is in no part goes with what it reads, or with who reads it.
+std::vector<std::int32_t> stages_of_nodes(const Graph& graph, const Schedule& schedule,
+                                          std::vector<std::int32_t> places) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    for (const plan::ValueId input : graph.node(NodeId(n)).inputs)
+      if (places[n] < 0) places[n] = places[graph.value(input).producer.value];
+  for (std::size_t n = graph.node_count(); n-- > 0;)
+    for (const plan::ValueId input : graph.node(NodeId(n)).inputs)
+      if (std::int32_t& place = places[graph.value(input).producer.value]; place < 0) place = places[n];
+  for (std::int32_t& place : places) place = owner_at(schedule, std::max(place, 0));
+  return places;
+}
+
+// Where micro-batches go both ways a place lies on two stages.
+Status check_stage_meshes(const Distribution& distribution, const Schedule& schedule) {
+  if (!distribute::has_stage_meshes(distribution)) return {};
+  WEFT_TRY_STATUS(distribute::check_in_stages(distribution));
+  for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis)
+    if (!distribution.axes[axis].takes.empty())
+      return user_error(
+          fmt::format("stages have meshes of their own, and ranks along {} take unequal numbers of "
+                      "micro-batches",
+                      distribution.mesh.axes[axis].name),
+          "one of the two");
+  for (std::int32_t place = 0; place < schedule.positions(); ++place) {
+    const std::int32_t owner = owner_at(schedule, place);
+    for (Stages stages = stages_at(schedule, place); stages != 0; stages &= stages - 1)
+      if (const std::int32_t other = std::countr_zero(stages);
+          distribute::as_in_stage(distribution, other) != distribute::as_in_stage(distribution, owner))
+        return user_error(
+            fmt::format("{} has the same layers on stages {} and {}, which have other meshes: {}, {}",
+                        schedule.name, owner, other, distribute::print_stage_mesh(distribution, owner),
+                        distribute::print_stage_mesh(distribution, other)),
+            "the same mesh for both, or another schedule");
+  }
+  return {};
+}
+
+Status check_shares(const Graph& graph, Symbol batch, std::int64_t micro, const Distribution& distribution) {
   std::int64_t shares = micro;
   for (const distribute::AxisUse& use : distribution.axes)
     if (std::ranges::find(use.slice, graph.text(batch)) != use.slice.end())
@@ -69,6 +111,42 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
         fmt::format("{} = {} does", name, std::max<std::int64_t>((size + shares / 2) / shares, 1) * shares));
   }
   return {};
+}
+
+Status check_batch(const Graph& graph, Symbol batch, const Distribution& distribution) {
+  const auto axis = distribute::stage_axis(distribution);
+  const std::int32_t stages =
+      axis && distribute::has_stage_meshes(distribution) ? distribution.mesh.axes[*axis].ranks : 1;
+  for (std::int32_t stage = 0; stage < stages; ++stage)
+    WEFT_TRY_STATUS(check_shares(graph, batch, distribution.micro_batches,
+                                 stages == 1 ? distribution : distribute::as_in_stage(distribution, stage)));
+  return {};
+}
+
+// What a rank holds of a value.
+double share_of_all(const plan::Layout& layout, const plan::Mesh& mesh) {
+  double share = 1;
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
+    if (layout.axes[axis].is_sliced()) share /= mesh.axes[axis].ranks;
+  return share;
+}
+
+// Of what is moved for a reader in another stage, that which leaves less of it is done before it is sent.
+void shrink_before_sending(distribute::DistributedPlan& plan) {
+  std::vector<std::int32_t>& places = plan.time->position;
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const NodeView node = plan.graph.view(NodeId(n));
+    if (ops::find_communication(node.op()) == nullptr || node.input_count() != 1) continue;
+    const NodeId maker = plan.graph.value(node.input(0)).producer;
+    // What comes from a pass before is there already; the way back to its stage leads through later ones.
+    if (places[maker.value] < 0 || plan.graph.phase(maker) != node.phase()) continue;
+    const plan::Layout &before = plan.layouts[node.input(0).value],
+                       &after = plan.layouts[node.result(0).value];
+    const bool sums = std::ranges::count_if(before.axes, &plan::AxisLayout::is_partial) >
+                      std::ranges::count_if(after.axes, &plan::AxisLayout::is_partial);
+    if (sums || share_of_all(after, plan.mesh) < share_of_all(before, plan.mesh))
+      places[n] = places[maker.value];
+  }
 }
 
 // Ranks take as many in all as with equal numbers, of rows that are theirs alone.
@@ -153,11 +231,12 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
   return {};
 }
 
-// Of a stage, with the micro-batches as its last axis where there are several.
+// Of a stage, with the micro-batches as its last axis where there are several, or as its first.
 plan::Mesh mesh_in_time(const Distribution& distribution) {
   plan::Mesh mesh = distribute::within_stage(distribution).mesh;
   if (distribution.micro_batches > 1 || mesh.axes.empty())
-    mesh.axes.push_back({std::string(kMicroAxis), static_cast<std::int32_t>(distribution.micro_batches)});
+    mesh.axes.insert(distribute::has_stage_meshes(distribution) ? mesh.axes.begin() : mesh.axes.end(),
+                     {std::string(kMicroAxis), static_cast<std::int32_t>(distribution.micro_batches)});
   return mesh;
 }
 
@@ -167,6 +246,7 @@ Status take_places(distribute::DistributedPlan& plan) {
   WEFT_CHECK(plan.time.has_value());
   const Distribution& distribution = plan.time->distribution;
   WEFT_TRY(schedule, schedule_of(distribution));
+  WEFT_TRY_STATUS(check_stage_meshes(distribution, schedule));
   if (const plan::Mesh wanted = mesh_in_time(distribution); plan.mesh != wanted)
     return user_error(fmt::format("the plan is of the mesh {}, and its distribution of stages with {}",
                                   print(plan.mesh), print(wanted)),
@@ -185,6 +265,11 @@ Status take_places(distribute::DistributedPlan& plan) {
   WEFT_TRY_STATUS(check_exchanges(plan, roles));
   const std::vector<std::int32_t> said = places;
   settle_positions(plan.graph, roles, places);
+  for (std::int32_t place = 0; place < schedule.positions(); ++place)
+    if (std::ranges::find(places, place) == places.end())
+      return user_error(fmt::format("nothing lies at place {}, and {} has the places 0 to {}", place,
+                                    print(distribution), schedule.positions() - 1),
+                        "fewer stages or chunks, or nodes for all of them");
   for (std::size_t n = 0; n < places.size(); ++n)
     if (said[n] >= 0 && said[n] != places[n])
       return user_error(
@@ -285,13 +370,22 @@ Taken taken_by(const Distribution& distribution, std::int32_t rank) {
   return {0, distribution.micro_batches};
 }
 
+plan::Layout layout_in_stage(const distribute::DistributedPlan& plan, plan::Layout layout) {
+  if (const int micro = plan.mesh.find(kMicroAxis); micro >= 0)
+    layout.axes.erase(layout.axes.begin() + micro);
+  return layout;
+}
+
 std::vector<plan::Share> shares_in_time(const distribute::DistributedPlan& plan, NodeId source,
                                         std::int32_t rank) {
   const Distribution& distribution = plan.time->distribution;
   const plan::Mesh mesh = inner_mesh(distribution);
   const plan::Type type = plan.graph.view(source).result_type(0);
-  plan::Layout layout = plan.layouts[plan.graph.result(source).value];
-  layout.axes.resize(mesh.axes.size());
+  plan::Layout layout = layout_in_stage(plan, plan.layouts[plan.graph.result(source).value]);
+  if (const int micro = plan.mesh.find(kMicroAxis); micro == 0 && plan.graph.node(source).op == &ops::input())
+    for (plan::AxisLayout& lies : layout.axes)
+      if (lies.is_sliced() && lies.index == plan.layouts[plan.graph.result(source).value].axes[0].index)
+        lies = {};
   const auto axis = unequal_axis(distribution);
   plan::AxisLayout cut;
   if (axis && plan.graph.node(source).op == &ops::input()) std::swap(cut, layout.axes[*axis]);
@@ -323,8 +417,10 @@ Result<Symbol> batch_index(const Graph& graph) {
 
 Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const Distribution& distribution,
                                                        const distribute::DistributeOptions& options,
-                                                       std::span<const double> work) {
+                                                       std::span<const double> work,
+                                                       std::span<const std::size_t> ends) {
   WEFT_TRY(schedule, schedule_of(distribution));
+  WEFT_TRY_STATUS(check_stage_meshes(distribution, schedule));
   WEFT_TRY_STATUS(check_takes(graph, distribution));
   Distribution inner = distribute::within_stage(distribution);
   distribute::DistributeOptions how = options;
@@ -334,25 +430,33 @@ Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const
     WEFT_TRY_STATUS(check_batch(graph, batch, distribution));
     if (inner.mesh.find(kMicroAxis) >= 0)
       return user_error("an axis is named micro, which micro-batches are", "another name for the axis");
-    inner.mesh.axes.push_back(
-        {std::string(kMicroAxis), static_cast<std::int32_t>(distribution.micro_batches)});
-    inner.axes.push_back({.slice = {std::string(graph.text(batch))}});
-    how.prices.push_back({.latency_seconds = 0, .bytes_per_second = 1e18, .in_time = true});
+    const auto at = distribute::has_stage_meshes(distribution)
+                        ? std::ptrdiff_t{0}
+                        : static_cast<std::ptrdiff_t>(inner.mesh.axes.size());
+    inner.mesh = mesh_in_time(distribution);
+    inner.axes.insert(inner.axes.begin() + at, {.slice = {std::string(graph.text(batch))}});
+    how.prices.insert(how.prices.begin() + at,
+                      {.latency_seconds = 0, .bytes_per_second = 1e18, .in_time = true});
   } else if (inner.mesh.axes.empty()) {
     inner.mesh.axes.push_back({std::string(kMicroAxis), 1});
     inner.axes.emplace_back();
     how.prices.emplace_back();
   }
+  how.stages = [&](const Graph& one) -> Result<std::vector<std::int32_t>> {
+    WEFT_TRY(found, places_of(one, schedule.positions(), work, ends));
+    return stages_of_nodes(one, schedule, std::move(found));
+  };
   WEFT_TRY(plan, distribute::distribute(graph, inner, how));
   Graph opened;
   if (!plan.opened.empty()) {
     WEFT_TRY(open, distribute::open_nodes(graph, plan.opened));
     opened = std::move(open);
   }
-  WEFT_TRY(places, places_of(plan.opened.empty() ? graph : opened, schedule.positions(), work));
+  WEFT_TRY(places, places_of(plan.opened.empty() ? graph : opened, schedule.positions(), work, ends));
   plan.time = distribute::InTime{distribution, {}};
   for (const NodeId origin : plan.origin)
     plan.time->position.push_back(origin.valid() ? places[origin.value] : -1);
+  if (distribute::has_stage_meshes(distribution)) shrink_before_sending(plan);
   WEFT_TRY(roles, roles_of(plan));
   WEFT_TRY_STATUS(check_exchanges(plan, roles));
   settle_positions(plan.graph, roles, plan.time->position);

@@ -6,6 +6,11 @@
 //   a sum along micro       accumulates; all else that goes along it would need the whole batch at once
 //   every node's position   its place on the way of a micro-batch through the stages, along the chain of parts
 //
+// Stages with meshes of their own cut their nodes as these say, all of the same axes (distribute/stage_meshes.h). There
+// micro-batches are the first axis, so that one of them is the same rows of the batch to all stages, however many ranks
+// cut it; a rank is fed the whole batch, of which it takes the rows of its blocks. What crosses from one to another is a reshard: what makes a rank's share smaller is done before it is sent, on the mesh it
+// comes from, and what makes it larger on the one it comes to. So no element goes between stages twice.
+//
 // So micro-batches are distributed as ranks are, and what one of them is to a rank follows as its shares do:
 // rows, positions, what dropout drops. unroll.h makes of it what each rank runs.
 #pragma once
@@ -35,12 +40,14 @@ Result<Schedule> schedule_of(const distribute::Distribution& distribution, std::
 Result<Symbol> batch_index(const plan::Graph& graph);
 
 // `graph`: a training plan of one device, for the whole batch. `work`: by part of its chain, what a micro-batch of it
-// takes, by which stages are cut; empty: what it computes. Fails also where the batch does not go in
+// takes, by which stages are cut; empty: what it computes. `ends`: where the runs of parts end, by place, where that is
+// known; empty: as the work says. Fails also where the batch does not go in
 // micro-batches, where a node needs all of it at once, and where there are more places on the way than parts.
 Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
                                                        const distribute::Distribution& distribution,
                                                        const distribute::DistributeOptions& options = {},
-                                                       std::span<const double> work = {});
+                                                       std::span<const double> work = {},
+                                                       std::span<const std::size_t> ends = {});
 
 // A plan that was written down: the places that its nodes are said to have, -1 where none is, become those that they
 // have. Fails, with the node, where there is no such place, and where what flows on would have to go back.
@@ -55,6 +62,8 @@ Taken taken_by(const distribute::Distribution& distribution, std::int32_t rank);
 std::optional<std::size_t> unequal_axis(const distribute::Distribution& distribution);
 // Where ranks or micro-batches have become fewer: numbers in the same proportions, 1 at least.
 void fit_takes(distribute::Distribution& distribution);
+// Of a layout on the plan's mesh: on the axes of a stage alone, without micro-batches.
+plan::Layout layout_in_stage(const distribute::DistributedPlan& plan, plan::Layout layout);
 // What a rank of the whole mesh holds of a source: rows of the micro-batches that it takes.
 std::vector<plan::Share> shares_in_time(const distribute::DistributedPlan& plan, plan::NodeId source,
                                         std::int32_t rank);

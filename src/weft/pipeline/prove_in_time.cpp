@@ -129,9 +129,10 @@ class TimedProof {
     return std::move(parts.ranks);
   }
 
-  // Where ranks take unequal numbers of micro-batches.
+  // Where ranks take unequal numbers of micro-batches, or their rows do not lie next to each other.
   void take_rows(NodeId input, Held& held) const {
-    if (!unequal_axis(plan_.time->distribution)) return;
+    if (!unequal_axis(plan_.time->distribution) && !distribute::has_stage_meshes(plan_.time->distribution))
+      return;
     for (std::int32_t rank = 0; rank < plan_.time->distribution.mesh.ranks(); ++rank) {
       Tensor<Field>& part = held.parts[inner_of(rank)];
       part = held.whole;
@@ -150,8 +151,7 @@ class TimedProof {
       held.type = node.result_type(0);
       if (held.type.elements() > distribute::kMostProvenElements)
         return user_error(fmt::format("{} is too large to be proven by running", node.word(0)));
-      held.layout = plan_.layouts[node.result(0).value];
-      held.layout.axes.resize(mesh_.axes.size());
+      held.layout = layout_in_stage(plan_, plan_.layouts[node.result(0).value]);
       const auto picked = sizes.find(node.word(0));
       held.whole = distribute::draw_source<Field>(
           node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, 1, numbers_, random_);

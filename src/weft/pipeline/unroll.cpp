@@ -107,9 +107,13 @@ class Unroller {
   // Ranks of the plan's mesh: of the whole step, and of one of the micro-batches that the rank takes. Where ranks
   // take as many as each other those are its own.
   bool has_micro() const { return plan_.mesh.find(kMicroAxis) >= 0; }
-  std::int32_t own_place() const { return has_micro() ? inner_ * static_cast<std::int32_t>(each_) : inner_; }
+  bool micro_is_first() const { return plan_.mesh.find(kMicroAxis) == 0 && plan_.mesh.axes.size() > 1; }
+  std::int32_t own_place() const {
+    return has_micro() && !micro_is_first() ? inner_ * static_cast<std::int32_t>(each_) : inner_;
+  }
   std::int32_t place_of(std::int32_t k) const {
     if (!has_micro()) return inner_;
+    if (micro_is_first()) return inner_ + k * (plan_.mesh.ranks() / plan_.mesh.axes[0].ranks);
     const auto axis = unequal_axis(plan_.time->distribution);
     if (!axis) return own_place() + k;
     const std::int64_t which = first_ + k;
@@ -294,7 +298,7 @@ class Unroller {
     if (along.valid()) {
       std::vector<plan::Dim> dims;
       for (const plan::Dim& dim : node.result_type(0).dims)
-        dims.push_back({transplants_[0].index(dim.index), dim.size * (dim.index == along ? micro_ : 1)});
+        dims.push_back({transplants_[0].index(dim.index), dim.index != along ? dim.size : rows_of(n, along)});
       WEFT_TRY(type, graph().intern_type(node.result_type(0).dtype, dims));
       WEFT_TRY(input, ops::add_input(graph(), node.word(0), type));
       made = input;
@@ -314,6 +318,22 @@ class Unroller {
     return layout.is_sliced() ? local().symbols().find(plan_.graph.text(layout.index)) : Symbol();
   }
 
+  // That the rank is fed: those of its micro-batches, or of all of the batch where they do not lie next to each other.
+  std::int64_t rows_of(std::size_t n, Symbol along) const {
+    const std::string_view name = local().text(along);
+    if (micro_is_first()) return whole_input(n).size_of(plan_.graph.symbols().find(name));
+    return local().type(local().result(NodeId(n))).size_of(along) * micro_;
+  }
+  plan::Type whole_input(std::size_t n) const { return plan_.graph.type(plan_.graph.result(origin_[n])); }
+  // Where the rows of a micro-batch begin among these.
+  std::int64_t first_row(std::size_t n, Symbol along, std::int32_t k) const {
+    if (!micro_is_first()) return k * local().type(local().result(NodeId(n))).size_of(along);
+    const plan::Type type = whole_input(n);
+    const plan::Layout& layout = plan_.layouts[plan_.graph.result(origin_[n]).value];
+    const int dim = type.position(plan_.graph.symbols().find(local().text(along)));
+    return plan::shares_of(type, layout, plan_.mesh, place_of(k))[static_cast<std::size_t>(dim)].begin;
+  }
+
   Result<ValueId> slice_of_input(std::size_t n, std::int32_t k) {
     const ValueId value = local().result(NodeId(n));
     WEFT_TRY_STATUS(source(n));
@@ -321,8 +341,8 @@ class Unroller {
     if (!along.valid()) return once_[value.value];
     set_place(n);
     const std::int64_t rows = local().type(value).size_of(along);
-    return ops::add_slice(graph(), once_[value.value], transplants_[0].index(along), k * rows,
-                          (k + 1) * rows);
+    const std::int64_t first = first_row(n, along, k);
+    return ops::add_slice(graph(), once_[value.value], transplants_[0].index(along), first, first + rows);
   }
 
   // Of a micro-batch, or of the whole step where k is none.

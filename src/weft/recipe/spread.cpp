@@ -227,6 +227,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
     const std::int64_t ranks = distribution.mesh.axes[a].ranks;
     const std::string axis = fmt::format("{}={}", distribution.mesh.axes[a].name, ranks);
     if (ranks == 1) continue;
+    if (!use.in_stages.empty()) lose(fmt::format("{}: a mesh of their own for some stages", axis));
     if (use.stage) {
       recipe.pipeline *= ranks;
       recipe.virtual_stages = use.chunks;

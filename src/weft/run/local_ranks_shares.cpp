@@ -127,7 +127,7 @@ Result<std::vector<SharedSource>> sources_in_time(const distribute::DistributedP
   const distribute::Distribution& distribution = plan.time->distribution;
   const plan::Mesh inner = pipeline::inner_mesh(distribution);
   std::vector<plan::Layout> layouts = plan.layouts;
-  for (plan::Layout& layout : layouts) layout.axes.resize(inner.axes.size());
+  for (plan::Layout& layout : layouts) layout = pipeline::layout_in_stage(plan, std::move(layout));
   WEFT_TRY(stages, pipeline::stages_of_sources(plan));
   std::vector<SharedSource> sources = shared_sources(plan.graph, inner, layouts);
   for (SharedSource& source : sources) {

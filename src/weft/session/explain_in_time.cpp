@@ -260,6 +260,21 @@ class InTimeExplainer {
     return runs <= kMostRuns;
   }
 
+  // A micro-batch on the mesh of a stage.
+  Result<Proof> prove_within(const Prepared& micro, const Distribution& within) {
+    const search::Machine machine =
+        search::within_mesh((*problem_.machine), explained_.choice->distribution.mesh);
+    WEFT_TRY(prices, machine.prices(within.mesh));
+    search::Choice spread;
+    spread.plan = micro.plan.graph.clone();
+    spread.until = problem_.until;
+    WEFT_TRY(plan, distribute::distribute(micro.plan.graph, within, {.prices = std::move(prices)}));
+    spread.spread.emplace();
+    spread.spread->distribution = within;
+    spread.spread->chosen.plan = std::move(plan);
+    return require_proof(state_, micro, micro.plan.graph, spread);
+  }
+
   // What ranks of this machine run is proven as they run it, and so are small plans of others. Of large ones two
   // halves are: a micro-batch within a stage, and the order of all passes, which is verified when priced.
   Result<Proof> prove(const search::ChosenInTime& choice) {
@@ -273,27 +288,24 @@ class InTimeExplainer {
         if (whole.holds) return whole;
       }
     WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));
-    const Distribution within = search::on_stage(distribution);
     Proof proof{true, "a stage is one device"};
-    if (within.mesh.ranks() > 1) {
-      const search::Machine machine = search::within_mesh((*problem_.machine), distribution.mesh);
-      WEFT_TRY(prices, machine.prices(within.mesh));
-      search::Choice spread;
-      spread.plan = micro.plan.graph.clone();
-      spread.until = problem_.until;
-      WEFT_TRY(plan, distribute::distribute(micro.plan.graph, within, {.prices = std::move(prices)}));
-      spread.spread.emplace();
-      spread.spread->distribution = within;
-      spread.spread->chosen.plan = std::move(plan);
-      WEFT_TRY(found, require_proof(state_, micro, micro.plan.graph, spread));
-      proof = std::move(found);
+    std::vector<Distribution> proven;  // meshes
+    for (std::size_t stage = 0; stage < choice.priced.stages.size() && proof.holds; ++stage) {
+      const Distribution within =
+          search::on_stage(distribute::as_in_stage(distribution, static_cast<std::int32_t>(stage)));
+      if (within.mesh.ranks() == 1 || std::ranges::find(proven, within) != proven.end()) continue;
+      WEFT_TRY(found, prove_within(micro, within));
+      if (proven.empty() || !found.holds) proof = std::move(found);
+      proven.push_back(within);
     }
     const pipeline::Schedule& schedule = choice.priced.schedule;
     proof.text = fmt::format(
-        "a micro-batch: {}\nits schedule: verified, every F, B and W of {} micro-batch{} once on each of {} "
+        "a micro-batch{}: {}\nits schedule: verified, every F, B and W of {} micro-batch{} once on each of "
+        "{} "
         "stage{}, in order, without deadlock\nnot run as its ranks would: sends between stages and sums over "
         "micro-batches are proven of smaller plans",
-        proof.text, schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", schedule.stages,
+        proven.size() > 1 ? fmt::format(" on each of {} meshes", proven.size()) : std::string(), proof.text,
+        schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", schedule.stages,
         schedule.stages == 1 ? "" : "s");
     return proof;
   }

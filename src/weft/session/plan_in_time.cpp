@@ -8,6 +8,7 @@
 #include "weft/pipeline/in_time.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/time_problem.h"
+#include "weft/train/local_norms.h"
 
 namespace weft::session {
 
@@ -47,10 +48,22 @@ Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::G
   if (!asked || asked->micro_batches == 1) return settings.local_norms ? ranks : 1;
   if (asked->mesh.axes.empty()) return asked->micro_batches * ranks;
   WEFT_TRY(batch, pipeline::batch_index(forward));
-  std::int64_t shares = asked->micro_batches;
-  for (std::size_t axis = 0; axis < asked->axes.size(); ++axis)
-    if (std::ranges::find(asked->axes[axis].slice, forward.text(batch)) != asked->axes[axis].slice.end())
-      shares *= asked->mesh.axes[axis].ranks;
+  const auto shares_of = [&](const Distribution& one) {
+    std::int64_t shares = one.micro_batches;
+    for (std::size_t axis = 0; axis < one.axes.size(); ++axis)
+      if (std::ranges::find(one.axes[axis].slice, forward.text(batch)) != one.axes[axis].slice.end())
+        shares *= one.mesh.axes[axis].ranks;
+    return shares;
+  };
+  const std::int64_t shares = shares_of(distribute::as_in_stage(*asked, 0));
+  if (distribute::has_stage_meshes(*asked) && train::count_batch_norms(forward) > 0)
+    for (std::int32_t s = 1; s < asked->mesh.axes[*distribute::stage_axis(*asked)].ranks; ++s)
+      if (const std::int64_t other = shares_of(distribute::as_in_stage(*asked, s)); other != shares)
+        return user_error(
+            fmt::format("batch norms take their statistics from equal shares of the batch: of {} in "
+                        "stage 0, of {} in stage {}",
+                        shares, other, s),
+            "meshes that slice the batch alike");
   return shares;
 }
 
@@ -104,14 +117,24 @@ Result<Distribution> complete_in_time(const Session::State& state, const Context
 namespace {
 
 // What stages are cut by, as they are priced; none where there is one, or where that cannot be told: then by what
-// they compute.
-std::vector<double> work_in_time(const Session::State& state, const Context* context,
-                                 const Prepared& prepared, const Distribution& distribution) {
+// they compute. Where stages have meshes of their own, what a part takes is another number on each: then the cuts
+// themselves.
+struct Cuts {
+  std::vector<double> work;
+  std::vector<std::size_t> ends;
+};
+
+Cuts cuts_in_time(const Session::State& state, const Context* context, const Prepared& prepared,
+                  const Distribution& distribution) {
   const auto batch = batch_of(prepared);
   if (!batch || !distribute::stage_axis(distribution)) return {};
   const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
+  if (distribute::has_stage_meshes(distribution)) {
+    const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
+    return {{}, priced.ok() ? search::ends_of_runs(priced->priced) : std::vector<std::size_t>()};
+  }
   auto work = search::work_of_parts(made.problem(), made.as_priced(distribution));
-  return work.ok() ? *std::move(work) : std::vector<double>();
+  return {work.ok() ? *std::move(work) : std::vector<double>(), {}};
 }
 
 }  // namespace
@@ -122,8 +145,8 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
     return user_error("optimizer states are offloaded on clusters, which are planned for and not run",
                       "here memory_limit sends to a file what does not fit", prepared.run->span);
   WEFT_TRY(complete, complete_in_time(state, context, prepared, std::move(asked)));
-  const std::vector<double> work = work_in_time(state, context, prepared, complete);
-  auto plan = pipeline::distribute_in_time(prepared.plan.graph, complete, {}, work);
+  const Cuts cuts = cuts_in_time(state, context, prepared, complete);
+  auto plan = pipeline::distribute_in_time(prepared.plan.graph, complete, {}, cuts.work, cuts.ends);
   if (!plan.ok()) {
     Error error = std::move(plan).error();
     if (!error.span.known()) error.span = prepared.run->span;

@@ -1,13 +1,16 @@
 // Steps cut in time: what every rank runs, unrolled, is the step of one device.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/in_time.h"
 #include "weft/pipeline/library.h"
@@ -80,6 +83,76 @@ TEST(InTime, StagesWithDataAndTensorParallel) {
       "");
   EXPECT_EQ(why_not(gpt().graph, "stage=4: stage; micro=4; schedule zb_h2"), "");
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage"), "");
+}
+
+TEST(InTime, StagesWithMeshesOfTheirOwn) {
+  // The embedding is tied: on both stages, of which one slices it.
+  for (const std::string_view schedule : {"1f1b", "zb_h1", "gpipe"})
+    EXPECT_EQ(why_not(gpt().graph,
+                      fmt::format("stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice "
+                                  "b; stage 1 on gpu=2: slice h, f, v; micro=2; schedule {}",
+                                  schedule)),
+              "")
+        << schedule;
+  EXPECT_EQ(why_not(gpt().graph,
+                    "stage=2: stage; gpu=2: slice h, f, v, in stage 1 slice b, shard optimizer; micro=2"),
+            "");
+  EXPECT_EQ(why_not(gpt().graph,
+                    "stage=3: stage; gpu=2: slice h, f, s, in stage 1 nothing, in stage 2 slice b, shard "
+                    "parameters; micro=2; schedule 1f1b"),
+            "");
+  // Every chunk of a stage has its mesh.
+  EXPECT_EQ(why_not(gpt().graph,
+                    "stage=2: stage, chunks=2; gpu=2: slice b, in stage 0 slice h, f, v; micro=2; "
+                    "schedule interleaved"),
+            "");
+  EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; gpu=2: slice f, in stage 1 slice b"), "");
+}
+
+// What crosses is sent once: what leaves less of it is done before, what leaves more after.
+TEST(InTime, StagesWithMeshesOfTheirOwnSendNothingTwice) {
+  const auto sent = [](std::string_view text) {
+    const auto plan = in_time(gpt().graph, text);
+    EXPECT_TRUE(plan.ok()) << plan.error().message;
+    std::map<std::pair<std::int32_t, bool>, std::int64_t>
+        bytes;  // by stage, and whether it is of a micro-batch
+    for (std::int32_t rank = 0; rank < plan->whole_mesh().ranks(); ++rank) {
+      const auto made = unroll(*plan, rank);
+      EXPECT_TRUE(made.ok());
+      for (std::size_t n = 0; n < made->graph.node_count(); ++n) {
+        const plan::NodeView node = made->graph.view(plan::NodeId(n));
+        if (&node.op() != &ops::local_exchange() || ops::exchange_kind(node) != ops::ExchangeKind::send)
+          continue;
+        bytes[{stage_of(plan->time->distribution, rank), made->turns[n] < made->passes.size()}] +=
+            node.input_type(0).bytes();
+      }
+    }
+    return bytes;
+  };
+  const auto both = sent("stage=2: stage; gpu=4: slice b; micro=2"),
+             other = sent("stage=2: stage; gpu=4: slice b, in stage 1 slice h, f, v; micro=2"),
+             whole = sent("stage=2: stage; gpu=4: slice h, f, v, in stage 1 slice b; micro=2");
+  for (const std::int32_t stage : {0, 1}) {
+    EXPECT_EQ((other.at({stage, true})), (both.at({stage, true}))) << stage;
+    EXPECT_EQ((whole.at({stage, true})), (both.at({stage, true}))) << stage;
+  }
+}
+
+TEST(InTime, MeshesOfStagesThatCannotBe) {
+  EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice b, in stage 1 slice h; micro=4"),
+            "b = 8 does not go in 4 micro-batches on each of 4 ranks");
+  EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice h, in stage 1 slice b; micro=4"),
+            "b = 8 does not go in 4 micro-batches on each of 4 ranks");
+  EXPECT_EQ(why_not(gpt().graph,
+                    "stage=2: stage; data=2: slice b, takes 3:1; gpu=2: slice h, in stage 1 slice b; "
+                    "micro=2"),
+            "stages have meshes of their own, and ranks along data take unequal numbers of micro-batches");
+  EXPECT_EQ(
+      why_not(gpt().graph, "stage=2: stage; gpu=2: slice h, in stage 1 slice b; micro=4; schedule dualpipe"),
+      "dualpipe has the same layers on stages 0 and 1, which have other meshes: gpu=2: slice h, gpu=2: slice "
+      "b");
+  EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=2: slice h, in stage 1 slice nobody; micro=2"),
+            "no tensor of the plan has an index nobody");
 }
 
 plan::Graph recomputed(const train::TrainingPlan& plan, std::string_view what) {

@@ -12,6 +12,7 @@
 #include "search_case.h"
 #include "weft/pipeline/library.h"
 #include "weft/search/pipeline/cut_unequal.h"
+#include "weft/search/pipeline/stage_mesh_search.h"
 
 namespace weft::search {
 namespace {
@@ -317,6 +318,40 @@ TEST_F(SmallProblem, LooksForWhatIsQuickerThanAPlanWithoutStages) {
   EXPECT_LE(quicker->priced_events, alone->priced_events);
   problem_.beat_seconds = 0.99 * alone->priced.seconds;
   EXPECT_FALSE(choose_in_time(problem_).ok());
+}
+
+// Each stage is priced on its own mesh, and parts are cut by what they take on each.
+TEST_F(SmallProblem, StagesWithMeshesOfTheirOwnArePricedByKind) {
+  const auto model = given("node=2: stage; gpu=4: slice h, f, v; micro=4"),
+             batch = given("node=2: stage; gpu=4: slice b; micro=4"),
+             both = given("node=2: stage; gpu=4: slice h, f, v, in stage 1 slice b; micro=4");
+  ASSERT_TRUE(model.ok() && batch.ok()) << (model.ok() ? batch : model).error().message;
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  const auto pace = [](const StageCost& stage) {
+    return (stage.forward + stage.backward + stage.weight) / static_cast<double>(stage.runs.front().count);
+  };
+  ASSERT_LT(pace(batch->priced.stages[1]), pace(model->priced.stages[1]));
+  EXPECT_GT(both->priced.stages[1].runs.front().count, both->priced.stages[0].runs.front().count);
+  EXPECT_LT(both->priced.seconds, model->priced.seconds);
+  EXPECT_GT(both->priced.seconds, batch->priced.seconds);
+}
+
+TEST_F(SmallProblem, MeshesOfStagesAreLookedForAndAreWorthIt) {
+  const auto one = given("node=2: stage; gpu=4: slice h, f, v; micro=4");
+  ASSERT_TRUE(one.ok()) << one.error().message;
+  const auto found = with_stage_meshes(problem_, *one, {"h", "f", "v"}),
+             again = with_stage_meshes(problem_, *one, {"h", "f", "v"});
+  ASSERT_TRUE(found && again);
+  EXPECT_TRUE(distribute::has_stage_meshes(found->distribution));
+  EXPECT_EQ(print(found->distribution), print(again->distribution));
+  EXPECT_LT(found->priced.seconds, 0.99 * one->priced.seconds);
+  const auto priced = given(print(found->distribution));
+  ASSERT_TRUE(priced.ok()) << priced.error().message;
+  EXPECT_EQ(priced->priced.seconds, found->priced.seconds);
+  // What the best of one mesh is, is not made worse.
+  const auto batch = given("node=2: stage; gpu=4: slice b; micro=4");
+  if (const auto other = with_stage_meshes(problem_, *batch, {"h", "f", "v"}))
+    EXPECT_LT(other->priced.seconds, batch->priced.seconds);
 }
 
 // Two nodes, the second with devices four times as fast.

@@ -107,6 +107,27 @@ TEST(TrainInTime, StagesLearnWhatOneRankDoes) {
   staged("ON LOCAL 4", "stage=2: stage; gpu=2: slice h, f, v; micro=2; schedule interleaved");
 }
 
+TEST(TrainInTime, StagesWithMeshesOfTheirOwnLearnWhatOneRankDoes) {
+  const Learned whole = learn("char_gpt", "", kText, 4, std::string(kGptSizes));
+  for (const auto& [on, distribution] :
+       {std::pair{"ON LOCAL 8",
+                  "stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: "
+                  "slice h, "
+                  "f, v; micro=2; schedule zb_h1"},
+        {"ON LOCAL 4",
+         "stage=2: stage; gpu=2: slice h, f, v, s, in stage 1 slice b, shard optimizer; micro=4"},
+        {"ON LOCAL 4",
+         "stage=2: stage, chunks=2; gpu=2: slice b, shard parameters, in stage 0 slice h, f, v; micro=2; "
+         "schedule "
+         "interleaved"}}) {
+    SCOPED_TRACE(distribution);
+    const std::string with = fmt::format("{}, distribution = '{}'", kGptSizes, distribution);
+    const Learned once = learn("char_gpt", on, kText, 4, with);
+    expect_alike(whole, once, 1e-4);
+    EXPECT_EQ(once.tensors, learn("char_gpt", on, kText, 4, with).tensors);
+  }
+}
+
 TEST(TrainInTime, GivesTheSameBitsOnEveryRun) {
   const std::string with =
       fmt::format("{}, distribution = 'stage=2: stage; micro=4; schedule dualpipe'", kGptSizes);

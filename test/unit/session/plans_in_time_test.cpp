@@ -82,6 +82,7 @@ TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
         {"LOCAL 4", "stage=2: stage; data=2: slice b; micro=2"},
         {"LOCAL 2", "stage=2: stage, chunks=2; micro=2; schedule interleaved"},
         {"LOCAL 2", "rank=2: slice b; micro=2"},
+        {"LOCAL 4", "stage=2: stage; gpu=2: slice b, in stage 1 slice h, f, v; micro=2"},
         {"LOCAL 2", "data=2: slice b, takes 3:1; micro=2"}}) {
     const std::string text = explain(ranks, fmt::format("clip_norm = 1, distribution = '{}'", distribution));
     EXPECT_NE(text.find("clip_norm = 1"), std::string::npos);
@@ -92,6 +93,27 @@ TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
         << distribution << "\n"
         << said;
   }
+}
+
+// What goes from one stage's mesh to another's is proven too: gathered where it is not, and not where it must be.
+TEST_F(PlansInTime, WhatCrossesBetweenMeshesIsProven) {
+  const std::string text = explain(
+      "LOCAL 4", "distribution = 'stage=2: stage; gpu=2: slice b, in stage 1 slice h, f, v; micro=2'");
+  ASSERT_NE(text.find("in stage 1 slice h, f, v"), std::string::npos) << text;
+  EXPECT_NE(prove(text).find("proven equal"), std::string::npos);
+  for (const auto& [line, was, now] : {std::tuple{"all-gather", "all-gather", "slice-across"},
+                                       {"reduce-scatter", "# place 1", "# place 0"}}) {
+    if (text.find(line) == std::string::npos) continue;
+    EXPECT_EQ(prove(changed(text, {line, "# place 1"}, was, now)).find("proven equal"), std::string::npos)
+        << line;
+  }
+}
+
+TEST_F(PlansInTime, AStageThatNothingLiesOnIsRefused) {
+  const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
+  const std::string said = prove(changed(text, {"# model"}, "stage=2: stage", "stage=7: stage"));
+  EXPECT_EQ(said.find("proven equal"), std::string::npos) << said;
+  EXPECT_NE(said.find("nothing lies at place 2"), std::string::npos) << said;
 }
 
 TEST_F(PlansInTime, WhatIsRecomputedIsWrittenToo) {

@@ -16,6 +16,7 @@
 #include "weft/search/pipeline/split_uses.h"
 #include "weft/search/pipeline/splits.h"
 #include "weft/search/pipeline/stage_devices.h"
+#include "weft/search/pipeline/stage_mesh_search.h"
 #include "weft/search/pipeline/unfolded_shapes.h"
 
 namespace weft::search {
@@ -96,11 +97,18 @@ class InTimeSearch {
       if (better(*megatron, chosen)) chosen = *megatron;
       chosen.megatron = static_cast<PlanInTime&>(*megatron);
     }
+    const auto least = std::ranges::min_element(candidates_, {}, &Candidate::least);
+    double least_seconds = least == candidates_.end() ? 0 : least->least;
+    if (!over())
+      if (auto meshes = with_stage_meshes(problem_, chosen, uses_.model_indices())) {
+        meshes->megatron = std::move(chosen.megatron);
+        least_seconds = std::min(least_seconds, meshes->least_seconds);
+        chosen = *std::move(meshes);
+      }
     chosen.candidates = static_cast<std::int64_t>(candidates_.size());
     chosen.simulated = static_cast<std::int64_t>(micro_.size() + ends_.size());
     chosen.priced_events = static_cast<std::int64_t>(priced_.size());
-    const auto least = std::ranges::min_element(candidates_, {}, &Candidate::least);
-    chosen.least_seconds = least == candidates_.end() ? 0 : least->least;
+    chosen.least_seconds = least_seconds;
     chosen.ended_early = over();
     chosen.search_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     if (!chosen.fits) return fits_nowhere(chosen);

@@ -85,6 +85,9 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const distribute:
 Result<std::vector<double>> work_of_parts(const InTimeProblem& problem,
                                           const distribute::Distribution& given);
 
+// Where the parts of each place end, by place: where stages differ they are cut by more than one number a part.
+std::vector<std::size_t> ends_of_runs(const PricedInTime& priced);
+
 // What the end of a step costs, beside its micro-batches.
 void add_end_of_step(PartCosts& costs, const PartCosts& ends);
 // The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.

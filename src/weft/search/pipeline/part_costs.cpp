@@ -8,7 +8,9 @@
 #include "weft/ops/operators.h"
 #include "weft/program/program.h"
 #include "weft/search/distribution/fold.h"
+#include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
+#include "weft/spmd/ring.h"
 #include "weft/train/passes.h"
 
 namespace weft::search {
@@ -78,11 +80,22 @@ std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, 
   return late;
 }
 
+// All wait for the rank that has most to do: the first has the largest shares, and where later ones attend to more keys,
+// the last with as large ones.
+std::int32_t busiest_rank(const distribute::DistributedPlan& plan) {
+  if (!spmd::later_ranks_attend_more(plan.graph, plan.layouts)) return 0;
+  const sim::Numbering kinds = sim::rank_kinds(plan.graph, plan.mesh, plan.layouts);
+  return static_cast<std::int32_t>(kinds.rend() -
+                                   std::ranges::find(kinds.rbegin(), kinds.rend(), kinds.front())) -
+         1;
+}
+
 Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, const Machine& machine,
                                const EntryParts& entries) {
   WEFT_TRY(prices, machine.prices(within.mesh));
   WEFT_TRY(plan, distribute::distribute(graph, within, {.prices = std::move(prices)}));
-  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, 0, spmd::Exchanges::stay));
+  WEFT_TRY(local,
+           spmd::localize(plan.graph, plan.mesh, plan.layouts, busiest_rank(plan), spmd::Exchanges::stay));
   LocalParts made;
   made.graph = std::move(local.graph);
   made.part = homes_of(made.graph, entries);

@@ -5,11 +5,9 @@
 #include "weft/base/units.h"
 #include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/in_time.h"
-#include "weft/pipeline/library.h"
 #include "weft/search/pipeline/choose_in_time.h"
 #include "weft/search/pipeline/cut_unequal.h"
-#include "weft/search/pipeline/offload.h"
-#include "weft/search/pipeline/stage_devices.h"
+#include "weft/search/pipeline/stage_pricer.h"
 #include "weft/search/pipeline/unequal_replicas.h"
 
 namespace weft::search {
@@ -37,58 +35,6 @@ Status check_rows(const InTimeProblem& problem, std::int64_t micro_batches) {
   return user_error(fmt::format("micro-batches have equal rows: {} do not divide {} = {}", micro_batches,
                                 problem.batch, problem.rows),
                     fmt::format("micro={} does", near));
-}
-
-// What carries messages between stages. Ranks of this machine have no link that says how fast it is: what it costs
-// to send little and much does.
-Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const Distribution& given) {
-  const auto axis = distribute::stage_axis(given);
-  if (!axis) return cost::MeshLink();
-  WEFT_TRY(links, cost::mesh_links(*problem.cluster, given.mesh));
-  cost::MeshLink wire = links[*axis];
-  if (wire.bytes_per_second > 0) return wire;
-  WEFT_TRY(costs, problem.machine->costs(given.mesh));
-  constexpr std::int64_t kLittle = 1, kMuch = 1 << 20;
-  program::Exchange message;
-  message.kind = program::Exchange::Kind::send;
-  wire.latency_seconds = costs.exchange(message, *axis, kLittle).seconds();
-  const double more = costs.exchange(message, *axis, kMuch).seconds() - wire.latency_seconds;
-  if (more > 0) wire.bytes_per_second = static_cast<double>(kMuch) / more;
-  return wire;
-}
-
-// Both halves of a step on such devices.
-Result<PartCosts> costs_with(const Distribution& given, const PricedParts& parts, const Machine& on) {
-  const Machine machine = within_mesh(on, given.mesh);
-  const Distribution within = on_stage(given);
-  WEFT_TRY(costs, parts.micro_batch(within, machine));
-  WEFT_TRY(ends, parts.end_of_step(within, machine, given.micro_batches > 1));
-  add_end_of_step(costs, ends);
-  if (given.offload) send_to_host(costs);
-  return costs;
-}
-
-Result<StagedCosts> staged_costs(const InTimeProblem& problem, const Distribution& given,
-                                 const PricedParts& parts, const cluster::Device* device_of_all) {
-  if (device_of_all != nullptr) {
-    WEFT_TRY(costs, costs_with(given, parts, *problem.machine_with(*device_of_all)));
-    return StagedCosts(std::move(costs), problem.room_on(device_of_all));
-  }
-  const std::vector<cluster::Device> devices = devices_of_stages(*problem.cluster, given);
-  if (devices.empty()) {
-    WEFT_TRY(costs, costs_with(given, parts, *problem.machine));
-    return StagedCosts(std::move(costs), problem.room_on(nullptr));
-  }
-  StagedCosts made;
-  for (const cluster::Device& device : devices) {
-    auto kind = std::ranges::find(made.kinds, device.name, &StagedCosts::Kind::device);
-    if (kind == made.kinds.end()) {
-      WEFT_TRY(costs, costs_with(given, parts, *problem.machine_with(device)));
-      kind = made.kinds.insert(kind, {std::move(costs), problem.room_on(&device), device.name});
-    }
-    made.of_stage.push_back(static_cast<std::size_t>(kind - made.kinds.begin()));
-  }
-  return made;
 }
 
 }  // namespace
@@ -161,6 +107,14 @@ Result<std::vector<double>> work_of_parts(const InTimeProblem& problem, const Di
   return work_of(costs);
 }
 
+std::vector<std::size_t> ends_of_runs(const PricedInTime& priced) {
+  std::vector<std::size_t> ends;
+  for (const StageCost& stage : priced.stages)
+    for (const StageCost::Run& run : stage.runs) ends.push_back(run.first + run.count);
+  std::ranges::sort(ends);
+  return ends;
+}
+
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distribution& given) {
   const auto unequal =
       std::ranges::find_if(given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
@@ -175,37 +129,26 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
 Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distribution& given,
                                   std::int64_t micro_batches, const cluster::Device* device) {
   const auto began = std::chrono::steady_clock::now();
-  WEFT_TRY(schedule, pipeline::find_schedule(given.schedule.empty() ? "1f1b" : given.schedule));
-  WEFT_TRY_STATUS(cost::mesh_links(*problem.cluster, given.mesh));
   WEFT_TRY_STATUS(check_hints(problem, given));
   WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
-  const auto axis = distribute::stage_axis(given);
-  const TimeShape shape{axis ? given.mesh.axes[*axis].ranks : 1,
-                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, micro_batches, schedule};
-  WEFT_TRY(order, unfold(shape));
-  WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
-  // What is asked for is in the plan already, what is chosen is not.
-  const PricedParts parts(*plan, problem.recomputed ? train::Recompute() : given.recompute);
-  const auto positions = static_cast<std::size_t>(order.schedule.positions());
-  if (positions > parts.count())
-    return user_error(
-        fmt::format("more stages than parts: {} stages{} of a model that falls into {} parts", shape.stages,
-                    shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
-                    parts.count()),
-        "fewer stages, or fewer chunks a stage");
-  WEFT_TRY(costs, staged_costs(problem, given, parts, device));
+  WEFT_TRY(pricer, StagePricer::of(problem, given, micro_batches, device));
+  const Distribution* const one[] = {&given};
+  pricer.simulate(one);
+  WEFT_TRY(costs, pricer.costs(given));
   WEFT_TRY(wire, wire_of(problem, given));
+  const PricedParts& parts = pricer.parts();
+  const auto positions = static_cast<std::size_t>(pricer.order().schedule.positions());
   std::vector<std::size_t> cuts;
   if (costs.is_mixed())
-    cuts = move_cuts(costs, order, cut_unequal(costs, order), wire);
+    cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
   else if (problem.work.size() == parts.count())
     cuts = pipeline::cut_parts(problem.work, positions);
   else
     cuts = cut_parts(costs.kinds.front().costs, positions);
-  WEFT_TRY(priced, price_in_time(costs, order, cuts, wire));
+  WEFT_TRY(priced, price_in_time(costs, pricer.order(), cuts, wire));
   ChosenInTime made;
   made.distribution = given;
-  made.least_seconds = least_seconds(costs, shape);
+  made.least_seconds = least_seconds(costs, pricer.shape());
   made.priced = std::move(priced);
   made.fits = made.priced.fits;
   for (std::size_t p = 0; p < parts.count(); ++p) made.parts.push_back(parts.name(p));

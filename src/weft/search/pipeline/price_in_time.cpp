@@ -148,9 +148,13 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
     const std::int32_t next = schedule.stage_at(position + 1, 0);
     if (next == here) continue;
     double& transfer = times.transfer[wire_between(here, next)];
-    transfer =
-        std::max(transfer, link.latency_seconds +
-                               (link.bytes_per_second > 0 ? costs[end - 1].sent / link.bytes_per_second : 0));
+    // Between meshes that differ the smaller share is sent, and the larger one is gathered where it is wanted.
+    const auto [sent, held] =
+        std::minmax(costs[end - 1].sent, staged.at(static_cast<std::size_t>(next)).costs[end - 1].sent);
+    double seconds = link.latency_seconds;
+    if (link.bytes_per_second > 0) seconds += sent / link.bytes_per_second;
+    if (staged.within_bytes_per_second > 0) seconds += (held - sent) / staged.within_bytes_per_second;
+    transfer = std::max(transfer, seconds);
   }
   for (std::size_t s = 0; s < count; ++s) {
     times.forward[s] = stages[s].forward;

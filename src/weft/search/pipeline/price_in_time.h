@@ -22,7 +22,7 @@
 
 namespace weft::search {
 
-// What parts cost on every stage: the same everywhere, or by the devices that a stage has.
+// What parts cost on every stage: the same everywhere, or by the devices and the mesh that a stage has.
 struct StagedCosts {
   struct Kind {
     PartCosts costs;
@@ -31,6 +31,7 @@ struct StagedCosts {
   };
   std::vector<Kind> kinds;
   std::vector<std::size_t> of_stage = {};  // empty: all stages are of the only kind
+  double within_bytes_per_second = 0;      // of a stage's mesh, where meshes differ; 0: as much as you like
 
   StagedCosts() = default;
   StagedCosts(PartCosts alike, double room = std::numeric_limits<double>::infinity())

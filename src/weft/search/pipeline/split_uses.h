@@ -22,6 +22,7 @@ class SplitUses {
 
   // Ways to slice the model: along its own indices and the sequence, or those alone.
   std::size_t lists() const { return lists_.size(); }
+  const std::vector<std::string>& model_indices() const { return lists_.front(); }
   // Axes on which hints slice the batch.
   std::vector<std::string> batch_axes() const;
   // One mesh axis for each factor of a cluster axis that has ranks.

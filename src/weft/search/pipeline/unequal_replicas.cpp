@@ -17,6 +17,8 @@ using distribute::Distribution;
 
 // The axis that slices the batch and along which devices differ.
 std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distribution& given) {
+  if (distribute::has_stage_meshes(given))
+    return {};  // what replicas are to one stage they are not to another
   for (std::size_t axis = 0; axis < given.axes.size(); ++axis) {
     const std::vector<std::string>& slice = given.axes[axis].slice;
     if (std::ranges::find(slice, problem.batch) == slice.end()) continue;
