@@ -209,9 +209,6 @@ class InTimeExplainer {
     };
     if (!options_.plan && options_.chakra.empty()) return std::optional<std::string>();
     if (running_) return written(*running_);
-    if (!choice.priced.stages.front().device.empty())
-      return user_error("stages on devices that differ have no text and no Chakra trace yet",
-                        fmt::format("EXPLAIN without them says: {}", print(choice.distribution)));
     WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, choice.distribution));
     return written(made);
   }
@@ -280,9 +277,7 @@ class InTimeExplainer {
   Result<Proof> prove(const search::ChosenInTime& choice) {
     if (running_) return require_proof(state_, prepared_, prepared_.plan.graph, *running_);
     const Distribution& distribution = choice.distribution;
-    // Cuts among devices that differ are the price's own.
-    const bool is_cut_alike = choice.priced.stages.front().device.empty();
-    if (is_quickly_proven(distribution) && !distribution.offload && is_cut_alike)
+    if (is_quickly_proven(distribution) && !distribution.offload)
       if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok()) {
         WEFT_TRY(whole, require_proof(state_, prepared_, prepared_.plan.graph, *plan));
         if (whole.holds) return whole;

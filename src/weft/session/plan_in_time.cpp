@@ -117,8 +117,8 @@ Result<Distribution> complete_in_time(const Session::State& state, const Context
 namespace {
 
 // What stages are cut by, as they are priced; none where there is one, or where that cannot be told: then by what
-// they compute. Where stages have meshes of their own, what a part takes is another number on each: then the cuts
-// themselves.
+// they compute. Where stages have devices or meshes of their own, what a part takes is another number on each: then
+// the cuts themselves.
 struct Cuts {
   std::vector<double> work;
   std::vector<std::size_t> ends;
@@ -129,7 +129,8 @@ Cuts cuts_in_time(const Session::State& state, const Context* context, const Pre
   const auto batch = batch_of(prepared);
   if (!batch || !distribute::stage_axis(distribution)) return {};
   const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
-  if (distribute::has_stage_meshes(distribution)) {
+  const bool differ = distribute::has_stage_meshes(distribution) || made.problem().cluster->is_mixed();
+  if (differ && made.problem().work.empty()) {
     const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
     return {{}, priced.ok() ? search::ends_of_runs(priced->priced) : std::vector<std::size_t>()};
   }

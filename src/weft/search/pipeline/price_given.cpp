@@ -139,10 +139,10 @@ Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distributi
   const PricedParts& parts = pricer.parts();
   const auto positions = static_cast<std::size_t>(pricer.order().schedule.positions());
   std::vector<std::size_t> cuts;
-  if (costs.is_mixed())
-    cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
-  else if (problem.work.size() == parts.count())
+  if (problem.work.size() == parts.count())
     cuts = pipeline::cut_parts(problem.work, positions);
+  else if (costs.is_mixed())
+    cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
   else
     cuts = cut_parts(costs.kinds.front().costs, positions);
   WEFT_TRY(priced, price_in_time(costs, pricer.order(), cuts, wire));

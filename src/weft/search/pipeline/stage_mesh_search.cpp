@@ -89,21 +89,29 @@ class StageMeshSearch {
     for (std::size_t axis = 0; axis < base.axes.size(); ++axis) {
       if (axis == *stages_ || base.axes[axis].slice.empty()) continue;
       const bool cuts_batch = base.axes[axis].slice.front() == problem_.batch;
-      AxisUse other;
-      other.slice = cuts_batch ? model_ : std::vector<std::string>{problem_.batch};
-      if (!cuts_batch) other.shard = shard_of_batch();
       const std::int32_t ranks = base.mesh.axes[axis].ranks;
       for (const std::int32_t factor : std::set<std::int32_t>{2, ranks}) {
         if (ranks % factor != 0 || (!cuts_batch && !divides(factor))) continue;
         const auto [split, at] =
             factor == ranks ? std::pair(base, axis) : split_axis(axis, factor, cuts_batch);
-        for (const auto& set : stage_sets(count)) {
-          Distribution& made = variants_.emplace_back(split);
-          for (const auto& [first, last] : set)
-            made.axes[at].in_stages.push_back({first, last, other.slice, other.shard, false});
-        }
+        for (const AxisUse& other : others(cuts_batch, factor == ranks))
+          for (const auto& set : stage_sets(count)) {
+            Distribution& made = variants_.emplace_back(split);
+            for (const auto& [first, last] : set)
+              made.axes[at].in_stages.push_back({first, last, other.slice, other.shard, false});
+          }
       }
     }
+  }
+
+  // What an axis may be used for instead. Where one index of the model alone is cut, as the words of a head, all else
+  // goes on by batches.
+  std::vector<AxisUse> others(bool cuts_batch, bool whole_axis) const {
+    if (!cuts_batch) return {{.slice = {problem_.batch}, .shard = shard_of_batch()}};
+    std::vector<AxisUse> found = {{.slice = model_}};
+    for (std::size_t i = 0; whole_axis && model_.size() > 1 && i < model_.size(); ++i)
+      found.push_back({.slice = {model_[i], problem_.batch}, .shard = shard_of_batch()});
+    return found;
   }
 
   // The axis as two, and which of them changes: of the batch the inner one, whose links are quicker, of the model the
