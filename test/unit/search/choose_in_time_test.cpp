@@ -254,6 +254,29 @@ TEST_F(SmallProblem, FoldedPartsCostWhatAllPartsDo) {
   EXPECT_GT(parameters, all->prediction.memory.parameters);
 }
 
+// Of a causal model whose sequence is sliced the last rank attends to most: all wait for it.
+TEST_F(SmallProblem, PartsCostWhatTheBusiestRankTakes) {
+  pod_.device = some_gpu(1e9);
+  pod_.axes = {{"gpu", 4, pod_.axes[1].link}};
+  const Machine machine = machine_with_peak(pod_);
+  const train::TrainingPlan long_one = training_plan("gpt2", {{"b", 1, {}},
+                                                              {"s", 512, {}},
+                                                              {"d", 16, {}},
+                                                              {"h", 1, {}},
+                                                              {"v", 16, {}},
+                                                              {"p", 512, {}},
+                                                              {"layers", 2, {}}});
+  const auto on = read_distribution("gpu=4: slice s").value();
+  const PricedParts parts(long_one.graph);
+  const auto costs = parts.micro_batch(on, machine);
+  const auto ends = parts.end_of_step(on, machine, true);
+  const auto all = Evaluator(long_one.graph, machine).predict(on);
+  ASSERT_TRUE(costs.ok() && ends.ok() && all.ok());
+  double computing = 0;
+  for (std::size_t p = 0; p < costs->size(); ++p) computing += (*costs)[p].computing + (*ends)[p].update;
+  EXPECT_NEAR(computing, all->prediction.compute_seconds, 0.05 * computing);
+}
+
 // Its gradients go from the last stage to the first, and its next value comes back.
 TEST_F(SmallProblem, WhatIsTiedIsExchangedBetweenStages) {
   const auto staged = given("node=2: slice b; gpu=4: stage; micro=4");
