@@ -28,7 +28,7 @@
 // all have is used for in some of them (stage_meshes.h makes the second of the first):
 //
 //   stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: slice h, f, v
-//   stage=2: stage; data=2: slice b; gpu=2: slice h, f, v, in stage 0 slice b
+//   stage=2: stage; data=2: slice b; gpu=2: slice b, in stage 1 slice h, f, v
 //
 // and what the backward phase needs may be computed again rather than kept (train/recompute.h):
 //

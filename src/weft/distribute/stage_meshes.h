@@ -3,7 +3,7 @@
 //   stage 0 on data=4: slice b                                        ranks 0 1 2 3
 //   stage 1 on data=2: slice b; stage 1 on gpu=2: slice h             ranks 0 1 | 2 3
 //
-//   data=2: slice b; gpu=2: slice h, in stage 0 slice b               the cuts of both: each is a mesh of these axes
+//   data=2: slice b; gpu=2: slice b, in stage 1 slice h               the cuts of both: each is a mesh of these axes
 //
 // An axis of a stage that other stages cut in two is two axes here, both used alike: in blocks of blocks, so where
 // sizes divide each of its ranks holds what it would hold along the one. So a value on its way from one stage's mesh to another's has a
