@@ -9,6 +9,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/hash.h"
+#include "weft/exec/call_types.h"
 #include "weft/exec/exchange_call.h"
 
 namespace weft::exec {
@@ -51,10 +52,10 @@ comm::Options training_options(comm::TransportKind transport) {
 }
 
 Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, const plan::Mesh& mesh,
-                                                           Agreement agreement) {
+                                                           Agreement agreement, Communicator* whole) {
   if (world.size() != mesh.ranks())
     return user_error(fmt::format("the plan is for {} ranks, {} are there", mesh.ranks(), world.size()));
-  std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh, agreement));
+  std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh, agreement, whole));
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (mesh.axes[axis].ranks == mesh.ranks()) {
       exchanger->groups_.push_back({mesh.ranks() > 1 ? &world : nullptr, nullptr});
@@ -92,9 +93,37 @@ Status CommExchanger::open_low_groups(std::span<const Exchange* const> exchanges
   return {};
 }
 
+// Servers come to the same splits.
+Status CommExchanger::open_served_groups(std::span<const Exchange* const> exchanges) {
+  if (!served_.empty()) return {};
+  for (ServedGroup& group : served_groups(exchanges, mesh_)) {
+    if (whole_ == nullptr)
+      return user_error("the plan sums by servers, and none are there", "plan it with servers = off");
+    WEFT_TRY(opened, open_served(*whole_, group, mesh_));
+    if (opened != nullptr) served_.push_back({std::move(group), std::move(opened)});
+  }
+  return {};
+}
+
+Result<CommExchanger::Ready> CommExchanger::make_served(const Exchange& exchange) {
+  const auto found =
+      std::ranges::find_if(served_, [&](const Served& one) { return runs(one.group, exchange, mesh_); });
+  WEFT_CHECK(found != served_.end(), "a sum by servers without a group");
+  Ready ready;
+  ready.communicator = found->communicator.get();
+  WEFT_TRY(served, served_call(*ready.communicator, exchange,
+                               static_cast<std::int32_t>(found->group.ranks.size())));
+  ready.call = served.call;
+  const std::int64_t size = plan::size_in_bytes(exchange.dtype);
+  ready.bytes = exchange.counts.at(0) * size;
+  if (served.room * size > ready.bytes) ready.longer.resize(static_cast<std::size_t>(served.room * size));
+  return ready;
+}
+
 Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(agree_on(exchanges));
   WEFT_TRY_STATUS(open_low_groups(exchanges));
+  WEFT_TRY_STATUS(open_served_groups(exchanges));
   open_mailboxes(exchanges);
   for (const Exchange* const exchange : exchanges) {
     WEFT_TRY(made, make_ready(*exchange));
@@ -185,6 +214,7 @@ Result<comm::NamedAlgorithm> CommExchanger::named(Communicator& group, const Exc
 Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange) {
   const int axis = mesh_.find(exchange.axis);
   WEFT_CHECK(axis >= 0, "an exchange along an axis that the mesh lacks");
+  if (is_served(exchange)) return make_served(exchange);
   Ready ready;
   const bool is_low = exchange.algorithm.priority == collective::Priority::low;
   ready.communicator = (is_low ? low_groups_ : groups_)[static_cast<std::size_t>(axis)].communicator;
@@ -231,15 +261,28 @@ CommExchanger::Ready& CommExchanger::ready_for(const Exchange& exchange, const s
   Ready& ready = found->second;
   ready.call.input = operand;
   ready.call.output = result;
-  if (ready.communicator == nullptr && operand != result && ready.bytes > 0)
-    std::memmove(result, operand, static_cast<std::size_t>(ready.bytes));
+  // A sum by servers runs in place.
+  const bool is_in_place = ready.communicator == nullptr || ready.call.kind == comm::Kind::custom;
+  std::byte* const place = ready.longer.empty() ? result : ready.longer.data();
+  if (is_in_place && operand != place && ready.bytes > 0)
+    std::memmove(place, operand, static_cast<std::size_t>(ready.bytes));
+  if (is_in_place) ready.call.input = ready.call.output = place;
+  ready.result = result;
   return ready;
+}
+
+void CommExchanger::finish(const Ready& ready) {
+  if (!ready.longer.empty())
+    std::memcpy(ready.result, ready.longer.data(), static_cast<std::size_t>(ready.bytes));
 }
 
 Status CommExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
   const Ready& ready = ready_for(exchange, operand, result);
   if (ready.mailbox != nullptr) return pass(ready, exchange.kind);
-  return ready.communicator == nullptr ? Status() : ready.communicator->run(ready.call);
+  if (ready.communicator == nullptr) return {};
+  Status status = ready.communicator->run(ready.call);
+  if (status.ok()) finish(ready);
+  return status;
 }
 
 Result<Exchanger::Handle> CommExchanger::start(const Exchange& exchange, const std::byte* operand,
@@ -269,6 +312,7 @@ Status CommExchanger::wait(Handle handle) {
   }
   if (!work) return {};  // a rank alone
   Status status = work->wait();
+  if (status.ok()) finish(ready_.at(&exchange));
   const std::lock_guard lock(mutex_);
   under_way_[handle.number].reset();
   return status;
@@ -280,6 +324,7 @@ void CommExchanger::stop(const Error& why) {
   for (const std::vector<Group>* groups : {&groups_, &low_groups_})
     for (const Group& group : *groups)
       if (group.communicator != nullptr) group.communicator->fail(why);
+  for (const Served& served : served_) served.communicator->fail(why);
 }
 
 std::byte* CommExchanger::allocate(std::size_t bytes) {

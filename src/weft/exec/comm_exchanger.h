@@ -27,6 +27,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/exec/exchanger.h"
 #include "weft/exec/mailbox.h"
+#include "weft/exec/served_sums.h"
 #include "weft/plan/layout.h"
 
 namespace weft::exec {
@@ -39,9 +40,11 @@ enum class Agreement : std::uint8_t { of_all, of_groups };
 
 class CommExchanger final : public Exchanger {
  public:
-  // Collective over `world`, which must outlive it and have the mesh's ranks in order.
+  // Collective over `world`, which must outlive it and have the mesh's ranks in order. `whole` has these and then
+  // servers, where sums are given to some (served_sums.h), and must outlive it too.
   static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh,
-                                                     Agreement agreement = Agreement::of_all);
+                                                     Agreement agreement = Agreement::of_all,
+                                                     comm::Communicator* whole = nullptr);
 
   Status prepare(std::span<const program::Exchange* const> exchanges) override;
   Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
@@ -63,21 +66,31 @@ class CommExchanger final : public Exchanger {
     comm::Communicator* communicator = nullptr;
     comm::Call call;
     std::vector<std::int64_t> counts;
-    std::int64_t bytes = 0;  // of a rank alone: what is copied
+    std::int64_t bytes = 0;  // of a rank alone, and of a sum by servers: what is copied
     std::uint32_t number = 0;
     // Of a message.
     Mailbox* mailbox = nullptr;
     std::int32_t other = 0;
     comm::Tag tag = 0;
+    // Of a sum by servers whose chunks are longer than the data.
+    std::vector<std::byte> longer;
+    std::byte* result = nullptr;
+  };
+  struct Served {
+    ServedGroup group;
+    std::unique_ptr<comm::Communicator> communicator;
   };
 
-  CommExchanger(comm::Communicator& world, plan::Mesh mesh, Agreement agreement)
-      : world_(world), mesh_(std::move(mesh)), agreement_(agreement) {}
+  CommExchanger(comm::Communicator& world, plan::Mesh mesh, Agreement agreement, comm::Communicator* whole)
+      : world_(world), whole_(whole), mesh_(std::move(mesh)), agreement_(agreement) {}
   Status agree_on(std::span<const program::Exchange* const> exchanges);
   Status agree_on(std::span<const program::Exchange* const> exchanges, comm::Communicator& group,
                   std::string_view axis);
   Result<Group> make_group(std::size_t axis);
   Status open_low_groups(std::span<const program::Exchange* const> exchanges);
+  Status open_served_groups(std::span<const program::Exchange* const> exchanges);
+  Result<Ready> make_served(const program::Exchange& exchange);
+  static void finish(const Ready& ready);
   void open_mailboxes(std::span<const program::Exchange* const> exchanges);
   Result<Ready> make_ready(const program::Exchange& exchange);
   static Status pass(const Ready& ready, program::Exchange::Kind kind);
@@ -86,10 +99,12 @@ class CommExchanger final : public Exchanger {
                                             const comm::Call& call);
 
   comm::Communicator& world_;
+  comm::Communicator* const whole_;
   const plan::Mesh mesh_;
   const Agreement agreement_;
   std::vector<Group> groups_;                        // by axis
   std::vector<Group> low_groups_;                    // likewise, where there are exchanges of low priority
+  std::vector<Served> served_;                       // this rank's
   std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; none where no messages go
   std::unordered_map<const program::Exchange*, Ready> ready_;
   std::mutex mutex_;                                  // of what follows

@@ -1,33 +1,12 @@
 #include "weft/exec/exchange_call.h"
 
 #include "weft/base/check.h"
+#include "weft/exec/call_types.h"
 
 namespace weft::exec {
 namespace {
 
 using ExchangeKind = program::Exchange::Kind;
-
-comm::ElementType element_type(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::f32: return comm::ElementType::f32;
-    case plan::DType::f64: return comm::ElementType::f64;
-    case plan::DType::bf16: return comm::ElementType::bf16;
-    case plan::DType::f16: return comm::ElementType::f16;
-    case plan::DType::i32: return comm::ElementType::i32;
-    case plan::DType::i64: return comm::ElementType::i64;
-    case plan::DType::boolean: return comm::ElementType::u8;
-  }
-  WEFT_CHECK(false, "an element type that does not exist");
-  return comm::ElementType::f32;
-}
-
-comm::ReduceOp reduce_op(plan::Monoid monoid) {
-  switch (monoid) {
-    case plan::Monoid::max: return comm::ReduceOp::max;
-    case plan::Monoid::min: return comm::ReduceOp::min;
-    default: return comm::ReduceOp::sum;
-  }
-}
 
 comm::Kind collective_of(ExchangeKind kind) {
   switch (kind) {
@@ -50,8 +29,8 @@ comm::Kind collective_of(ExchangeKind kind) {
 comm::Call call_of(const program::Exchange& exchange) {
   comm::Call call;
   call.kind = collective_of(exchange.kind);
-  call.type = element_type(exchange.dtype);
-  call.op = reduce_op(exchange.monoid);
+  call.type = element_type_of(exchange.dtype);
+  call.op = reduce_op_of(exchange.monoid);
   if (exchange.kind == ExchangeKind::broadcast_from) call.root = static_cast<std::int32_t>(exchange.shift);
   return call;
 }

@@ -68,6 +68,7 @@ std::string print_json(const DistributedExplanation& explanation) {
   if (!explanation.communication_rules.empty())
     json["communication_rules"] = trail_json(explanation.communication_rules);
   if (!explanation.credit.empty()) json["credit"] = explanation.credit;
+  if (!explanation.servers.empty()) json["servers"] = explanation.servers;
   if (!explanation.delayed.empty()) json["delay"] = explanation.delayed;
   if (!explanation.averages.empty()) json["sync"] = explanation.averages;
   for (const search::CodedExchanges& kind : explanation.coded)

@@ -172,6 +172,8 @@ std::string wire_lines(const DistributedExplanation& explanation) {
   std::string text;
   if (!explanation.credit.empty())
     text += wrap(fmt::format("credit: {}\n", explanation.credit), explanation.width);
+  if (!explanation.servers.empty())
+    text += wrap(fmt::format("servers: {}\n", explanation.servers), explanation.width);
   if (!explanation.delayed.empty())
     text += wrap(fmt::format("delay: {}\n", explanation.delayed), explanation.width);
   if (!explanation.averages.empty())

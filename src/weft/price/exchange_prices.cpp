@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/collective/summation_service.h"
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/price/group_times.h"
@@ -66,6 +67,26 @@ double carried_seconds(std::span<GroupTimes* const> known, std::int32_t ranks, s
   return cost::grown_seconds(*growth, ranks, static_cast<double>(bytes), few, seconds);
 }
 
+// A group with the hosts that add up for it, as nodes after its own. `shared_by` groups pass a host's card at once.
+std::optional<CollectiveCluster> wires_with_servers(cluster::Cluster group, std::int32_t servers,
+                                                    std::int64_t shared_by) {
+  const std::int64_t ranks = group.axes.front().size;
+  group.axes.front().size += servers;
+  auto wires = wires_of(group);
+  if (!wires.ok()) return std::nullopt;
+  for (cluster::DirectedLink& link : wires->topology.links)
+    for (const std::int32_t end : {link.from, link.to})
+      if (end >= ranks && end < ranks + servers) link.bytes_per_second /= static_cast<double>(shared_by);
+  return std::move(*wires);
+}
+
+// Pieces keep both ways of a card busy, and each of them costs a message.
+constexpr std::array<std::int32_t, 3> kServicePieces = {1, 4, 16};
+constexpr std::int64_t kMostServiceChunks = 1024;  // that are simulated
+
+// Of what a rank holds of LOCAL: where pieces are long enough to be worth a message.
+std::int32_t local_pieces(std::int64_t bytes) { return bytes >= 1 << 20 ? 4 : 1; }
+
 // Times of another number of ranks are scaled to this one.
 bool is_measured(const comm::Candidate& candidate) {
   return !candidate.times.empty() && !candidate.source.starts_with("scaled");
@@ -80,11 +101,12 @@ struct ExchangePrices::Curve {
 };
 
 ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport,
-                               std::vector<AskedAlgorithm> asked, bool synthesize)
+                               std::vector<AskedAlgorithm> asked, bool synthesize, std::int32_t servers)
     : cluster_(std::move(cluster)),
       transport_(std::move(transport)),
       asked_(std::move(asked)),
-      synthesize_(synthesize) {
+      synthesize_(synthesize),
+      servers_(servers) {
   if (!cost::is_local(cluster_)) return;
   // Ranks of a plan choose by what ships alone, so that every run has the same bits.
   local_ = Local{comm::ChoiceTable::defaults(), comm::load_choices({}).table};
@@ -146,6 +168,36 @@ ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cos
   return found->second.get();
 }
 
+// Nothing where no host is spare for the group's sums.
+ExchangePrices::Curve* ExchangePrices::served_curve_of(const cost::MeshLink& link) {
+  if (servers_ == 0 || !link.across_nodes || link.ranks > kMostPricedRanks) return nullptr;
+  const std::unique_lock lock(mutex_);
+  const auto [found, fresh] =
+      served_curves_.try_emplace({collective::Kind::all_reduce, link.cluster_axis, link.ranks});
+  if (!fresh) return found->second.get();
+  const auto group = group_of(cluster_, link);
+  if (!group) return nullptr;
+  const std::int64_t groups = cluster_.devices() / link.ranks;
+  auto wires = wires_with_servers(*group, servers_, groups);
+  if (!wires) return nullptr;
+  auto service = collective::best_split(link.ranks, servers_, 1 / static_cast<double>(groups));
+  std::vector<GroupCandidate> candidates;
+  for (const std::int32_t pieces : kServicePieces) {
+    service.pieces = pieces;
+    if (pieces > 1 && service.chunks(link.ranks) > kMostServiceChunks) break;
+    for (const auto protocol :
+         {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128})
+      candidates.push_back({collective::print(service), protocol, 1, {}});
+  }
+  GroupTimes* const times =
+      served_times_.emplace_back(std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates))).get();
+  found->second.reset(new Curve{
+      PriceCurve(times->candidates().size(),
+                 [=](std::size_t candidate, std::int64_t bytes) { return times->seconds(candidate, bytes); }),
+      times});
+  return found->second.get();
+}
+
 // How much longer than simulated a collective takes in a node, where one kind was measured.
 double ExchangePrices::slowdown(const cost::MeshLink& link, std::int64_t bytes) {
   if (!was_measured(link)) return 1;
@@ -172,7 +224,14 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange:
     fitted.source = cost::Source::fitted;
     return fitted;
   }
-  Curve* const curve = curve_of(cost::collective_kind(kind), link);
+  Curve* curve = curve_of(cost::collective_kind(kind), link);
+  if (Curve* const served =
+          kind == program::Exchange::Kind::all_reduce ? served_curve_of(link) : nullptr;
+      served != nullptr) {
+    const auto by_servers = served->seconds.at(bytes);
+    const auto among_ranks = curve != nullptr ? curve->seconds.at(bytes) : std::nullopt;
+    if (by_servers && (!among_ranks || by_servers->seconds < among_ranks->seconds)) curve = served;
+  }
   const auto at = curve != nullptr ? curve->seconds.at(bytes) : std::nullopt;
   const auto least = curve != nullptr ? curve->seconds.at(PriceCurve::kLeastBytes) : std::nullopt;
   if (!at || !least) return std::nullopt;
@@ -237,10 +296,19 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::K
                                                             std::string algorithm) {
   // What only neighbours need runs as an all-to-all in which most give nothing.
   const bool few = kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo;
-  const comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
-                              .ranks = link.ranks,
-                              .transport = transport_,
-                              .allocated = true};
+  comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
+                        .ranks = link.ranks,
+                        .transport = transport_,
+                        .allocated = true};
+  if (algorithm.empty() && servers_ > 0 && kind == program::Exchange::Kind::all_reduce) {
+    auto service = collective::best_split(link.ranks, servers_, 1);
+    service.pieces = local_pieces(bytes);
+    algorithm = collective::print(service);
+  }
+  if (const auto service = collective::find_summation_service(algorithm)) {
+    setting.kind = comm::Kind::custom;
+    setting.ranks += service->servers;
+  }
   if (algorithm.empty())
     if (const AskedAlgorithm* const asked = find_asked(asked_, setting.kind)) algorithm = asked->name;
   if (algorithm.empty()) {
@@ -262,28 +330,30 @@ namespace {
 // a process does that once for each of the clusters it asked about last. Of LOCAL ranks tables speak that may be
 // tuned meanwhile.
 std::shared_ptr<ExchangePrices> prices_on(const cluster::Cluster& cluster, const std::string& transport,
-                                          std::vector<AskedAlgorithm> asked, bool synthesize) {
+                                          std::vector<AskedAlgorithm> asked, bool synthesize,
+                                          std::int32_t servers) {
   if (cost::is_local(cluster))
-    return std::make_shared<ExchangePrices>(cluster, transport, std::move(asked), synthesize);
+    return std::make_shared<ExchangePrices>(cluster, transport, std::move(asked), synthesize, servers);
   constexpr std::size_t kMostKept = 8;
   static std::mutex mutex;
-  static std::map<std::pair<Digest, bool>, std::shared_ptr<ExchangePrices>> known;
+  static std::map<std::tuple<Digest, bool, std::int32_t>, std::shared_ptr<ExchangePrices>> known;
   const std::lock_guard lock(mutex);
-  const std::pair key(search::digest_of(cluster), synthesize);
+  const std::tuple key(search::digest_of(cluster), synthesize, servers);
   if (const auto found = known.find(key); found != known.end()) return found->second;
   if (known.size() >= kMostKept) known.clear();
-  auto made = std::make_shared<ExchangePrices>(cluster, transport, std::vector<AskedAlgorithm>{}, synthesize);
+  auto made = std::make_shared<ExchangePrices>(cluster, transport, std::vector<AskedAlgorithm>{}, synthesize,
+                                               servers);
   return known.emplace(key, std::move(made)).first->second;
 }
 
 }  // namespace
 
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
-                 std::vector<AskedAlgorithm> asked, bool synthesize) {
+                 std::vector<AskedAlgorithm> asked, bool synthesize, std::int32_t servers) {
   auto carrier = comm::find_transport(transport);
   if (!carrier || *carrier == comm::TransportKind::automatic) carrier = comm::TransportKind::shm;
   const std::string over(comm::name(*carrier));
-  auto prices = prices_on(cluster, over, std::move(asked), synthesize);
+  auto prices = prices_on(cluster, over, std::move(asked), synthesize, servers);
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options;
     options.statistics = statistics;

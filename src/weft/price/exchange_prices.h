@@ -44,8 +44,10 @@ class ExchangePrices {
 
   // `transport` is that of LOCAL ranks, `asked` what they are to run in place of what the table would choose.
   // `synthesize`: trees made for the wires (synthesis/named_trees.h) compete with the algorithms that ship.
+  // `servers`: spare hosts that may add up (collective/summation_service.h). Of LOCAL ranks they do; between nodes
+  // they compete, each with a network card like a device's, which all groups that sum at once share.
   ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {},
-                 bool synthesize = false);
+                 bool synthesize = false, std::int32_t servers = 0);
   ~ExchangePrices();
 
   // Nothing where the formulas must do: bandwidth that is not stated, hosts of a job, and groups of more than 32
@@ -65,6 +67,7 @@ class ExchangePrices {
                                                       std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
   GroupTimes* times_of(collective::Kind kind, const cost::MeshLink& link);  // REQUIRES: mutex_ is held
+  Curve* served_curve_of(const cost::MeshLink& link);
   bool was_measured(const cost::MeshLink& link) const;
   double slowdown(const cost::MeshLink& link, std::int64_t bytes);
 
@@ -72,10 +75,12 @@ class ExchangePrices {
   const std::string transport_;
   const std::vector<AskedAlgorithm> asked_;
   const bool synthesize_;
+  const std::int32_t servers_;
   std::shared_mutex mutex_;
   using Group = std::tuple<collective::Kind, std::size_t, std::int32_t>;  // cluster axis, ranks
   std::map<Group, std::unique_ptr<GroupTimes>> times_;
-  std::map<Group, std::unique_ptr<Curve>> curves_;
+  std::map<Group, std::unique_ptr<Curve>> curves_, served_curves_;
+  std::vector<std::unique_ptr<GroupTimes>> served_times_;
 
   struct Local {
     comm::ChoiceTable chooses, knows;
@@ -90,6 +95,6 @@ class ExchangePrices {
 // share one ExchangePrices, and so do later calls for the same cluster, unless that is LOCAL. `transport` is that of LOCAL ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
-                 std::vector<AskedAlgorithm> asked = {}, bool synthesize = false);
+                 std::vector<AskedAlgorithm> asked = {}, bool synthesize = false, std::int32_t servers = 0);
 
 }  // namespace weft::price

@@ -20,6 +20,7 @@
 #include "weft/run/complaints.h"
 #include "weft/run/own_ranks.h"
 #include "weft/run/rank_program.h"
+#include "weft/run/summation_server.h"
 #include "weft/transport/rendezvous.h"
 
 namespace weft::run {
@@ -28,10 +29,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using transport::Job;
 
+// Ranks, and then servers.
+std::int32_t everyone_of(const LocalRanksOptions& options) {
+  return options.ranks + servers_of(options.algorithms);
+}
+
 std::optional<RankFailure> on_threads(const LocalRanksOptions& options, const OwnPart& part,
                                       Complaints& complaints) {
   std::vector<std::shared_ptr<Job>> jobs;
-  for (auto& job : transport::make_thread_jobs(options.ranks, options.timeout))
+  for (auto& job : transport::make_thread_jobs(everyone_of(options), options.timeout))
     jobs.push_back(std::move(job));
   const auto play = [&](std::int32_t rank) {
     std::shared_ptr<Job>& job = jobs[static_cast<std::size_t>(rank)];
@@ -41,7 +47,7 @@ std::optional<RankFailure> on_threads(const LocalRanksOptions& options, const Ow
   };
   {
     std::vector<std::jthread> threads;
-    for (std::int32_t rank = 1; rank < options.ranks; ++rank) threads.emplace_back(play, rank);
+    for (std::int32_t rank = 1; rank < everyone_of(options); ++rank) threads.emplace_back(play, rank);
     play(0);
   }
   return complaints.first();
@@ -95,16 +101,16 @@ std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const 
                                         const RankWork& work, Complaints& complaints) {
   static std::atomic<int> runs{0};  // a name for each, so that no two meet
   transport::Rendezvous meeting;
-  meeting.ranks = options.ranks;
+  meeting.ranks = everyone_of(options);
   meeting.name = fmt::format("local-{}-{}", getpid(), runs.fetch_add(1));
   meeting.secret = transport::new_secret();
   meeting.timeout = options.timeout;
   Children children;
   const Status started = [&]() -> Status {
-    if (options.ranks == 1) return {};
+    if (meeting.ranks == 1) return {};
     WEFT_TRY(bytes, work.bytes());
     WEFT_TRY(orders, RankOrders::make(meeting, work.part, bytes));
-    for (std::int32_t rank = 1; rank < options.ranks; ++rank) {
+    for (std::int32_t rank = 1; rank < meeting.ranks; ++rank) {
       WEFT_TRY(process, orders.start(rank, complaints));
       children.add(rank, process);
     }
@@ -128,10 +134,15 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
   const auto fail = [](Error error) { return RankFailure{.rank = 0, .error = std::move(error)}; };
   auto launched = launched_job();
   if (!launched.ok()) return fail(std::move(launched).error());
-  if (options.ranks < 1 || (*launched == nullptr && options.ranks > kMostLocalRanks))
-    return fail(user_error(fmt::format("LOCAL runs 1 to {} ranks: {}", kMostLocalRanks, options.ranks)));
+  const std::int32_t everyone = everyone_of(options);
+  if (options.ranks < 1 || (*launched == nullptr && everyone > kMostLocalRanks))
+    return fail(
+        user_error(fmt::format("LOCAL runs 1 to {} ranks and servers: {}", kMostLocalRanks, everyone)));
   if (*launched != nullptr) {
     const std::shared_ptr<Job>& job = *launched;
+    if (everyone > options.ranks)
+      return fail(user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
+                             "SET servers = off"));
     if (job->ranks() != options.ranks)
       return fail(
           user_error(fmt::format("the launcher started {} ranks, LOCAL says {}", job->ranks(), options.ranks),
@@ -140,7 +151,7 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
     if (status.ok()) return std::nullopt;
     return RankFailure{.rank = job->rank(), .error = std::move(status).error()};
   }
-  auto complaints = Complaints::make(options.ranks);
+  auto complaints = Complaints::make(everyone);
   if (!complaints.ok()) return fail(std::move(complaints).error());
   return options.transport == comm::TransportKind::inproc ? on_threads(options, mine, *complaints)
                                                           : on_processes(options, mine, work, *complaints);

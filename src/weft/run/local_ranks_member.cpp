@@ -18,6 +18,7 @@
 #include "weft/pipeline/in_time.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/run/rank_comparison.h"
+#include "weft/run/summation_server.h"
 #include "weft/train/training_plan.h"
 #include "weft/transport/machine_ranks.h"
 #include "weft/transport/rank_names.h"
@@ -80,14 +81,18 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   WEFT_TRY(program, compile_for_rank(plan, place, options));
   WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
   member->world_ = std::move(world);
-  if (!std::ranges::is_sorted(order)) {
+  if (const std::int32_t servers = servers_of(options.algorithms); servers > 0) {
+    WEFT_TRY(ranks, member->world_->split(0, place));
+    member->whole_ = std::exchange(member->world_, std::move(ranks));
+  } else if (!std::ranges::is_sorted(order)) {
     WEFT_TRY(ordered, member->world_->split(0, place));
     member->as_launched_ = std::exchange(member->world_, std::move(ordered));
   }
   const bool takes_differ = plan.time && pipeline::unequal_axis(plan.time->distribution);
   WEFT_TRY(exchanger,
            exec::CommExchanger::open(*member->world_, plan.whole_mesh(),
-                                     takes_differ ? exec::Agreement::of_groups : exec::Agreement::of_all));
+                                     takes_differ ? exec::Agreement::of_groups : exec::Agreement::of_all,
+                                     member->whole_.get()));
   member->exchanger_ = std::move(exchanger);
   exec::Exchanger* moves = member->exchanger_.get();
   if (options.gpu != nullptr) {
@@ -234,7 +239,8 @@ void Member::feed(const Feed& feed, std::int64_t step) {
 Result<double> Member::loss() const { return rank_->number(rank_->program().outputs.front()); }
 
 Result<std::int64_t> Member::hear(std::int64_t word) {
-  WEFT_TRY_STATUS(world_->all_reduce(&word, &word, 1, ElementType::i64, comm::ReduceOp::max));
+  comm::Communicator& all = whole_ != nullptr ? *whole_ : *world_;
+  WEFT_TRY_STATUS(all.all_reduce(&word, &word, 1, ElementType::i64, comm::ReduceOp::max));
   return word;
 }
 

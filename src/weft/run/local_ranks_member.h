@@ -46,7 +46,7 @@ class Member {
     if (averages_) averages_->part();
   }
 
-  // The largest of what the ranks say, on all of them.
+  // The largest of what the ranks say, on all of them and on servers.
   Result<std::int64_t> hear(std::int64_t word);
   // Fails, on all ranks and naming those that differ, where ranks that hold copies of a tensor hold other bits,
   // as far as a sample shows: another one after each step. Of ranks that learn alone, parameters only.
@@ -94,6 +94,7 @@ class Member {
   const std::vector<SharedSource> sources_;
   // The order of destruction is the reverse: the rank lies in memory of the exchanger's.
   std::unique_ptr<comm::Communicator> as_launched_;  // where the mesh has another order than the job
+  std::unique_ptr<comm::Communicator> whole_;  // where servers have a part: the ranks, and then these
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
   std::unique_ptr<exec::GpuExchanger> on_gpu_;  // where they lie on one

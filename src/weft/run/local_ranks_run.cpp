@@ -12,24 +12,14 @@
 #include "weft/cost/choose_algorithms.h"
 #include "weft/run/fit_program.h"
 #include "weft/run/local_ranks_member.h"
+#include "weft/run/step_word.h"
+#include "weft/run/summation_server.h"
 #include "weft/run/training_part.h"
 
 namespace weft::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// What a rank wants before a step. What all do is the largest.
-enum Word : std::int64_t {
-  kGoOn,
-  kGoOnAndKeep,
-  kChangePlan,
-  kTimeUp,
-  kInterrupted,
-  kTerminated,
-  kDone,
-  kGiveUp
-};
 
 constexpr std::int64_t kStepsLookedAt = 5;  // at most, at each look at how quick the ranks are
 
@@ -267,17 +257,24 @@ class Loop {
   std::vector<std::vector<program::Timeline>> timelines_;
 };
 
-Error explain(const RankFailure& failure, const transport::Death* death, std::int64_t step) {
+// Servers are the job's ranks after those of the plan.
+std::string who(std::int32_t rank, std::int32_t ranks) {
+  return rank < ranks ? fmt::format("rank {}", rank) : fmt::format("server {}", rank - ranks);
+}
+
+Error explain(const RankFailure& failure, const transport::Death* death, std::int64_t step,
+              std::int32_t ranks) {
   constexpr std::string_view kHint = "what was saved before is whole: LOAD it, and TRAIN goes on from there";
   if (failure.died || death != nullptr)
-    return world_error(fmt::format("rank {} died in step {}, and the others stopped: {}",
-                                   failure.died ? failure.rank : death->rank, print_exact(step + 1),
-                                   failure.died ? failure.error.message : death->how),
-                       std::string(kHint));
+    return world_error(
+        fmt::format("{} died in step {}, and the others stopped: {}",
+                    who(failure.died ? failure.rank : death->rank, ranks), print_exact(step + 1),
+                    failure.died ? failure.error.message : death->how),
+        std::string(kHint));
   Error error = failure.error;
   const bool names_ranks = error.message.starts_with("rank ");  // as what all of them found out together does
   if (failure.rank != 0 && !names_ranks)
-    error.message = fmt::format("rank {}: {}", failure.rank, error.message);
+    error.message = fmt::format("{}: {}", who(failure.rank, ranks), error.message);
   return error;
 }
 
@@ -304,6 +301,7 @@ bool has_death(const transport::Job& job) {
 
 Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
   WEFT_TRY(part, read_training_part(work));
+  if (job->rank() >= part.options.ranks) return serve_sums(part.plan, job, part.options);
   WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
   WEFT_TRY(member, Member::start(part.plan, job, part.options, part.start));
   part.start.tensors.clear();
@@ -341,6 +339,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   std::int64_t step = run.training.first_step;  // of the rank that this process is
   std::optional<transport::Death> death;
   const auto mine = [&](const std::shared_ptr<transport::Job>& job) -> Status {
+    if (job->rank() >= options.ranks) return serve_sums(plan, job, options);
     WEFT_TRY(member, Member::start(plan, job, meeting, start));
     Loop loop(*member, feed, run, without_tensors(start), launched != nullptr);
     std::int64_t at = run.training.first_step;
@@ -366,7 +365,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure && (failure->died || death) && run.on_death) run.on_death();
-  if (failure) return explain(*failure, death ? &*death : nullptr, step);
+  if (failure) return explain(*failure, death ? &*death : nullptr, step, options.ranks);
   return outcome;
 }
 

@@ -7,6 +7,7 @@
 
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/explain/servers.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/program/attribution.h"
 #include "weft/session/explain_in_time.h"
@@ -94,6 +95,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.averages = planned->averages;
   about.delayed = planned->delayed;
   about.credit = planned->credit;
+  about.servers = explain::print_servers(choice.chosen.prediction, plan.mesh, prepared.settings.servers,
+                                         /*share=*/!cost::is_local(about.cluster));
   WEFT_TRY(first, first_steps(state, prepared));
   about.rules = std::move(first);
   about.rules.insert(about.rules.end(), planned->trail.begin(), planned->trail.end());

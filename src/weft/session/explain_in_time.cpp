@@ -36,7 +36,8 @@ using distribute::Distribution;
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
          prepared.gpu == nullptr && !prepared.settings.codecs.any() && prepared.settings.sync_every == 1 &&
-         prepared.settings.credit.value_or(0) == 0 && prepared.settings.delay == 0;
+         prepared.settings.credit.value_or(0) == 0 && prepared.settings.delay == 0 &&
+         prepared.settings.servers == 0;
 }
 
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.

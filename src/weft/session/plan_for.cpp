@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/cost/mesh_links.h"
@@ -14,6 +16,7 @@
 #include "weft/price/asked_algorithms.h"
 #include "weft/price/exchange_prices.h"
 #include "weft/rule/library.h"
+#include "weft/run/local_ranks.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/session/learn.h"
@@ -72,7 +75,7 @@ price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& setting
   auto asked = price::read_asked_algorithms(settings.running.algorithm);
   WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
   return price::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
-                         settings.running.synthesize);
+                         settings.running.synthesize, static_cast<std::int32_t>(settings.servers));
 }
 
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
@@ -109,6 +112,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
                        .digest_of(digest_of(statistics.get()))
                        .text(settings.running.transport)
                        .text(settings.running.algorithm)
+                       .number(static_cast<std::uint64_t>(settings.servers))
                        .number(static_cast<std::uint64_t>(workers))
                        .number(machine.overlap ? 1 : 0)
                        .number(settings.running.synthesize ? 1 : 0)
@@ -196,6 +200,27 @@ Status check_delay(const Settings& settings) {
   return {};
 }
 
+// Servers are hosts beside those of the cluster, on its network; of LOCAL processes beside its ranks.
+Status check_servers(const Settings& settings, const cluster::Cluster& target) {
+  if (settings.servers == 0) return {};
+  constexpr std::string_view kHint = "leave out servers";
+  if (target.devices() < 2)
+    return user_error(fmt::format("servers add up for several ranks: {} has one", target.name),
+                      std::string(kHint));
+  if (cost::is_local(target) && run::launched_ranks() > 1)
+    return user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
+                      std::string(kHint));
+  if (!cost::is_local(target) &&
+      (target.axes.front().size < 2 || !(target.axes.front().link.bytes_per_second > 0)))
+    return user_error(fmt::format("{} has no network between nodes that servers could be on", target.name),
+                      std::string(kHint));
+  auto asked = price::read_asked_algorithms(settings.running.algorithm);
+  if (cost::is_local(target) && asked.ok() &&
+      price::find_asked(*asked, collective::Kind::all_reduce) != nullptr)
+    return user_error("servers and algorithm both say what runs all-reduces", "leave out one of them");
+  return {};
+}
+
 // Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp).
 std::span<const rule::Rule> rules_of_plans() {
   static const std::vector<rule::Rule> kRules = [] {
@@ -213,6 +238,7 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
                                     const Context* context = nullptr, Advice advice = Advice::given,
                                     const Slowness& slowness = {}) {
   const cluster::Cluster one = alone(target);
+  if (&target == &prepared.target) WEFT_TRY_STATUS(check_servers(settings, target));
   if (cost::is_local(target))
     state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
   const search::Machine machine = slowed(machine_of(settings, target), target, slowness),

@@ -36,6 +36,9 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings) {
   if (distribute::is_in_time(asked) && settings.delay > 0)
     return user_error("delay is for plans without stages and micro-batches",
                       "leave out delay, or the stages and micro-batches");
+  if (distribute::is_in_time(asked) && settings.servers > 0)
+    return user_error("servers are for plans without stages and micro-batches",
+                      "leave out servers, or the stages and micro-batches");
   if (distribute::is_in_time(asked) && settings.sync_every > 1)
     return user_error("sync_every is for plans without stages and micro-batches",
                       "leave out sync_every, or the stages and micro-batches");

@@ -426,6 +426,23 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
+    {"servers",
+     "spare hosts that add up all-reduces where that is quicker, each with a network card; ON LOCAL, processes "
+     "that "
+     "do; off is none",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "off") return settings.servers = 0, Status();
+       constexpr double kMost = 64;
+       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
+           !(value.number.value >= 1 && value.number.value <= kMost))
+         return user_error(fmt::format("expected off or from 1 to {} servers", kMost),
+                           "for example: servers = 2", value.span);
+       settings.servers = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.servers == 0 ? std::string("off") : fmt::format("{}", settings.servers);
+     }},
     {"sync_every",
      "steps that ranks which slice the batch learn by themselves, until they average what they learned; 1 is "
      "to "

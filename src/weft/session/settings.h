@@ -81,6 +81,7 @@ struct Settings {
   search::Codecs codecs = {};  // what may be made small on the wires
   // Steps that ranks which slice the batch learn by themselves before they average what they learned; 1: none.
   std::int64_t sync_every = 1;
+  std::int64_t servers = 0;  // spare hosts that may add up for ranks; of LOCAL processes that do
   std::int64_t delay = 0;    // steps from making a gradient to applying it: 0 or 1
   bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
   bool prove = true;         // plans for several ranks are proven before they are shown or run
