@@ -13,10 +13,11 @@ double busiest_card(const SummationService& service, std::int32_t workers, doubl
   return std::max(1 + (workers - 2) * worker, workers * server / server_rate);
 }
 
-SummationService best_split(std::int32_t workers, std::int32_t servers, double server_rate) {
+SummationService best_split(std::int32_t workers, std::int32_t servers, double server_rate,
+                            std::int32_t most) {
   SummationService best{servers, 0, 1};
-  for (std::int32_t served = 1; served <= kMostParts; ++served)
-    for (std::int32_t own = 0; own <= kMostParts; ++own) {
+  for (std::int32_t served = 1; served <= most; ++served)
+    for (std::int32_t own = 0; own <= most; ++own) {
       const SummationService next{servers, own, served};
       // Of splits that are as good the one of fewest chunks, which comes first.
       constexpr double kSame = 1e-12;
@@ -32,8 +33,7 @@ std::string print(const SummationService& service) {
   return print(AlgorithmReference{std::string(kSummationService),
                                   {{"servers", number(service.servers)},
                                    {"own", number(service.own)},
-                                   {"served", number(service.served)},
-                                   {"pieces", number(service.pieces)}}});
+                                   {"served", number(service.served)}}});
 }
 
 std::optional<SummationService> find_summation_service(std::string_view algorithm) {
@@ -46,7 +46,7 @@ std::optional<SummationService> find_summation_service(std::string_view algorith
     const auto* const value = std::get_if<std::int64_t>(&found->second);
     return value == nullptr ? otherwise : static_cast<std::int32_t>(*value);
   };
-  return SummationService{number("servers", 1), number("own", 0), number("served", 1), number("pieces", 1)};
+  return SummationService{number("servers", 1), number("own", 0), number("served", 1)};
 }
 
 }  // namespace weft::collective

@@ -9,7 +9,6 @@
 
 #include "weft/base/check.h"
 #include "weft/base/hash.h"
-#include "weft/exec/call_types.h"
 #include "weft/exec/exchange_call.h"
 
 namespace weft::exec {

@@ -75,6 +75,7 @@ std::string print_json(const DistributedExplanation& explanation) {
     json["codecs"].push_back({{"what", kind.what},
                               {"codec", ops::name(kind.codec.kind)},
                               {"exchanges", kind.coded},
+                              {"tensors", kind.tensors},
                               {"bytes", kind.bytes},
                               {"code_bytes", kind.code_bytes},
                               {"times", kind.times},

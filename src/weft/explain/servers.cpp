@@ -32,7 +32,7 @@ std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& m
   for (const auto& [axis, served] : by_axis) {
     const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(mesh.find(axis))].ranks;
     const collective::SummationService& service = served.service;
-    const double part = static_cast<double>(service.servers * service.served * service.pieces) /
+    const double part = static_cast<double>(service.servers * service.served) /
                         static_cast<double>(service.chunks(ranks));
     const double rate = share ? static_cast<double>(ranks) / mesh.ranks() : 1;
     said.push_back(fmt::format(

@@ -9,11 +9,18 @@
 #include <limits>
 #include <numeric>
 
+#include "weft/ops/low_rank.h"
+
 namespace weft::ops {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCodecNames = {"int8", "int4",    "e4m3", "e5m2",
-                                                         "bf16", "one_bit", "top_k"};
+constexpr std::array<std::string_view, 8> kCodecNames = {"int8", "int4",    "e4m3",  "e5m2",
+                                                         "bf16", "one_bit", "top_k", "low_rank"};
+
+// The matrix that so many numbers make up; its last row may lack some.
+MatrixShape matrix_of(const Codec& codec, std::int64_t count) {
+  return {(count + codec.block - 1) / codec.block, codec.block};
+}
 
 // What a code of 8 bits is: a sign, an exponent and `mantissa` bits.
 float float8(int code, int mantissa) {
@@ -100,7 +107,9 @@ std::optional<CodecKind> find_codec(std::string_view name) {
   return static_cast<CodecKind>(found - kCodecNames.begin());
 }
 
-bool has_scales(CodecKind kind) { return kind != CodecKind::bf16 && kind != CodecKind::top_k; }
+bool has_scales(CodecKind kind) {
+  return kind != CodecKind::bf16 && kind != CodecKind::top_k && kind != CodecKind::low_rank;
+}
 
 float top_of(CodecKind kind) {
   switch (kind) {
@@ -127,7 +136,8 @@ std::int64_t code_bytes(CodecKind kind, std::int64_t count) {
     case CodecKind::int4: return (count + 1) / 2;
     case CodecKind::bf16: return 2 * count;
     case CodecKind::one_bit: return (count + 7) / 8;
-    case CodecKind::top_k: return 0;
+    case CodecKind::top_k:
+    case CodecKind::low_rank: return 0;
   }
   return 0;
 }
@@ -138,6 +148,8 @@ std::int64_t scale_bytes(const Codec& codec, std::int64_t count) {
 
 std::int64_t encoded_bytes(const Codec& codec, std::int64_t count) {
   if (codec.kind == CodecKind::top_k) return 8 * codec.kept;
+  if (codec.kind == CodecKind::low_rank)
+    return 4 * codec.kept * (matrix_of(codec, count).rows + codec.block);
   return scale_bytes(codec, count) + code_bytes(codec.kind, count);
 }
 
@@ -150,6 +162,7 @@ double error_bound(const Codec& codec, double x, double largest) {
     case CodecKind::bf16: return std::abs(x) / 256;
     case CodecKind::one_bit:
     case CodecKind::top_k: return largest;
+    case CodecKind::low_rank: return largest * std::sqrt(static_cast<double>(codec.block));
   }
   return largest;
 }
@@ -163,6 +176,7 @@ std::string error_bound_text(CodecKind kind) {
     case CodecKind::bf16: return "|x| / 256";
     case CodecKind::one_bit: return "m";
     case CodecKind::top_k: return "the k-th largest";
+    case CodecKind::low_rank: return "the length of a row";
   }
   return "m";
 }
@@ -182,6 +196,10 @@ void encode_row(const Codec& codec, std::span<const double> values, std::span<st
     }
   } else if (codec.kind == CodecKind::top_k) {
     encode_largest(codec.kept, row, bytes.data());
+  } else if (codec.kind == CodecKind::low_rank) {
+    std::vector<float> factors(bytes.size() / 4);
+    low_rank_factors(row, matrix_of(codec, count), codec.kept, factors);
+    std::memcpy(bytes.data(), factors.data(), bytes.size());
   } else {
     std::uint8_t* const codes = bytes.data() + scale_bytes(codec, count);
     for (std::int64_t begin = 0; begin < count; begin += codec.block) {
@@ -221,6 +239,13 @@ void decode_row(const Codec& codec, std::span<const std::int32_t> words, std::sp
       std::memcpy(&number, &bytes[static_cast<std::size_t>(4 * (codec.kept + i))], 4);
       if (place < values.size()) values[place] = number;
     }
+    return;
+  }
+  if (codec.kind == CodecKind::low_rank) {
+    std::vector<float> factors(bytes.size() / 4), numbers(values.size());
+    std::memcpy(factors.data(), bytes.data(), bytes.size());
+    low_rank_product(factors, matrix_of(codec, count), codec.kept, numbers);
+    std::ranges::copy(numbers, values.begin());
     return;
   }
   const std::uint8_t* const codes = bytes.data() + scale_bytes(codec, count);

@@ -8,10 +8,12 @@
 //   bf16      2 n                                  |x| / 256
 //   one_bit   n / 8 + 4 n / B                      m
 //   top_k     8 k                                  the k-th largest
+//   low_rank  4 k (n / B + B)                      the length of the block
 //
 // A block has one scale. The layout is all scales, then all codes; of top_k the places in ascending order, then the
-// numbers there. A block with a number that is not finite decodes to NaN, of top_k that number: it must not pass for a
-// gradient. one_bit and top_k are of no use unless what they lose is added to what is encoded next.
+// numbers there. Blocks of low_rank are the rows of a matrix, which becomes two of k columns each (low_rank.h). A block
+// with a number that is not finite decodes to NaN, of top_k that number, of low_rank all: it must not pass for a
+// gradient. one_bit, top_k and low_rank are of no use unless what they lose is added to what is encoded next.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,12 +28,12 @@
 
 namespace weft::ops {
 
-enum class CodecKind : std::uint8_t { int8, int4, e4m3, e5m2, bf16, one_bit, top_k };
+enum class CodecKind : std::uint8_t { int8, int4, e4m3, e5m2, bf16, one_bit, top_k, low_rank };
 
 struct Codec {
   CodecKind kind = CodecKind::int8;
-  std::int64_t block = 256;  // numbers that share a scale
-  std::int64_t kept = 0;     // by top_k
+  std::int64_t block = 256;  // numbers that share a scale; of low_rank a row of the matrix
+  std::int64_t kept = 0;     // by top_k; of low_rank the rank
 
   friend bool operator==(const Codec&, const Codec&) = default;
 };
@@ -50,7 +52,7 @@ std::int64_t code_bytes(CodecKind kind, std::int64_t count);  // but for scales
 std::int64_t encoded_bytes(const Codec& codec, std::int64_t count);
 
 // The most that |x - decoded x| can be, float rounding aside; of top_k what its k-th largest is not known to bound,
-// so `largest`. `largest` is that of the block, of top_k that of all.
+// so `largest`; of low_rank what a row of `largest` everywhere is long. `largest` is that of the block, of top_k that of all.
 double error_bound(const Codec& codec, double x, double largest);
 std::string error_bound_text(CodecKind kind);  // "m / 254"
 

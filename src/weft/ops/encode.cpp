@@ -18,6 +18,7 @@
 #include "weft/base/nearest.h"
 #include "weft/ops/codec.h"
 #include "weft/ops/loops.h"
+#include "weft/ops/low_rank.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -26,7 +27,7 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-// Of top_k alone: the numbers that it keeps of a segment.
+// Of top_k the numbers that it keeps of a segment, of low_rank the rank of its matrices.
 constexpr plan::AttributeSpec kCodecKeptSpec = {"kept", AttributeKind::integer, false};
 constexpr std::array<plan::AttributeSpec, 6> kEncodeAttributes = {{{"codec", AttributeKind::word},
                                                                    {"block", AttributeKind::integer},
@@ -47,6 +48,8 @@ Status check_codec(const NodeView& node) {
   if (!find_codec(word))
     return user_error(fmt::format("no codec: {}", word), did_you_mean(word, codec_names()));
   constexpr std::int64_t kLargestBlock = std::int64_t{1} << 30;
+  if (*find_codec(word) == CodecKind::low_rank)
+    return expect_between("block", node.integer(kCodecBlock), 1, kLargestBlock);
   WEFT_TRY_STATUS(expect_between("block", node.integer(kCodecBlock), 8, kLargestBlock));
   if (node.integer(kCodecBlock) % 8 != 0)
     return user_error(
@@ -68,9 +71,10 @@ Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim
                                   node.text(row.front().index), first));
   const std::int64_t numbers = segment * points_of(row.subspan(1));
   const Codec codec = read_codec(node);
-  const bool keeps = codec.kind == CodecKind::top_k;
+  const bool factors = codec.kind == CodecKind::low_rank, keeps = factors || codec.kind == CodecKind::top_k;
+  const std::int64_t most = factors ? std::min(codec.block, (numbers + codec.block - 1) / codec.block) : numbers;
   WEFT_TRY_STATUS(
-      expect_between("kept", codec.kept, keeps ? 1 : 0, keeps ? std::max<std::int64_t>(numbers, 1) : 0));
+      expect_between("kept", codec.kept, keeps ? 1 : 0, keeps ? std::max<std::int64_t>(most, 1) : 0));
   return CodeSegments{first / segment, numbers, encoded_words(codec, numbers)};
 }
 
@@ -140,7 +144,11 @@ class Encode final : public OperatorOf<Encode> {
   // Once for the scales, once for the codes.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
-    work.flops = 4 * static_cast<double>(node.input_type(0).elements());
+    const Codec codec = read_codec(node);
+    const auto numbers = static_cast<double>(node.input_type(0).elements());
+    work.flops = codec.kind == CodecKind::low_rank
+                     ? 2.0 * (2 * kPowerIterations + 1) * static_cast<double>(codec.kept) * numbers
+                     : 4 * numbers;
     return work;
   }
 
@@ -203,7 +211,10 @@ class Decode final : public OperatorOf<Decode> {
     return coded_loops(node, node.input_type(0).dims.back().index);
   }
 
-  plan::Work work(const NodeView& node) const override { return flops_each(node, 2); }
+  plan::Work work(const NodeView& node) const override {
+    const Codec codec = read_codec(node);
+    return flops_each(node, codec.kind == CodecKind::low_rank ? 2 * static_cast<double>(codec.kept) : 2);
+  }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {

@@ -80,12 +80,15 @@ std::optional<CollectiveCluster> wires_with_servers(cluster::Cluster group, std:
   return std::move(*wires);
 }
 
-// Pieces keep both ways of a card busy, and each of them costs a message.
-constexpr std::array<std::int32_t, 3> kServicePieces = {1, 4, 16};
-constexpr std::int64_t kMostServiceChunks = 1024;  // that are simulated
-
-// Of what a rank holds of LOCAL: where pieces are long enough to be worth a message.
-std::int32_t local_pieces(std::int64_t bytes) { return bytes >= 1 << 20 ? 4 : 1; }
+// A coarse split is further from the best and has fewer messages, which are longer.
+std::vector<collective::SummationService> splits_for(std::int32_t ranks, std::int32_t servers, double rate) {
+  std::vector<collective::SummationService> splits;
+  for (const std::int32_t most : {1, 2, 4, collective::kMostOfPart})
+    if (const auto split = collective::best_split(ranks, servers, rate, most);
+        std::ranges::find(splits, split) == splits.end())
+      splits.push_back(split);
+  return splits;
+}
 
 // Times of another number of ranks are scaled to this one.
 bool is_measured(const comm::Candidate& candidate) {
@@ -180,15 +183,11 @@ ExchangePrices::Curve* ExchangePrices::served_curve_of(const cost::MeshLink& lin
   const std::int64_t groups = cluster_.devices() / link.ranks;
   auto wires = wires_with_servers(*group, servers_, groups);
   if (!wires) return nullptr;
-  auto service = collective::best_split(link.ranks, servers_, 1 / static_cast<double>(groups));
   std::vector<GroupCandidate> candidates;
-  for (const std::int32_t pieces : kServicePieces) {
-    service.pieces = pieces;
-    if (pieces > 1 && service.chunks(link.ranks) > kMostServiceChunks) break;
+  for (const auto& service : splits_for(link.ranks, servers_, 1 / static_cast<double>(groups)))
     for (const auto protocol :
          {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128})
       candidates.push_back({collective::print(service), protocol, 1, {}});
-  }
   GroupTimes* const times =
       served_times_.emplace_back(std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates))).get();
   found->second.reset(new Curve{
@@ -300,11 +299,8 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::K
                         .ranks = link.ranks,
                         .transport = transport_,
                         .allocated = true};
-  if (algorithm.empty() && servers_ > 0 && kind == program::Exchange::Kind::all_reduce) {
-    auto service = collective::best_split(link.ranks, servers_, 1);
-    service.pieces = local_pieces(bytes);
-    algorithm = collective::print(service);
-  }
+  if (algorithm.empty() && servers_ > 0 && kind == program::Exchange::Kind::all_reduce)
+    algorithm = collective::print(collective::best_split(link.ranks, servers_, 1));
   if (const auto service = collective::find_summation_service(algorithm)) {
     setting.kind = comm::Kind::custom;
     setting.ranks += service->servers;

@@ -280,7 +280,7 @@ Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& 
                                  .credit = problem.credit}));
   report.said = found.said;
   report.changed = found.plan.has_value();
-  if (found.plan) choice.credit = found.said;
+  if (found.plan || problem.credit > 0) choice.credit = found.said;
   if (found.plan) choose_instead(problem, choice, std::move(*found.plan));
   return choice;
 }

@@ -221,7 +221,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     return std::move(*told);
   }
   if (prepared.trains()) {
-    WEFT_TRY(in_time, asked_in_time(prepared.settings));
+    WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
     if (in_time)
       return explain_asked_in_time(state, context, prepared, about_ranks(explanation), explain_options,
                                    *in_time);

@@ -139,7 +139,7 @@ Result<PlanToTrain> search_anew(const Session::State& state, const Context& cont
 Result<PlanToTrain> follow_or_search(const Session::State& state, const Context& context,
                                      const Prepared& prepared, const std::string& text, bool tells) {
   // What says how steps are cut in time says it all.
-  WEFT_TRY(in_time, asked_in_time(prepared.settings));
+  WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
   if (text.empty() || in_time || !prepared.settings.running.follow_plan)
     return search_anew(state, context, prepared);
   std::string why;

@@ -12,6 +12,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
+#include "weft/distribute/check_rings.h"
 #include "weft/plan/hash.h"
 #include "weft/price/asked_algorithms.h"
 #include "weft/price/exchange_prices.h"
@@ -300,6 +301,7 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   if (!distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(distribution));
     if (given.offload) return no_offload(prepared);
+    WEFT_TRY_STATUS(distribute::check_rings(graph, given));
     options.given = std::move(given);
   }
   WEFT_TRY(choice, search::optimize(problem));
@@ -314,8 +316,12 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
 
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
                                 const Context* context, Advice advice) {
-  return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
-                      prepared.settings.distribution, compare, context, advice);
+  auto choice = optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
+                             prepared.settings.distribution, compare, context, advice);
+  if (choice.ok()) return choice;
+  Error error = std::move(choice).error();
+  if (!error.span.known()) error.span = prepared.run->span;
+  return error;
 }
 
 Result<search::Choice> plan_for_slow(const Session::State& state, const Prepared& prepared,

@@ -14,7 +14,7 @@ namespace weft::session {
 
 using distribute::Distribution;
 
-Result<std::optional<Distribution>> asked_in_time(const Settings& settings) {
+Result<std::optional<Distribution>> asked_in_time(const Settings& settings, Span at) {
   Distribution asked;
   if (!settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(settings.distribution));
@@ -24,24 +24,23 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings) {
     if (asked.micro_batches > 1 && asked.micro_batches != settings.micro_batches)
       return user_error(fmt::format("micro_batches = {}, and the distribution says micro={}",
                                     settings.micro_batches, asked.micro_batches),
-                        "say it once");
+                        "say it once", at);
     asked.micro_batches = settings.micro_batches;
   }
-  if (distribute::is_in_time(asked) && settings.codecs.any())
-    return user_error("codecs are for plans without stages and micro-batches",
-                      "leave out codecs, or the stages and micro-batches");
-  if (distribute::is_in_time(asked) && settings.credit.value_or(0) > 0)
-    return user_error("a credit is for plans without stages and micro-batches",
-                      "leave out credit, or the stages and micro-batches");
-  if (distribute::is_in_time(asked) && settings.delay > 0)
-    return user_error("delay is for plans without stages and micro-batches",
-                      "leave out delay, or the stages and micro-batches");
-  if (distribute::is_in_time(asked) && settings.servers > 0)
-    return user_error("servers are for plans without stages and micro-batches",
-                      "leave out servers, or the stages and micro-batches");
-  if (distribute::is_in_time(asked) && settings.sync_every > 1)
-    return user_error("sync_every is for plans without stages and micro-batches",
-                      "leave out sync_every, or the stages and micro-batches");
+  struct Unfit {
+    std::string_view name, why;
+    bool is_asked_for;
+  };
+  const Unfit unfit[] = {{"codecs", "codecs are", settings.codecs.any()},
+                         {"credit", "a credit is", settings.credit.value_or(0) > 0},
+                         {"delay", "delay is", settings.delay > 0},
+                         {"servers", "servers are", settings.servers > 0},
+                         {"sync_every", "sync_every is", settings.sync_every > 1}};
+  if (distribute::is_in_time(asked))
+    for (const Unfit& one : unfit)
+      if (one.is_asked_for)
+        return user_error(fmt::format("{} for plans without stages and micro-batches", one.why),
+                          fmt::format("leave out {}, or the stages and micro-batches", one.name), at);
   return distribute::is_in_time(asked) ? std::optional(std::move(asked)) : std::nullopt;
 }
 
@@ -167,7 +166,7 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
 Result<search::Choice> plan_to_run(const Session::State& state, const Context* context,
                                    const Prepared& prepared) {
   if (prepared.trains()) {
-    WEFT_TRY(asked, asked_in_time(prepared.settings));
+    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
     if (asked) return plan_in_time(state, context, prepared, std::move(*asked));
   }
   return plan_for(state, prepared, /*compare=*/false, context);

@@ -16,8 +16,8 @@
 namespace weft::session {
 
 // How settings cut steps in time; none: not at all. The mesh is not known yet where they say micro_batches and no
-// distribution. Fails where the two contradict one another.
-Result<std::optional<distribute::Distribution>> asked_in_time(const Settings& settings);
+// distribution. Fails, `at` the statement, where the two contradict one another or other settings do not go with them.
+Result<std::optional<distribute::Distribution>> asked_in_time(const Settings& settings, Span at = {});
 
 // Of a model whose norms must not ask other micro-batches: the shares of the batch that each takes its statistics
 // from.

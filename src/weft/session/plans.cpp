@@ -91,7 +91,7 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
 
 Result<PlanVerdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
   WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
-  WEFT_TRY(in_time, asked_in_time(prepared.settings));
+  WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
   if (prepared.ranks < 2 && !in_time)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
@@ -149,7 +149,7 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
   const auto prove = [&](const Session::State& state, const language::syntax::Run& run) -> Status {
     WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
     const plan::Graph& one_device = prepared.plan.graph;
-    WEFT_TRY(in_time, asked_in_time(prepared.settings));
+    WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
     auto written = read_written(text, mesh, one_device, in_time);
     if (!written.ok()) {
       verdict = in_text(text, std::move(written).error());

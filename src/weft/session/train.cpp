@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
+#include "weft/distribute/trace_origins.h"
 #include "weft/explain/progress.h"
 #include "weft/pipeline/unroll.h"
 #include "weft/plan/text.h"
@@ -148,11 +149,28 @@ class Learning {
   bool begun_ = false;
 };
 
+// Gradients that a training with `delay` had made and not applied; a plan without has no place for them.
+void warn_of_dropped(const Session::State& state, const run::Weights& start, const plan::Graph& plan) {
+  const auto sources = distribute::sources_of(plan);
+  std::vector<std::string> dropped;
+  for (const auto& [name, tensor] : start.tensors) {
+    const std::size_t end = name.find(".delayed.");
+    if (end == std::string::npos || sources.contains(name)) continue;
+    if (std::ranges::any_of(tensor.bytes, [](std::byte byte) { return byte != std::byte{0}; }))
+      dropped.push_back(name.substr(0, end));
+  }
+  if (!dropped.empty())
+    state.warnings.add("it goes on without gradients that were made and not applied",
+                       user_error(fmt::format("of {}", fmt::join(dropped, ", ")),
+                                  "delay = 1 on as many ranks applies them"));
+}
+
 Result<Trained> train_alone(const Session::State& state, const Context& context, const ReadyToTrain& ready,
                             const run::DistributedRun& run, const OnCheckpoint& on_checkpoint) {
   const Prepared& prepared = ready.prepared;
   const run::Weights& start = *ready.start;
   WEFT_TRY(plan, plan_to_train(state, context, prepared, start.plan, ready.from_file));
+  warn_of_dropped(state, start, plan.choice.plan);
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, plan.choice));
   Trained trained;
   pipeline::Unrolled in_time;
@@ -194,6 +212,7 @@ Result<PlanToTrain> proven_plan(const Session::State& state, const Context& cont
                                 const ReadyToTrain& ready, Proof& proof) {
   const Prepared& prepared = ready.prepared;
   WEFT_TRY(plan, plan_to_train(state, context, prepared, ready.start->plan, ready.from_file));
+  warn_of_dropped(state, *ready.start, plan.choice.spread->chosen.plan.graph);
   run::RankComparison proving(fmt::format("the proof of {}", prepared.run->model.text));
   auto proven = require_proof(state, prepared, prepared.plan.graph, plan.choice);
   const std::string spread =

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "weft/collective/check.h"
 #include "weft/collective/compile.h"
@@ -24,9 +25,11 @@ TEST(SummationService, TheSplitIsThatOfBytePs) {
         EXPECT_DOUBLE_EQ(busiest_card(found, n, 1), 1) << k;
         continue;
       }
-      EXPECT_NEAR(found.own / all, share_of_worker(n, k), 1e-12) << n << ' ' << k;
-      EXPECT_NEAR(found.served / all, share_of_server(n, k), 1e-12) << n << ' ' << k;
-      EXPECT_NEAR(busiest_card(found, n, 1), n * share_of_server(n, k), 1e-12) << n << ' ' << k;
+      const int common = std::gcd(n - k, 2 * (n - 1));
+      const bool is_exact = (n - k) / common <= kMostOfPart && 2 * (n - 1) / common <= kMostOfPart;
+      EXPECT_NEAR(found.own / all, share_of_worker(n, k), is_exact ? 1e-12 : 2e-3) << n << ' ' << k;
+      EXPECT_NEAR(found.served / all, share_of_server(n, k), is_exact ? 1e-12 : 2e-3) << n << ' ' << k;
+      EXPECT_NEAR(busiest_card(found, n, 1), n * share_of_server(n, k), is_exact ? 1e-12 : 2e-2) << n << ' ' << k;
       EXPECT_LT(busiest_card(found, n, 1), 2.0 * (n - 1) / n) << n << ' ' << k;
     }
 }
@@ -52,7 +55,7 @@ TEST(SummationService, NoSplitIsBetterForCardsOfAnyRate) {
         constexpr int kSteps = 20000;
         for (int i = 0; i <= kSteps; ++i)
           least = std::min(least, busiest_by_counting(n, k, i / (static_cast<double>(kSteps) * n), rate));
-        EXPECT_LE(found, least * 1.01) << n << ' ' << k << ' ' << rate;
+        EXPECT_LE(found, least * 1.03) << n << ' ' << k << ' ' << rate;
         EXPECT_GE(found, least * 0.999) << n << ' ' << k << ' ' << rate;
       }
 }
@@ -62,9 +65,8 @@ TEST(SummationService, ItsProgramsAreProvenRight) {
   const auto algorithm = find_algorithm(library, kSummationService);
   ASSERT_TRUE(algorithm.ok());
   for (const auto& [workers, servers] : {std::pair{1, 1}, {2, 1}, {3, 2}, {4, 2}, {2, 3}, {5, 1}})
-    for (const int pieces : {1, 3}) {
-      SummationService service = best_split(workers, servers, 1);
-      service.pieces = pieces;
+    for (const int most : {1, 3, kMostOfPart}) {
+      const SummationService service = best_split(workers, servers, 1, most);
       auto reference = parse_reference(print(service));
       ASSERT_TRUE(reference.ok());
       reference->arguments["ranks"] = std::int64_t{workers + servers};
@@ -84,10 +86,10 @@ TEST(SummationService, ItsProgramsAreProvenRight) {
 }
 
 TEST(SummationService, ANameSaysItAll) {
-  const SummationService service{2, 1, 3, 4};
-  EXPECT_EQ(print(service), "custom_summation_service(own=1, pieces=4, served=3, servers=2)");
+  const SummationService service{2, 1, 3};
+  EXPECT_EQ(print(service), "custom_summation_service(own=1, served=3, servers=2)");
   EXPECT_EQ(find_summation_service(print(service)), service);
-  EXPECT_EQ(find_summation_service("custom_summation_service"), (SummationService{1, 0, 1, 1}));
+  EXPECT_EQ(find_summation_service("custom_summation_service"), (SummationService{1, 0, 1}));
   EXPECT_EQ(find_summation_service("all_reduce_ring(channels=2)"), std::nullopt);
   EXPECT_EQ(find_summation_service("custom_summation_services"), std::nullopt);
   EXPECT_EQ(find_summation_service("direct two-shot"), std::nullopt);

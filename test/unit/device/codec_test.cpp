@@ -71,7 +71,7 @@ TEST(Codec, KeepsWhatIsExact) {
 
 TEST(Codec, ShowsWhatIsNoNumber) {
   for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2,
-                               CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k}) {
+                               CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k, CodecKind::low_rank}) {
     std::vector<float> values(64, 1.0f);
     values[5] = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> back = there_and_back({kind, 64, 4}, values);
@@ -83,7 +83,8 @@ TEST(Codec, ErrorFeedbackLosesNothingOverTime) {
   const std::vector<float> gradient = random_numbers(9, 512);
   double largest = 0;
   for (const float value : gradient) largest = std::max(largest, std::abs(static_cast<double>(value)));
-  for (const Codec codec : {Codec{CodecKind::one_bit, 64, 0}, Codec{CodecKind::top_k, 64, 64}}) {
+  for (const Codec codec : {Codec{CodecKind::one_bit, 64, 0}, Codec{CodecKind::top_k, 64, 64},
+                            Codec{CodecKind::low_rank, 32, 2}}) {
     std::vector<float> carried(gradient.size());
     std::vector<double> sum(gradient.size());
     std::vector<std::byte> codes(static_cast<std::size_t>(encoded_bytes(codec, 512)));
@@ -138,10 +139,12 @@ TEST(Codec, RequantisingOverHopsGrowsAndTwoHopsStayFlat) {
 // The plans' own definition, which works in doubles and one number at a time.
 TEST(Codec, KernelsAgreeWithTheDefinition) {
   for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2,
-                               CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k})
+                               CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k, CodecKind::low_rank})
     for (const std::size_t count : {1u, 7u, 64u, 203u, 1000u}) {
-      const Codec codec{
-          kind, 64, kind == CodecKind::top_k ? static_cast<std::int64_t>(count + 9) / 10 : std::int64_t{0}};
+      const Codec codec{kind, 64,
+                        kind == CodecKind::top_k      ? static_cast<std::int64_t>(count + 9) / 10
+                        : kind == CodecKind::low_rank ? std::int64_t{1}
+                                                      : std::int64_t{0}};
       std::vector<float> values = random_numbers(count + 1, count);
       if (count == 203) values[70] = std::numeric_limits<float>::infinity();
       if (count == 64) std::ranges::fill(values, 0.0f);

@@ -24,7 +24,7 @@ Learner odd_mlp() {
 }
 
 // All its all-reduces are given to servers.
-run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers, std::int32_t pieces = 1,
+run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers, std::int32_t most = collective::kMostOfPart,
                               TransportKind transport = TransportKind::inproc) {
   run::LocalRanksOptions options = on(plan.mesh.ranks(), transport);
   const program::Program program = run::compile_for_rank(plan, 0, options.workers).value();
@@ -34,8 +34,7 @@ run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
     const auto* const exchange = std::get_if<program::Exchange>(&unit.kernel);
     if (exchange == nullptr) continue;
     const auto axis = static_cast<std::size_t>(plan.mesh.find(exchange->axis));
-    auto service = collective::best_split(plan.mesh.axes[axis].ranks, servers, 1);
-    service.pieces = pieces;
+    const auto service = collective::best_split(plan.mesh.axes[axis].ranks, servers, 1, most);
     if (exchange->kind == program::Exchange::Kind::all_reduce)
       options.algorithms[next].name = collective::print(service);
     ++next;
@@ -52,9 +51,9 @@ TEST(SummationServers, AgreeWithOneRank) {
     const DistributedPlan plan = spread(mlp, distribution);
     std::optional<run::Weights> first;
     // Whoever adds up, it is in the order of ranks: the bits are the same however many servers there are.
-    for (const auto& [servers, pieces] : {std::pair{1, 1}, {2, 1}, {2, 3}, {5, 2}}) {
-      SCOPED_TRACE(testing::Message() << servers << " servers, " << pieces << " pieces");
-      const auto learned = train(mlp, plan, served(plan, servers, pieces), 8);
+    for (const auto& [servers, most] : {std::pair{1, 1}, {1, 16}, {2, 3}, {5, 2}}) {
+      SCOPED_TRACE(testing::Message() << servers << " servers, parts of " << most);
+      const auto learned = train(mlp, plan, served(plan, servers, most), 8);
       EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4) << apart(learned.weights, alone.weights).worst;
       if (!first) first = learned.weights;
       expect_same_bits(learned.weights, *first);
@@ -67,7 +66,7 @@ TEST(SummationServers, RunAsProcesses) {
   const DistributedPlan plan = spread(mlp, "rank=2: slice b");
   const auto threads = train(mlp, plan, served(plan, 2), 5);
   for (const TransportKind transport : {TransportKind::automatic, TransportKind::tcp}) {
-    const auto processes = train(mlp, plan, served(plan, 2, 1, transport), 5);
+    const auto processes = train(mlp, plan, served(plan, 2, 16, transport), 5);
     expect_same_bits(processes.weights, threads.weights);
     EXPECT_EQ(processes.training.last_loss, threads.training.last_loss);
   }
@@ -88,7 +87,7 @@ TEST(SummationServers, OneThatDiesIsNamed) {
       return {};
     };
     const auto outcome =
-        run::run_distributed(plan, served(plan, 2, 1, TransportKind::automatic), *mlp.feed, from_seed(7), run);
+        run::run_distributed(plan, served(plan, 2, 16, TransportKind::automatic), *mlp.feed, from_seed(7), run);
     ASSERT_FALSE(outcome.ok());
     EXPECT_TRUE(died);
     EXPECT_TRUE(outcome.error().message.starts_with(fmt::format("server {} died in step ", victim - 1)))
@@ -108,7 +107,7 @@ TEST(SummationServers, WhatRanksHoldOutlivesAServer) {
     return {};
   };
   const auto outcome =
-      run::run_distributed(plan, served(plan, 1, 1, TransportKind::automatic), *mlp.feed, from_seed(7), run);
+      run::run_distributed(plan, served(plan, 1, 16, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_FALSE(outcome.ok());
   ASSERT_TRUE(found.has_value()) << outcome.error().message;
   EXPECT_GE(found->step, 5);

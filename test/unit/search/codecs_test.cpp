@@ -63,7 +63,7 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
       SCOPED_TRACE(fmt::format("{} of f = {}", spread, f));
       for (const std::string_view codecs :
            {kBoth, std::string_view("gradients: int4 with feedback, weights: int8"),
-            std::string_view("gradients: top_k(0.3)")}) {
+            std::string_view("gradients: top_k(0.3)"), std::string_view("gradients: low_rank(1)")}) {
         SCOPED_TRACE(codecs);
         const CodedPlan made = coded(distributed(model, spread), codecs);
         EXPECT_TRUE(made.any());
@@ -270,17 +270,20 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
   for (const std::string_view text :
        {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
-        "gradients: int4 with feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
+        "gradients: low_rank(4) or int8", "gradients: int4 with feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
     EXPECT_EQ(print(*read_codecs(text)), text);
   EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
   EXPECT_EQ(complaint("gradients: top_k(1.5)"),
             "top_k keeps a share of the numbers between 0 and 1, found '(1.5)'");
+  for (const std::string_view rank : {"", "(0)", "(-1)", "(2.5)", "(x)", "(100000)"})
+    EXPECT_EQ(complaint(fmt::format("gradients: low_rank{}", rank)),
+              fmt::format("the rank of low_rank is from 1 to 1024, found '{}'", rank));
   EXPECT_EQ(complaint("gradients: int8(12)"),
             "a block of int8 has 8 to 65536 numbers, a multiple of 8, found '(12)'");
   EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no number, found '(8)'");
   EXPECT_EQ(complaint("gradients: int4 without feedback"), "no codec: 'int4 without feedback'");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
-  for (const std::string_view text : {"weights: one_bit", "weights: int8 with feedback"})
+  for (const std::string_view text : {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback"})
     EXPECT_NE(complaint(text).find("is for gradients"), std::string::npos);
 }
 

@@ -83,6 +83,7 @@ TEST(CodecsTrain, WhatIsLostIsSentLater) {
     EXPECT_NEAR(train(more, "gradients: int4 with feedback always"), exact, 0.1 * exact);
     EXPECT_LT(train(more, "gradients: one_bit always"), 1.2);
     EXPECT_LT(train(more, "gradients: top_k(0.1) always"), 1.2);
+    EXPECT_LT(train(more + ", f = 132", "gradients: low_rank(4) always"), 1.2);
   }
   // The path is nearer to the exact one than where that is lost for good.
   const double with = train("optimizer = momentum", "gradients: int4 with feedback always"),
@@ -133,6 +134,22 @@ TEST(CodecsTrain, ExplainNamesThemTheirBytesAndTheirBounds) {
   EXPECT_EQ(plan["codecs"][1]["exchanges"], 0);
   EXPECT_TRUE(plan["proven"].get<bool>());
   EXPECT_EQ(plan["proof"].get<std::string>().find("proven equal up to codecs"), 0u) << plan["proof"];
+}
+
+// Only matrices of which the factors are smaller, and EXPLAIN says which: w1 is cut in two of 32 x 128, w2 in two of
+// 64 x 10, and k (M + N) < M N holds of 5 columns for both and of 9 for w1 alone; biases are no matrices.
+TEST(CodecsTrain, LowRankIsForMatricesOfWhichItIsSmaller) {
+  const auto coded = [](int rank) {
+    Session session;
+    return answer(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, codecs = 'gradients: "
+                                       "low_rank({}) always', distribution = 'rank=2: slice b')",
+                                       rank))["codecs"][0];
+  };
+  EXPECT_EQ(coded(5)["tensors"], Json::array({"w2", "w1"}));
+  EXPECT_EQ(coded(9)["tensors"], Json::array({"w1"}));
+  EXPECT_EQ(coded(100)["exchanges"], 0);
+  EXPECT_EQ(coded(5)["error_bound"], "the length of a row");
+  EXPECT_TRUE(coded(5)["feedback"].get<bool>());
 }
 
 // On wires that are slow they pay for what is large; within a machine nothing does.

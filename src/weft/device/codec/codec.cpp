@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/ops/low_rank.h"
+
 namespace weft::device {
 namespace {
 
@@ -221,7 +223,11 @@ Status decode_top_k(std::size_t kept, const std::uint8_t* codes, std::span<float
 }
 
 Status accept(const Codec& codec, std::size_t values, std::size_t bytes) {
-  if (codec.block < 1 || codec.block % 8 != 0)
+  const bool factors = codec.kind == CodecKind::low_rank;
+  if (factors && (codec.block < 1 || codec.kept < 1 || codec.kept > codec.block))
+    return user_error(fmt::format("expected rows of 1 number at least and a rank from 1 to that, found {} and {}",
+                                  codec.block, codec.kept));
+  if (!factors && (codec.block < 1 || codec.block % 8 != 0))
     return user_error(fmt::format("a block must be a multiple of 8 numbers, found {}", codec.block));
   if (codec.kind == CodecKind::top_k && (codec.kept < 0 || static_cast<std::size_t>(codec.kept) > values))
     return user_error(fmt::format("expected 0 to {} numbers to be kept, found {}", values, codec.kept));
@@ -239,6 +245,12 @@ void encode_values(const Codec& codec, std::span<const float> values, std::span<
   if (codec.kind == CodecKind::top_k) return encode_top_k(static_cast<std::size_t>(codec.kept), values, out);
   const auto block = static_cast<std::size_t>(codec.block);
   const std::size_t blocks = blocks_of(codec, values.size());
+  if (codec.kind == CodecKind::low_rank) {
+    std::vector<float> factors(codes.size() / sizeof(float));
+    ops::low_rank_factors(values, {static_cast<std::int64_t>(blocks), codec.block}, codec.kept, factors);
+    if (!factors.empty()) std::memcpy(out, factors.data(), codes.size());
+    return;
+  }
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::size_t begin = b * block, count = std::min(block, values.size() - begin);
     const float scale = scale_of(codec.kind, values.data() + begin, count);
@@ -278,6 +290,12 @@ Status decode(const Codec& codec, std::span<const std::byte> codes, std::span<fl
   if (codec.kind == CodecKind::top_k) return decode_top_k(static_cast<std::size_t>(codec.kept), in, values);
   const auto block = static_cast<std::size_t>(codec.block);
   const std::size_t blocks = blocks_of(codec, values.size());
+  if (codec.kind == CodecKind::low_rank) {
+    std::vector<float> factors(codes.size() / sizeof(float));
+    if (!factors.empty()) std::memcpy(factors.data(), in, codes.size());
+    ops::low_rank_product(factors, {static_cast<std::int64_t>(blocks), codec.block}, codec.kept, values);
+    return {};
+  }
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::size_t begin = b * block, count = std::min(block, values.size() - begin);
     float scale = 0;

@@ -3,7 +3,7 @@
 // Which there are, their bytes and their errors: ops/codec.h.
 //
 // With error feedback what a code loses is added to what is encoded next, so that over many steps nothing is lost:
-// one_bit and top_k are of no use without.
+// one_bit, top_k and low_rank are of no use without.
 // A block with a number that is not finite decodes to NaN: it must not pass for a gradient.
 #pragma once
 #include <cstddef>

@@ -33,7 +33,9 @@ bool take_end(std::string_view& text, std::string_view end) {
 }
 
 // What remains is of no use by itself.
-bool needs_feedback(CodecKind kind) { return kind == CodecKind::one_bit || kind == CodecKind::top_k; }
+bool needs_feedback(CodecKind kind) {
+  return kind == CodecKind::one_bit || kind == CodecKind::top_k || kind == CodecKind::low_rank;
+}
 
 // Where few codes are to span a block, a small one loses less; a scale takes as much as 8 codes of 4 bits.
 constexpr std::int64_t kInt4Block = 64, kMostOfBlock = 65536;
@@ -67,6 +69,19 @@ Result<double> read_kept(std::string_view text) {
   return kept;
 }
 
+constexpr std::int64_t kMostRank = 1024;
+
+Result<std::int64_t> read_rank(std::string_view text) {
+  std::int64_t rank = 0;
+  const std::string_view inside = inside_of(text);
+  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), rank);
+  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() || rank < 1 ||
+      rank > kMostRank)
+    return user_error(fmt::format("the rank of low_rank is from 1 to {}, found '{}'", kMostRank, text),
+                      "for example: codecs = 'gradients: low_rank(4)'");
+  return rank;
+}
+
 Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
   AllowedCodec codec;
   const bool with = take_end(text, kWith);
@@ -83,6 +98,9 @@ Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
   if (codec.kind == CodecKind::top_k) {
     WEFT_TRY(kept, read_kept(text.substr(open)));
     codec.kept = kept;
+  } else if (codec.kind == CodecKind::low_rank) {
+    WEFT_TRY(rank, read_rank(text.substr(open)));
+    codec.kept = static_cast<double>(rank);
   } else if (open < text.size() && ops::has_scales(codec.kind)) {
     WEFT_TRY(block, read_block(text.substr(open), word));
     codec.block = block;
@@ -122,7 +140,8 @@ std::string print_choice(const CodecChoice& choice) {
 
 }  // namespace
 
-ops::Codec AllowedCodec::of(std::int64_t block_unasked, std::int64_t numbers) const {
+ops::Codec AllowedCodec::of(std::int64_t block_unasked, std::int64_t numbers, std::int64_t columns) const {
+  if (kind == CodecKind::low_rank) return {kind, columns, static_cast<std::int64_t>(kept)};
   const std::int64_t unasked = kind == CodecKind::int4 ? std::min(block_unasked, kInt4Block) : block_unasked;
   ops::Codec codec{kind, block > 0 ? block : unasked, 0};
   if (kind == CodecKind::top_k)
@@ -160,7 +179,7 @@ Result<Codecs> read_codecs(std::string_view text) {
 
 std::string print(const AllowedCodec& codec) {
   std::string text(ops::name(codec.kind));
-  if (codec.kind == CodecKind::top_k) text += fmt::format("({})", codec.kept);
+  if (codec.kind == CodecKind::top_k || codec.kind == CodecKind::low_rank) text += fmt::format("({})", codec.kept);
   if (codec.block > 0) text += fmt::format("({})", codec.block);
   if (codec.feedback && !needs_feedback(codec.kind)) text += kWith;
   return text;

@@ -3,11 +3,12 @@
 //   codecs = 'gradients: int8, weights: int8'           default: none
 //            'gradients: int8 or int4'                  whichever is quicker
 //            'gradients: top_k(0.01), weights: int8'    one number of a hundred
+//            'gradients: low_rank(4)'                   matrices as two of 4 columns, where those are smaller
 //            'gradients: int4(32)'                      a scale for each 32 numbers: more bytes, less lost
 //            'gradients: int8 with feedback'            what is lost is added to what is encoded next
 //            'gradients: int4 always'                   wherever it can be, whether it pays or not
 //
-// Feedback goes without saying for one_bit and top_k, which are of no use without it. Weights have none: what is lost of
+// Feedback goes without saying for one_bit, top_k and low_rank, which are of no use without it. Weights have none: what is lost of
 // them is lost in one step and not in the next.
 #pragma once
 #include <string>
@@ -21,12 +22,13 @@ namespace weft::search {
 
 struct AllowedCodec {
   ops::CodecKind kind = ops::CodecKind::int8;
-  double kept = 0;         // by top_k, of all numbers
+  double kept = 0;         // by top_k, of all numbers; of low_rank the rank
   std::int64_t block = 0;  // numbers that share a scale; 0: as many as the kind has unasked
   bool feedback = false;   // what is lost is added to what is encoded next
 
-  // Of a segment of so many numbers; `block_unasked` of them share a scale where nothing else is said.
-  ops::Codec of(std::int64_t block_unasked, std::int64_t numbers) const;
+  // Of a segment of so many numbers, rows of `columns` each; `block_unasked` of them share a scale where nothing else
+  // is said.
+  ops::Codec of(std::int64_t block_unasked, std::int64_t numbers, std::int64_t columns) const;
   friend bool operator==(const AllowedCodec&, const AllowedCodec&) = default;
 };
 

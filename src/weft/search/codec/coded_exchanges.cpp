@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/units.h"
 #include "weft/search/codec/place_codecs.h"
@@ -19,8 +20,11 @@ std::string print(const CodedExchanges& kind) {
     if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
     return name + ": nothing that is exchanged can be coded, and it goes as it is";
   }
+  // Which are matrices enough is not seen by their sizes alone.
+  const std::string tensors =
+      kind.codec.kind == ops::CodecKind::low_rank ? fmt::format(" ({})", fmt::join(kind.tensors, ", ")) : "";
   std::string text =
-      fmt::format("{}: {} of {} exchanges, {} as {}, off by at most {}", name, kind.coded, all,
+      fmt::format("{}: {} of {} exchanges{}, {} as {}, off by at most {}", name, kind.coded, all, tensors,
                   print_bytes(static_cast<double>(kind.bytes)),
                   print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec.kind));
   if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);

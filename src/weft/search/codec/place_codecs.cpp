@@ -112,6 +112,8 @@ class CodecPlacer {
       edit_.stand_at(node.id());
       if (is_gradient && &node.op() == &ops::all_reduce()) to.times = 2;
       ++to.coded;
+      if (const std::string& parameter = names_[node.input(0).value]; is_gradient && !parameter.empty())
+        to.tensors.push_back(parameter);
       to.numbers += node.input_type(0).elements();
       to.bytes += node.input_type(0).bytes();
       to.code_bytes += rows->bytes;
@@ -204,11 +206,12 @@ class CodecPlacer {
     }
     if (first.size % parts != 0) return std::nullopt;
     CodedRows rows{std::move(kept), cut_codes, first.size / parts, 0, {}};
-    const std::int64_t numbers = rows.segment * ops::points_of(row) / first.size,
-                       bytes = 4 * ops::encoded_words(codec.of(block_, numbers), numbers);
+    const std::int64_t columns = ops::points_of(row) / first.size, numbers = rows.segment * columns;
+    rows.codec = codec.of(block_, numbers, columns);
+    // Of low_rank that is Project Adam's condition: k (M + N) < M N.
+    const std::int64_t bytes = 4 * ops::encoded_words(rows.codec, numbers);
     if (bytes >= numbers * plan::size_in_bytes(x.dtype)) return std::nullopt;
     rows.bytes = x.elements() / numbers * bytes;
-    rows.codec = codec.of(block_, numbers);
     return rows;
   }
 

@@ -44,6 +44,7 @@ struct CodedExchanges {
   std::int64_t code_bytes = 0;          // and as codes
   std::int64_t exact_bytes = 0;         // of the others
   std::int64_t lost_bytes = 0;          // what the first rank keeps of what was lost
+  std::vector<std::string> tensors = {};  // whose gradients are coded
   int times = 1;                        // a number is coded, on its way along one axis
 
   friend bool operator==(const CodedExchanges&, const CodedExchanges&) = default;
