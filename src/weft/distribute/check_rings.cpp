@@ -22,7 +22,9 @@ Status check_rings(const plan::Graph& graph, const Distribution& distribution) {
   }
   for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
     const AxisUse& use = distribution.axes[axis];
-    const auto attends = [&](const std::string& index) { return std::ranges::find(along, index) != along.end(); };
+    const auto attends = [&](const std::string& index) {
+      return std::ranges::find(along, index) != along.end();
+    };
     if (!use.ring || std::ranges::any_of(use.slice, attends)) continue;
     return user_error(fmt::format("axis {} slices {}, and nothing attends along that: no keys go around",
                                   distribution.mesh.axes[axis].name, fmt::join(use.slice, ", ")),

@@ -110,8 +110,8 @@ Result<CommExchanger::Ready> CommExchanger::make_served(const Exchange& exchange
   WEFT_CHECK(found != served_.end(), "a sum by servers without a group");
   Ready ready;
   ready.communicator = found->communicator.get();
-  WEFT_TRY(served, served_call(*ready.communicator, exchange,
-                               static_cast<std::int32_t>(found->group.ranks.size())));
+  WEFT_TRY(served,
+           served_call(*ready.communicator, exchange, static_cast<std::int32_t>(found->group.ranks.size())));
   ready.call = served.call;
   const std::int64_t size = plan::size_in_bytes(exchange.dtype);
   ready.bytes = exchange.counts.at(0) * size;

@@ -32,15 +32,16 @@ std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& m
   for (const auto& [axis, served] : by_axis) {
     const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(mesh.find(axis))].ranks;
     const collective::SummationService& service = served.service;
-    const double part = static_cast<double>(service.servers * service.served) /
-                        static_cast<double>(service.chunks(ranks));
+    const double part =
+        static_cast<double>(service.servers * service.served) / static_cast<double>(service.chunks(ranks));
     const double rate = share ? static_cast<double>(ranks) / mesh.ranks() : 1;
-    said.push_back(fmt::format(
-        "{} add{} up {:.0f} % of {} all-reduce{} along {}: {:.3g} of {} bytes pass the busiest card each way, "
-        "{:.3g} without servers",
-        service.servers, service.servers == 1 ? "s" : "", 100 * part, served.times,
-        served.times == 1 ? "" : "s", axis, collective::busiest_card(service, ranks, rate),
-        served.times == 1 ? "its" : "their", 2.0 * (ranks - 1) / ranks));
+    said.push_back(
+        fmt::format("{} add{} up {:.0f} % of {} all-reduce{} along {}: {:.3g} of {} bytes pass the busiest "
+                    "card each way, "
+                    "{:.3g} without servers",
+                    service.servers, service.servers == 1 ? "s" : "", 100 * part, served.times,
+                    served.times == 1 ? "" : "s", axis, collective::busiest_card(service, ranks, rate),
+                    served.times == 1 ? "its" : "their", 2.0 * (ranks - 1) / ranks));
   }
   return fmt::format("{}", fmt::join(said, "; "));
 }

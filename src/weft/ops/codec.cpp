@@ -148,8 +148,7 @@ std::int64_t scale_bytes(const Codec& codec, std::int64_t count) {
 
 std::int64_t encoded_bytes(const Codec& codec, std::int64_t count) {
   if (codec.kind == CodecKind::top_k) return 8 * codec.kept;
-  if (codec.kind == CodecKind::low_rank)
-    return 4 * codec.kept * (matrix_of(codec, count).rows + codec.block);
+  if (codec.kind == CodecKind::low_rank) return 4 * codec.kept * (matrix_of(codec, count).rows + codec.block);
   return scale_bytes(codec, count) + code_bytes(codec.kind, count);
 }
 

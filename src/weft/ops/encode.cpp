@@ -72,7 +72,8 @@ Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim
   const std::int64_t numbers = segment * points_of(row.subspan(1));
   const Codec codec = read_codec(node);
   const bool factors = codec.kind == CodecKind::low_rank, keeps = factors || codec.kind == CodecKind::top_k;
-  const std::int64_t most = factors ? std::min(codec.block, (numbers + codec.block - 1) / codec.block) : numbers;
+  const std::int64_t most =
+      factors ? std::min(codec.block, (numbers + codec.block - 1) / codec.block) : numbers;
   WEFT_TRY_STATUS(
       expect_between("kept", codec.kept, keeps ? 1 : 0, keeps ? std::max<std::int64_t>(most, 1) : 0));
   return CodeSegments{first / segment, numbers, encoded_words(codec, numbers)};

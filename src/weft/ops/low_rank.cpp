@@ -50,7 +50,8 @@ void make_orthonormal(FloatSpan vectors, std::int64_t count) {
 
 class LowRankMatrix {
  public:
-  LowRankMatrix(ConstFloatSpan values, MatrixShape shape) : columns_(static_cast<std::size_t>(shape.columns)) {
+  LowRankMatrix(ConstFloatSpan values, MatrixShape shape)
+      : columns_(static_cast<std::size_t>(shape.columns)) {
     if (values.size() == static_cast<std::size_t>(shape.rows * shape.columns)) {
       values_ = values;
       return;
@@ -101,8 +102,7 @@ void low_rank_factors(std::span<const float> values, MatrixShape shape, std::int
   }
   // Squares of what is very large or small would not be numbers.
   const float by = largest > std::numeric_limits<float>::min() ? 1 / largest : 0;
-  for (std::size_t i = 0; i < q.size(); ++i)
-    q[i] = static_cast<float>(mix(i + 1) >> 40) * 0x1p-23f - 1;
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<float>(mix(i + 1) >> 40) * 0x1p-23f - 1;
   make_orthonormal(q, rank);
   const LowRankMatrix matrix(values, shape);
   for (int iteration = 0; iteration < kPowerIterations; ++iteration) {
@@ -117,7 +117,8 @@ void low_rank_factors(std::span<const float> values, MatrixShape shape, std::int
 void low_rank_product(std::span<const float> factors, MatrixShape shape, std::int64_t rank,
                       std::span<float> values) {
   const auto rows = static_cast<std::size_t>(shape.rows), columns = static_cast<std::size_t>(shape.columns);
-  const ConstFloatSpan p = factors.first(static_cast<std::size_t>(rank) * rows), q = factors.subspan(p.size());
+  const ConstFloatSpan p = factors.first(static_cast<std::size_t>(rank) * rows),
+                       q = factors.subspan(p.size());
   std::ranges::fill(values, 0.0f);
   for (std::size_t i = 0; i < rows && i * columns < values.size(); ++i) {
     const FloatSpan row = values.subspan(i * columns, std::min(columns, values.size() - i * columns));

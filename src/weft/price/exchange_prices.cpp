@@ -189,7 +189,8 @@ ExchangePrices::Curve* ExchangePrices::served_curve_of(const cost::MeshLink& lin
          {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128})
       candidates.push_back({collective::print(service), protocol, 1, {}});
   GroupTimes* const times =
-      served_times_.emplace_back(std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates))).get();
+      served_times_.emplace_back(std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates)))
+          .get();
   found->second.reset(new Curve{
       PriceCurve(times->candidates().size(),
                  [=](std::size_t candidate, std::int64_t bytes) { return times->seconds(candidate, bytes); }),
@@ -224,8 +225,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange:
     return fitted;
   }
   Curve* curve = curve_of(cost::collective_kind(kind), link);
-  if (Curve* const served =
-          kind == program::Exchange::Kind::all_reduce ? served_curve_of(link) : nullptr;
+  if (Curve* const served = kind == program::Exchange::Kind::all_reduce ? served_curve_of(link) : nullptr;
       served != nullptr) {
     const auto by_servers = served->seconds.at(bytes);
     const auto among_ranks = curve != nullptr ? curve->seconds.at(bytes) : std::nullopt;

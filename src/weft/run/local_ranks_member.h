@@ -94,7 +94,7 @@ class Member {
   const std::vector<SharedSource> sources_;
   // The order of destruction is the reverse: the rank lies in memory of the exchanger's.
   std::unique_ptr<comm::Communicator> as_launched_;  // where the mesh has another order than the job
-  std::unique_ptr<comm::Communicator> whole_;  // where servers have a part: the ranks, and then these
+  std::unique_ptr<comm::Communicator> whole_;        // where servers have a part: the ranks, and then these
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
   std::unique_ptr<exec::GpuExchanger> on_gpu_;  // where they lie on one

@@ -266,11 +266,10 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
               std::int32_t ranks) {
   constexpr std::string_view kHint = "what was saved before is whole: LOAD it, and TRAIN goes on from there";
   if (failure.died || death != nullptr)
-    return world_error(
-        fmt::format("{} died in step {}, and the others stopped: {}",
-                    who(failure.died ? failure.rank : death->rank, ranks), print_exact(step + 1),
-                    failure.died ? failure.error.message : death->how),
-        std::string(kHint));
+    return world_error(fmt::format("{} died in step {}, and the others stopped: {}",
+                                   who(failure.died ? failure.rank : death->rank, ranks),
+                                   print_exact(step + 1), failure.died ? failure.error.message : death->how),
+                       std::string(kHint));
   Error error = failure.error;
   const bool names_ranks = error.message.starts_with("rank ");  // as what all of them found out together does
   if (failure.rank != 0 && !names_ranks)

@@ -19,7 +19,8 @@ namespace {
 std::vector<const program::Exchange*> exchanges_of(const program::Program& program) {
   std::vector<const program::Exchange*> exchanges;
   for (const program::Unit& unit : program.units)
-    if (const auto* const exchange = std::get_if<program::Exchange>(&unit.kernel)) exchanges.push_back(exchange);
+    if (const auto* const exchange = std::get_if<program::Exchange>(&unit.kernel))
+      exchanges.push_back(exchange);
   return exchanges;
 }
 
@@ -31,7 +32,8 @@ std::vector<std::size_t> turns_of(const program::Program& program) {
     if (std::holds_alternative<program::Exchange>(program.units[unit].kernel)) numbers[unit] = next++;
   std::vector<bool> seen(program.units.size());
   for (const program::Task& task : program.tasks) {
-    if (!std::holds_alternative<program::Exchange>(program.units[task.unit].kernel) || seen[task.unit]) continue;
+    if (!std::holds_alternative<program::Exchange>(program.units[task.unit].kernel) || seen[task.unit])
+      continue;
     seen[task.unit] = true;
     turns.push_back(numbers[task.unit]);
   }

@@ -21,10 +21,10 @@ namespace {
 using nlohmann::ordered_json;
 
 // Settings that ask for another plan, or for other sums, of the same model.
-constexpr std::string_view kAskForPlans[] = {"algorithm",    "batch_norm",    "buckets",       "codecs",
-                                             "credit",       "decompose",     "delay",         "distribution",
-                                             "memory_limit", "micro_batches", "optimizer_off", "recompute",
-                                             "rules",        "servers",       "sync_every",    "tiled_loss",    "transport"};
+constexpr std::string_view kAskForPlans[] = {
+    "algorithm", "batch_norm",   "buckets",      "codecs",        "credit",        "decompose",
+    "delay",     "distribution", "memory_limit", "micro_batches", "optimizer_off", "recompute",
+    "rules",     "servers",      "sync_every",   "tiled_loss",    "transport"};
 
 struct KeptPlan {
   std::string version;

@@ -155,10 +155,9 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
       verdict = in_text(text, std::move(written).error());
       return {};
     }
-    auto proof = !is_small(one_device, written->whole_mesh())
-                     ? prove_written_plan(state, prepared, *written)
-                 : in_time ? prove_stages_as_they_are(one_device, *written)
-                           : prove_as_it_is(one_device, *written);
+    auto proof = !is_small(one_device, written->whole_mesh()) ? prove_written_plan(state, prepared, *written)
+                 : in_time                                    ? prove_stages_as_they_are(one_device, *written)
+                                                              : prove_as_it_is(one_device, *written);
     if (!proof.ok()) return std::move(proof).error();
     verdict = judged({name, {}, std::move(*proof)});
     return {};

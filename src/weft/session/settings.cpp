@@ -427,7 +427,8 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
     {"servers",
-     "spare hosts that add up all-reduces where that is quicker, each with a network card; ON LOCAL, processes "
+     "spare hosts that add up all-reduces where that is quicker, each with a network card; ON LOCAL, "
+     "processes "
      "that "
      "do; off is none",
      [](Settings& settings, const Value& value) -> Status {

@@ -29,7 +29,8 @@ TEST(SummationService, TheSplitIsThatOfBytePs) {
       const bool is_exact = (n - k) / common <= kMostOfPart && 2 * (n - 1) / common <= kMostOfPart;
       EXPECT_NEAR(found.own / all, share_of_worker(n, k), is_exact ? 1e-12 : 2e-3) << n << ' ' << k;
       EXPECT_NEAR(found.served / all, share_of_server(n, k), is_exact ? 1e-12 : 2e-3) << n << ' ' << k;
-      EXPECT_NEAR(busiest_card(found, n, 1), n * share_of_server(n, k), is_exact ? 1e-12 : 2e-2) << n << ' ' << k;
+      EXPECT_NEAR(busiest_card(found, n, 1), n * share_of_server(n, k), is_exact ? 1e-12 : 2e-2)
+          << n << ' ' << k;
       EXPECT_LT(busiest_card(found, n, 1), 2.0 * (n - 1) / n) << n << ' ' << k;
     }
 }

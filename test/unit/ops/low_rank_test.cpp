@@ -15,7 +15,8 @@ namespace {
 std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(std::sin(static_cast<float>((i * 7919 + static_cast<std::int64_t>(seed) * 104729) % 10007)));
+    values.push_back(
+        std::sin(static_cast<float>((i * 7919 + static_cast<std::int64_t>(seed) * 104729) % 10007)));
   return values;
 }
 
@@ -65,7 +66,8 @@ TEST(LowRank, NoRowLosesMoreThanItsLength) {
   for (const std::int64_t rank : {1, 2, 4, 8}) {
     const std::vector<float> lost = minus(x, there_and_back(x, shape, rank));
     for (std::size_t i = 0; i < 24; ++i)
-      EXPECT_LE(length(std::span(lost).subspan(17 * i, 17)), 1.0001 * length(std::span(x).subspan(17 * i, 17)));
+      EXPECT_LE(length(std::span(lost).subspan(17 * i, 17)),
+                1.0001 * length(std::span(x).subspan(17 * i, 17)));
     EXPECT_LT(length(lost), before) << "a higher rank loses less";
     before = length(lost);
   }

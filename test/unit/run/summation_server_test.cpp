@@ -20,11 +20,13 @@ using comm::TransportKind;
 using distribute::DistributedPlan;
 
 Learner odd_mlp() {
-  return learner("digits_mlp", {{"b", 11, {}}, {"p", 7, {}}, {"f", 13, {}}, {"c", 5, {}}}, train::Optimizer::adam);
+  return learner("digits_mlp", {{"b", 11, {}}, {"p", 7, {}}, {"f", 13, {}}, {"c", 5, {}}},
+                 train::Optimizer::adam);
 }
 
 // All its all-reduces are given to servers.
-run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers, std::int32_t most = collective::kMostOfPart,
+run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
+                              std::int32_t most = collective::kMostOfPart,
                               TransportKind transport = TransportKind::inproc) {
   run::LocalRanksOptions options = on(plan.mesh.ranks(), transport);
   const program::Program program = run::compile_for_rank(plan, 0, options.workers).value();
@@ -46,7 +48,8 @@ TEST(SummationServers, AgreeWithOneRank) {
   const Learner mlp = odd_mlp();
   const auto alone = train_alone(mlp, 8);
   for (const std::string_view distribution :
-       {"rank=3: slice b", "rank=2: slice f", "data=2: slice b; tensor=2: slice f", "rank=3: slice b, shard optimizer"}) {
+       {"rank=3: slice b", "rank=2: slice f", "data=2: slice b; tensor=2: slice f",
+        "rank=3: slice b, shard optimizer"}) {
     SCOPED_TRACE(distribution);
     const DistributedPlan plan = spread(mlp, distribution);
     std::optional<run::Weights> first;
@@ -54,7 +57,8 @@ TEST(SummationServers, AgreeWithOneRank) {
     for (const auto& [servers, most] : {std::pair{1, 1}, {1, 16}, {2, 3}, {5, 2}}) {
       SCOPED_TRACE(testing::Message() << servers << " servers, parts of " << most);
       const auto learned = train(mlp, plan, served(plan, servers, most), 8);
-      EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4) << apart(learned.weights, alone.weights).worst;
+      EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4)
+          << apart(learned.weights, alone.weights).worst;
       if (!first) first = learned.weights;
       expect_same_bits(learned.weights, *first);
     }
@@ -86,8 +90,8 @@ TEST(SummationServers, OneThatDiesIsNamed) {
       kill(others[victim], SIGKILL);
       return {};
     };
-    const auto outcome =
-        run::run_distributed(plan, served(plan, 2, 16, TransportKind::automatic), *mlp.feed, from_seed(7), run);
+    const auto outcome = run::run_distributed(plan, served(plan, 2, 16, TransportKind::automatic), *mlp.feed,
+                                              from_seed(7), run);
     ASSERT_FALSE(outcome.ok());
     EXPECT_TRUE(died);
     EXPECT_TRUE(outcome.error().message.starts_with(fmt::format("server {} died in step ", victim - 1)))

@@ -270,7 +270,8 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
   for (const std::string_view text :
        {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
-        "gradients: low_rank(4) or int8", "gradients: int4 with feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
+        "gradients: low_rank(4) or int8", "gradients: int4 with feedback",
+        "gradients: int8 with feedback or one_bit, weights: bf16 always"})
     EXPECT_EQ(print(*read_codecs(text)), text);
   EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
   EXPECT_EQ(complaint("gradients: top_k(1.5)"),
@@ -283,7 +284,8 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no number, found '(8)'");
   EXPECT_EQ(complaint("gradients: int4 without feedback"), "no codec: 'int4 without feedback'");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
-  for (const std::string_view text : {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback"})
+  for (const std::string_view text :
+       {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback"})
     EXPECT_NE(complaint(text).find("is for gradients"), std::string::npos);
 }
 

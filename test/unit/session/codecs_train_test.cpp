@@ -141,9 +141,10 @@ TEST(CodecsTrain, ExplainNamesThemTheirBytesAndTheirBounds) {
 TEST(CodecsTrain, LowRankIsForMatricesOfWhichItIsSmaller) {
   const auto coded = [](int rank) {
     Session session;
-    return answer(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, codecs = 'gradients: "
-                                       "low_rank({}) always', distribution = 'rank=2: slice b')",
-                                       rank))["codecs"][0];
+    return answer(session,
+                  fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, codecs = 'gradients: "
+                              "low_rank({}) always', distribution = 'rank=2: slice b')",
+                              rank))["codecs"][0];
   };
   EXPECT_EQ(coded(5)["tensors"], Json::array({"w2", "w1"}));
   EXPECT_EQ(coded(9)["tensors"], Json::array({"w1"}));

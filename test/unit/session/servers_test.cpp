@@ -17,9 +17,10 @@ const std::string kDigitTable = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 
 double loss_with(const std::string& with) {
   Session session;
-  return answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 12 ON LOCAL 3 WITH (b = 31, check_every = 3, "
-                                     "transport = inproc, distribution = 'rank=3: slice b'{})",
-                                     kDigitTable, with))["last_loss"]
+  return answer(session,
+                fmt::format("TRAIN digits_mlp FROM '{}' STEPS 12 ON LOCAL 3 WITH (b = 31, check_every = 3, "
+                            "transport = inproc, distribution = 'rank=3: slice b'{})",
+                            kDigitTable, with))["last_loss"]
       .get<double>();
 }
 
@@ -32,15 +33,18 @@ TEST(Servers, RanksLearnAsAmongThemselves) {
 
 Json plan_on_wires(const std::string& with) {
   Session session;
-  return answer(session, fmt::format("EXPLAIN TRAIN gpt2 ON ethernet WITH (b = 32, layers = 1, v = 5000, prove = false, "
-                                     "distribution = 'node=8: slice b'{})",
-                                     with));
+  return answer(
+      session,
+      fmt::format("EXPLAIN TRAIN gpt2 ON ethernet WITH (b = 32, layers = 1, v = 5000, prove = false, "
+                  "distribution = 'node=8: slice b'{})",
+                  with));
 }
 
 // On wires that are slow, servers shorten the step, and more of them more, as far as there are ranks.
 TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
   const auto seconds = [](const Json& plan) { return plan["step_seconds"].get<double>(); };
-  const Json none = plan_on_wires(""), two = plan_on_wires(", servers = 2"), eight = plan_on_wires(", servers = 8");
+  const Json none = plan_on_wires(""), two = plan_on_wires(", servers = 2"),
+             eight = plan_on_wires(", servers = 8");
   EXPECT_FALSE(none.contains("servers"));
   EXPECT_LT(seconds(two), seconds(none));
   EXPECT_LT(seconds(eight), seconds(two));
@@ -48,7 +52,8 @@ TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
   EXPECT_NE(two["servers"].get<std::string>().find("pass the busiest card each way, 1.75 without servers"),
             std::string::npos)
       << two["servers"];
-  EXPECT_NE(eight["servers"].get<std::string>().find("8 add up 100 % of "), std::string::npos) << eight["servers"];
+  EXPECT_NE(eight["servers"].get<std::string>().find("8 add up 100 % of "), std::string::npos)
+      << eight["servers"];
 }
 
 TEST(Servers, RefusesWhatItCannotDo) {
@@ -60,17 +65,19 @@ TEST(Servers, RefusesWhatItCannotDo) {
   const auto refused = [&](const std::string& on, const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp {} WITH ({})", on, with));
   };
-  EXPECT_NE(refused("ON dgx1", "servers = 1").find("dgx1 has no network between nodes that servers could be on"),
-            std::string::npos);
+  EXPECT_NE(
+      refused("ON dgx1", "servers = 1").find("dgx1 has no network between nodes that servers could be on"),
+      std::string::npos);
   EXPECT_NE(refused("ON LOCAL 2", "servers = 1, micro_batches = 2")
                 .find("servers are for plans without stages and micro-batches"),
             std::string::npos);
   EXPECT_NE(refused("ON LOCAL 2", "servers = 1, algorithm = 'all_reduce_ring'")
                 .find("servers and algorithm both say what runs all-reduces"),
             std::string::npos);
-  EXPECT_NE(complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (servers = 1)", kDigitTable))
-                .find("servers add up for several ranks"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (servers = 1)", kDigitTable))
+          .find("servers add up for several ranks"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -225,8 +225,9 @@ Status decode_top_k(std::size_t kept, const std::uint8_t* codes, std::span<float
 Status accept(const Codec& codec, std::size_t values, std::size_t bytes) {
   const bool factors = codec.kind == CodecKind::low_rank;
   if (factors && (codec.block < 1 || codec.kept < 1 || codec.kept > codec.block))
-    return user_error(fmt::format("expected rows of 1 number at least and a rank from 1 to that, found {} and {}",
-                                  codec.block, codec.kept));
+    return user_error(
+        fmt::format("expected rows of 1 number at least and a rank from 1 to that, found {} and {}",
+                    codec.block, codec.kept));
   if (!factors && (codec.block < 1 || codec.block % 8 != 0))
     return user_error(fmt::format("a block must be a multiple of 8 numbers, found {}", codec.block));
   if (codec.kind == CodecKind::top_k && (codec.kept < 0 || static_cast<std::size_t>(codec.kept) > values))

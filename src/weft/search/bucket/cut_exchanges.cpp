@@ -92,8 +92,9 @@ Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& m
     result.credit = credit;
   }
   if (tried == 0 && is_asked_for)
-    result.said = fmt::format("{} bounds nothing: no all-reduce has more than {}", print_bytes(options.credit),
-                              print_bytes(static_cast<double>(*std::ranges::max_element(bytes))));
+    result.said =
+        fmt::format("{} bounds nothing: no all-reduce has more than {}", print_bytes(options.credit),
+                    print_bytes(static_cast<double>(*std::ranges::max_element(bytes))));
   if (!ways.best && !ways.why_not.empty()) result.said = ways.why_not;
   result.plan = std::move(ways.best);
   return result;

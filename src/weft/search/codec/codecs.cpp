@@ -179,7 +179,8 @@ Result<Codecs> read_codecs(std::string_view text) {
 
 std::string print(const AllowedCodec& codec) {
   std::string text(ops::name(codec.kind));
-  if (codec.kind == CodecKind::top_k || codec.kind == CodecKind::low_rank) text += fmt::format("({})", codec.kept);
+  if (codec.kind == CodecKind::top_k || codec.kind == CodecKind::low_rank)
+    text += fmt::format("({})", codec.kept);
   if (codec.block > 0) text += fmt::format("({})", codec.block);
   if (codec.feedback && !needs_feedback(codec.kind)) text += kWith;
   return text;

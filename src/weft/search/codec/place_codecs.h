@@ -38,14 +38,14 @@ namespace weft::search {
 struct CodedExchanges {
   std::string_view what;  // "gradients"
   AllowedCodec codec;
-  std::size_t coded = 0, exact = 0;     // exchanges; the latter of all codecs of the kind
-  std::size_t unworthy = 0;             // of these, that could be coded
-  std::int64_t numbers = 0, bytes = 0;  // of those that are coded, and their bytes as they were
-  std::int64_t code_bytes = 0;          // and as codes
-  std::int64_t exact_bytes = 0;         // of the others
-  std::int64_t lost_bytes = 0;          // what the first rank keeps of what was lost
+  std::size_t coded = 0, exact = 0;       // exchanges; the latter of all codecs of the kind
+  std::size_t unworthy = 0;               // of these, that could be coded
+  std::int64_t numbers = 0, bytes = 0;    // of those that are coded, and their bytes as they were
+  std::int64_t code_bytes = 0;            // and as codes
+  std::int64_t exact_bytes = 0;           // of the others
+  std::int64_t lost_bytes = 0;            // what the first rank keeps of what was lost
   std::vector<std::string> tensors = {};  // whose gradients are coded
-  int times = 1;                        // a number is coded, on its way along one axis
+  int times = 1;                          // a number is coded, on its way along one axis
 
   friend bool operator==(const CodedExchanges&, const CodedExchanges&) = default;
 };
