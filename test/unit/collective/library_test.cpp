@@ -140,6 +140,9 @@ Choices choices(const Algorithm& algorithm, std::string_view parameter, std::int
   if (parameter == "aggregate") return {ranks, 1, 2, 3};
   if (parameter == "distance") return {1, 0, -ranks - 2};
   if (parameter == "root") return {0, ranks / 2, ranks - 1};
+  if (parameter == "servers") return {1, std::max<std::int64_t>(ranks - 1, 1)};
+  if (parameter == "own") return {1, 0, 3};
+  if (parameter == "served") return {2, 1};
   if (parameter == "peer") return {ranks - 1, 0};
   if (parameter == "local" || parameter == "rows") return divisors(ranks);
   if (parameter == "columns") return {1};  // fits whatever the rows are
@@ -196,6 +199,7 @@ void expect_right(std::string_view reference) {
 
 // Whether the algorithm exists for so many ranks at all.
 bool exists(const Algorithm& algorithm, std::int64_t ranks) {
+  if (algorithm.name() == "custom_summation_service") return ranks > 1;
   return algorithm.name() != "all_gather_neighbor_exchange" || ranks % 2 == 0;
 }
 
