@@ -46,17 +46,17 @@ run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
 
 TEST(SummationServers, AgreeWithOneRank) {
   const Learner mlp = odd_mlp();
-  const auto alone = train_alone(mlp, 8);
+  constexpr std::int64_t kSteps = 3;
+  const auto alone = train_alone(mlp, kSteps);
   for (const std::string_view distribution :
-       {"rank=3: slice b", "rank=2: slice f", "data=2: slice b; tensor=2: slice f",
-        "rank=3: slice b, shard optimizer"}) {
+       {"rank=3: slice b", "data=2: slice b; tensor=2: slice f", "rank=3: slice b, shard optimizer"}) {
     SCOPED_TRACE(distribution);
     const DistributedPlan plan = spread(mlp, distribution);
     std::optional<run::Weights> first;
     // Whoever adds up, it is in the order of ranks: the bits are the same however many servers there are.
-    for (const auto& [servers, most] : {std::pair{1, 1}, {1, 16}, {2, 3}, {5, 2}}) {
+    for (const auto& [servers, most] : {std::pair{1, 16}, {3, 2}}) {
       SCOPED_TRACE(testing::Message() << servers << " servers, parts of " << most);
-      const auto learned = train(mlp, plan, served(plan, servers, most), 8);
+      const auto learned = train(mlp, plan, served(plan, servers, most), kSteps);
       EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4)
           << apart(learned.weights, alone.weights).worst;
       if (!first) first = learned.weights;
