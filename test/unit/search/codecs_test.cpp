@@ -66,6 +66,11 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
             std::string_view("gradients: top_k(0.3)"), std::string_view("gradients: low_rank(1)")}) {
         SCOPED_TRACE(codecs);
         const CodedPlan made = coded(distributed(model, spread), codecs);
+        // What is cut along two axes has rows of one number here: the factors would be larger.
+        if (codecs.find("low_rank") != std::string_view::npos && spread == kSpreads[2]) {
+          EXPECT_FALSE(made.any());
+          continue;
+        }
         EXPECT_TRUE(made.any());
         EXPECT_GT(count(made.plan, "encode"), 0);
         EXPECT_EQ(distribute::find_feedback(made.plan.graph).empty(), codecs == kBoth);
