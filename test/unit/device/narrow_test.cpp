@@ -62,8 +62,8 @@ TEST(Narrow, FloatsAreRoundedToTheNearest) {
   }
 }
 
-template <class Short>
-void compare_products(DType dtype) {
+template <class Short, class Multiply>
+void compare_products(DType dtype, Multiply multiply) {
   Random random(3);
   const auto drawn = [&](std::int64_t n) {
     std::vector<float> numbers(static_cast<std::size_t>(n));
@@ -83,8 +83,8 @@ void compare_products(DType dtype) {
         const std::int64_t lda = a == Transpose::no ? k : m, ldb = b == Transpose::no ? n : k;
         std::vector<float> expected(static_cast<std::size_t>(m * n), 2), found = expected;
         portable_gemm(a, b, m, n, k, 1.0f, A.data(), lda, B.data(), ldb, 1.0f, expected.data(), n);
-        narrow_gemm(a, b, m, n, k, reinterpret_cast<const Short*>(left.data()), lda,
-                    reinterpret_cast<const Short*>(right.data()), ldb, 1.0f, found.data(), n, nullptr);
+        multiply(a, b, m, n, k, reinterpret_cast<const Short*>(left.data()), lda,
+                 reinterpret_cast<const Short*>(right.data()), ldb, 1.0f, found.data(), n, nullptr);
         EXPECT_EQ(std::memcmp(expected.data(), found.data(), expected.size() * sizeof(float)), 0)
             << plan::name(dtype) << " " << m << " x " << n << " x " << k;
       }
@@ -93,8 +93,8 @@ void compare_products(DType dtype) {
 // Every sum has its products in the order of k: widened on the way or before, the bits are the same, but where a
 // short product reads b where it lies.
 TEST(Narrow, ProductsAreThoseOfTheWidenedOperands) {
-  compare_products<Bf16>(DType::bf16);
-  compare_products<F16>(DType::f16);
+  compare_products<Bf16>(DType::bf16, widened_gemm);
+  compare_products<F16>(DType::f16, [](auto... of) { narrow_gemm(of...); });
 }
 
 }  // namespace

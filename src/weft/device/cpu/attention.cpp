@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
+#include "weft/device/cpu/bf16_gemm.h"
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/narrow.h"
@@ -69,6 +71,48 @@ Rows wide_rows(const AttentionInput& x, std::int64_t at, std::int64_t step, std:
   return {room, width};
 }
 
+// An operand of a product: f32, or bf16 where the processor multiplies those.
+struct Factor {
+  Factor(Rows rows) : dtype(plan::DType::f32), data(rows.first), step(rows.step) {}
+  Factor(const Bf16* first, std::int64_t apart) : dtype(plan::DType::bf16), data(first), step(apart) {}
+
+  plan::DType dtype;
+  const void* data;
+  std::int64_t step;
+};
+
+// Where they lie, if products take them so; else in f32.
+Factor factor_rows(bool as_bf16, const AttentionInput& x, std::int64_t at, std::int64_t step,
+                   std::int64_t rows, std::int64_t width, float* room) {
+  if (!as_bf16) return wide_rows(x, at, step, rows, width, room);
+  return {reinterpret_cast<const Bf16*>(x.data) + at, step};
+}
+
+// C = scale op(A) op(B) + beta C. REQUIRES: both of one type, and a scale of 1 if that is bf16.
+void multiply_factors(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float scale,
+                      Factor A, Factor B, float beta, OwnRows C, const Band& nothing) {
+  if (A.dtype == plan::DType::bf16)
+    narrow_gemm(a, b, m, n, k, static_cast<const Bf16*>(A.data), A.step, static_cast<const Bf16*>(B.data),
+                B.step, beta, C.first, C.step, &nothing);
+  else
+    gemm(a, b, m, n, k, scale, static_cast<const float*>(A.data), A.step, static_cast<const float*>(B.data),
+         B.step, beta, C.first, C.step, nothing);
+}
+
+// Weights of a tile, of which products take what bf16 they round to: each row where it was, in half the room.
+Factor weights_of(bool as_bf16, float* tile, std::int64_t rows, std::int64_t columns) {
+  if (!as_bf16) return Rows{tile, kKeyTile};
+  for (std::int64_t row = 0; row < rows; ++row)
+    narrow(plan::DType::bf16, tile + row * kKeyTile, reinterpret_cast<std::byte*>(tile + row * kKeyTile),
+           columns);
+  return {reinterpret_cast<const Bf16*>(tile), 2 * kKeyTile};
+}
+
+bool multiplies_bf16(std::initializer_list<AttentionInput> operands) {
+  return bf16_products() != Bf16Products::widened &&
+         std::ranges::all_of(operands, [](const AttentionInput& x) { return x.dtype == plan::DType::bf16; });
+}
+
 // Rows that are summed up: where they go to, or in `room` until they are done.
 class SummedRows {
  public:
@@ -127,12 +171,23 @@ struct Room {
   std::int64_t floats = 0;
 };
 
+void scale_row(float factor, float* x, std::int64_t n) {
+  const std::array<LaneOperand, 2> both = {{{x, false}, {&factor, true}}};
+  run_lane(Lane::mul, n, both.data(), x);
+}
+
 // scores = factor * q k^T, where they are seen; -inf where the mask says so.
-void score(const Attention& how, const Tile& tile, Rows q, Rows k, const std::uint8_t* mask, float* scores) {
+void score(const Attention& how, const Tile& tile, Factor q, Factor k, const std::uint8_t* mask,
+           float* scores) {
   const auto h = static_cast<std::size_t>(tile.head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
-  gemm(Transpose::no, Transpose::yes, tile.queries, tile.keys, how.inner, factor, q.first, q.step, k.first,
-       k.step, 0, scores, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
+  const bool later = q.dtype == plan::DType::bf16;
+  multiply_factors(Transpose::no, Transpose::yes, tile.queries, tile.keys, how.inner, later ? 1 : factor, q,
+                   k, 0, OwnRows{scores, kKeyTile}, tile.hidden(how.of, Side::n, Side::m));
+  for (std::int64_t row = 0; later && row < tile.queries; ++row) {
+    const Range seen = tile.seen(how.of, row);
+    if (!seen.empty()) scale_row(factor, scores + row * kKeyTile + seen.begin, seen.end - seen.begin);
+  }
   if (mask == nullptr) return;
   for (std::int64_t row = 0; row < tile.queries; ++row) {
     const std::uint8_t* there =
@@ -147,11 +202,6 @@ void clear_unseen(const Tile& tile, Range seen, float* row) {
   std::fill(row + std::max(seen.begin, seen.end), row + tile.keys, 0.0f);
 }
 
-void scale_row(float factor, float* x, std::int64_t n) {
-  const std::array<LaneOperand, 2> both = {{{x, false}, {&factor, true}}};
-  run_lane(Lane::mul, n, both.data(), x);
-}
-
 }  // namespace
 
 std::size_t attention_scratch_bytes(const Attention& how) {
@@ -162,23 +212,24 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
             AttentionInput v, const std::uint8_t* mask, AttentionOutput y, float* log_sum, void* scratch) {
   const std::int64_t tiles = (how.queries + kQueryTile - 1) / kQueryTile;
   const Room room(how, scratch);
+  const bool as_bf16 = multiplies_bf16({q, k, v});
   float *const largest = room.by_query, *const total = largest + kQueryTile;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t query = item % tiles * kQueryTile;
     Tile tile{.head = item / tiles, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
     const auto h = static_cast<std::size_t>(tile.head);
-    const Rows q_rows =
-        wide_rows(q, how.q.heads[h] + query * how.q.step, how.q.step, tile.queries, how.inner, room.q);
+    const Factor q_rows = factor_rows(as_bf16, q, how.q.heads[h] + query * how.q.step, how.q.step,
+                                      tile.queries, how.inner, room.q);
     const SummedRows result(y, how.y.heads[h] + query * how.y.step, how.y.step, tile.queries, how.values,
                             room.y);
     result.clear();
     std::fill_n(largest, tile.queries, kNothing);
     std::fill_n(total, tile.queries, 0.0f);
     for_key_tiles(how.of, tile, [&] {
-      const Rows k_rows =
-          wide_rows(k, how.k.heads[h] + tile.key * how.k.step, how.k.step, tile.keys, how.inner, room.k);
-      const Rows v_rows =
-          wide_rows(v, how.v.heads[h] + tile.key * how.v.step, how.v.step, tile.keys, how.values, room.v);
+      const Factor k_rows = factor_rows(as_bf16, k, how.k.heads[h] + tile.key * how.k.step, how.k.step,
+                                        tile.keys, how.inner, room.k);
+      const Factor v_rows = factor_rows(as_bf16, v, how.v.heads[h] + tile.key * how.v.step, how.v.step,
+                                        tile.keys, how.values, room.v);
       score(how, tile, q_rows, k_rows, mask, room.scores);
       for (std::int64_t row = 0; row < tile.queries; ++row) {
         float* const line = room.scores + row * kKeyTile;
@@ -200,9 +251,9 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
         largest[row] = now;
         total[row] += exponential_row(line + seen.begin, now, line + seen.begin, n);
       }
-      gemm(Transpose::no, Transpose::no, tile.queries, how.values, tile.keys, 1, room.scores, kKeyTile,
-           v_rows.first, v_rows.step, 1, result.sums.first, result.sums.step,
-           tile.hidden(how.of, Side::k, Side::m));
+      multiply_factors(Transpose::no, Transpose::no, tile.queries, how.values, tile.keys, 1,
+                       weights_of(as_bf16, room.scores, tile.queries, tile.keys), v_rows, 1, result.sums,
+                       tile.hidden(how.of, Side::k, Side::m));
     });
     float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
     for (std::int64_t row = 0; row < tile.queries; ++row) {
@@ -223,27 +274,31 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
                       const Room& room) {
   const auto h = static_cast<std::size_t>(head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
+  const bool as_bf16 = multiplies_bf16({q, k, v, dy});
   for (std::int64_t query = 0; query < how.queries; query += kQueryTile) {
     Tile tile{.head = head, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
     const std::int64_t m = tile.queries;
-    const Rows q_rows = wide_rows(q, how.q.heads[h] + query * how.q.step, how.q.step, m, how.inner, room.q);
+    const Factor q_rows =
+        factor_rows(as_bf16, q, how.q.heads[h] + query * how.q.step, how.q.step, m, how.inner, room.q);
     const Rows y_rows = wide_rows(y, how.y.heads[h] + query * how.y.step, how.y.step, m, how.values, room.y);
-    const Rows dy_rows =
-        wide_rows(dy, how.dy.heads[h] + query * how.dy.step, how.dy.step, m, how.values, room.dy);
+    const std::int64_t dy_at = how.dy.heads[h] + query * how.dy.step;
+    const Rows wide_dy = wide_rows(dy, dy_at, how.dy.step, m, how.values, room.dy);
+    const Factor dy_rows =
+        as_bf16 ? factor_rows(as_bf16, dy, dy_at, how.dy.step, m, how.values, room.dy) : Factor(wide_dy);
     const SummedRows dq_rows(dq, how.dq.heads[h] + query * how.dq.step, how.dq.step, m, how.inner, room.dq);
     dq_rows.clear();
     const float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
     float* const along = room.by_query;  // of each row: the sum of p dp
-    for (std::int64_t row = 0; row < m; ++row) along[row] = dot_lanes(y_rows[row], dy_rows[row], how.values);
+    for (std::int64_t row = 0; row < m; ++row) along[row] = dot_lanes(y_rows[row], wide_dy[row], how.values);
     for_key_tiles(how.of, tile, [&] {
       const std::int64_t n = tile.keys;
-      const Rows k_rows =
-          wide_rows(k, how.k.heads[h] + tile.key * how.k.step, how.k.step, n, how.inner, room.k);
-      const Rows v_rows =
-          wide_rows(v, how.v.heads[h] + tile.key * how.v.step, how.v.step, n, how.values, room.v);
+      const Factor k_rows =
+          factor_rows(as_bf16, k, how.k.heads[h] + tile.key * how.k.step, how.k.step, n, how.inner, room.k);
+      const Factor v_rows =
+          factor_rows(as_bf16, v, how.v.heads[h] + tile.key * how.v.step, how.v.step, n, how.values, room.v);
       score(how, tile, q_rows, k_rows, mask, room.scores);
-      gemm(Transpose::no, Transpose::yes, m, n, how.values, 1, dy_rows.first, dy_rows.step, v_rows.first,
-           v_rows.step, 0, room.slopes, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
+      multiply_factors(Transpose::no, Transpose::yes, m, n, how.values, 1, dy_rows, v_rows, 0,
+                       OwnRows{room.slopes, kKeyTile}, tile.hidden(how.of, Side::n, Side::m));
       for (std::int64_t row = 0; row < m; ++row) {
         float *const p = room.scores + row * kKeyTile, *const ds = room.slopes + row * kKeyTile;
         const float sum = sums[row * how.log_sum.step];
@@ -255,12 +310,15 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
         exponential_row(p + first, sum, p + first, count);
         softmax_slope_row(p + first, ds + first, along[row], factor, ds + first, count);
       }
-      gemm(Transpose::yes, Transpose::no, n, how.values, m, 1, room.scores, kKeyTile, dy_rows.first,
-           dy_rows.step, 1, dv[tile.key], dv.step, tile.hidden(how.of, Side::m, Side::k));
-      gemm(Transpose::no, Transpose::no, m, how.inner, n, 1, room.slopes, kKeyTile, k_rows.first, k_rows.step,
-           1, dq_rows.sums.first, dq_rows.sums.step, tile.hidden(how.of, Side::k, Side::m));
-      gemm(Transpose::yes, Transpose::no, n, how.inner, m, 1, room.slopes, kKeyTile, q_rows.first,
-           q_rows.step, 1, dk[tile.key], dk.step, tile.hidden(how.of, Side::m, Side::k));
+      const Factor weights = weights_of(as_bf16, room.scores, m, n),
+                   slopes = weights_of(as_bf16, room.slopes, m, n);
+      const Band of_keys = tile.hidden(how.of, Side::m, Side::k);
+      multiply_factors(Transpose::yes, Transpose::no, n, how.values, m, 1, weights, dy_rows, 1,
+                       OwnRows{dv[tile.key], dv.step}, of_keys);
+      multiply_factors(Transpose::no, Transpose::no, m, how.inner, n, 1, slopes, k_rows, 1, dq_rows.sums,
+                       tile.hidden(how.of, Side::k, Side::m));
+      multiply_factors(Transpose::yes, Transpose::no, n, how.inner, m, 1, slopes, q_rows, 1,
+                       OwnRows{dk[tile.key], dk.step}, of_keys);
     });
     dq_rows.finish();
   }

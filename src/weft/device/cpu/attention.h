@@ -6,8 +6,9 @@
 //      v    . . . .              above the diagonal, or before the window, are not computed.
 //
 // Rows lie anywhere, each with its elements side by side. Those of bf16 and f16 are widened a tile at a time and
-// rounded once, at the end; scores, their softmax and all sums are f32. On the calling thread; the same bits every
-// time, whichever items are computed together.
+// rounded once, at the end; scores, their softmax and all sums are f32. Where the processor multiplies bf16 (see
+// bf16_gemm.h), they are not widened, and weights and slopes of scores are rounded to bf16 for their products. On the
+// calling thread; the same bits every time, whichever items are computed together.
 #pragma once
 #include <cstddef>
 #include <cstdint>

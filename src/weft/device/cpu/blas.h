@@ -53,12 +53,18 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
                    const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
                    std::int64_t ldc, const program::Band& nothing);
 
-// The same of narrow matrices, widened as they are packed: sums, and C, are f32. `nothing` may be null.
+// The same of narrow matrices, whose sums, and C, are f32; of bf16 by the instructions that there are, see
+// bf16_gemm.h. `nothing` may be null.
 void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
                  std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
                  const program::Band* nothing);
 void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const F16* A,
                  std::int64_t lda, const F16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
                  const program::Band* nothing);
+
+// Widened as they are packed: the bits of portable_gemm of the widened operands.
+void widened_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
+                  std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                  const program::Band* nothing);
 
 }  // namespace weft::device::cpu

@@ -313,9 +313,9 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
   multiply(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, &nothing);
 }
 
-void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
-                 std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
-                 const program::Band* nothing) {
+void widened_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
+                  std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                  const program::Band* nothing) {
   multiply(a, b, m, n, k, 1.0f, A, lda, B, ldb, beta, C, ldc, nothing);
 }
 void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const F16* A,
