@@ -180,6 +180,7 @@ TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
   for (const plan::DType dtype : {plan::DType::bf16, plan::DType::f16})
     for (const Shape& shape : kShapes) {
       Case c(shape, random);
+      c.how.products = Bf16Products::widened;
       SCOPED_TRACE(c.attributes());
       const NarrowRows q(dtype, c.q), k(dtype, c.k), v(dtype, c.v), dy(dtype, c.dy);
       const std::int64_t rows = Case::kHeads * shape.sharing * shape.queries;
@@ -207,6 +208,62 @@ TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
       EXPECT_TRUE(dq_to.is_rounded(dq));
       EXPECT_TRUE(dk_to.is_rounded(dk));
       EXPECT_TRUE(dv_to.is_rounded(dv));
+    }
+}
+
+// Rows that were written as bf16, and what they should be: up to a few of its last bits of the largest.
+void expect_bf16(const NarrowRows& found, const std::vector<float>& expected, std::string_view what) {
+  std::vector<float> numbers(expected.size());
+  widen(plan::DType::bf16, found.bytes.data(), numbers.data(), static_cast<std::int64_t>(numbers.size()));
+  float largest = 0;
+  for (const float x : expected) largest = std::max(largest, std::fabs(x));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    ASSERT_NEAR(numbers[i], expected[i], largest / 64) << what << " " << i;
+}
+
+// By instructions for bf16 weights and slopes are rounded too; and so they are the same, whichever tiles go together.
+TEST(KernelsAttention, OfBf16IsNearThatOfItsNumbersByEveryProduct) {
+  Random random(45);
+  for (const Bf16Products way : {Bf16Products::avx512, Bf16Products::amx})
+    for (const Shape& shape : kShapes) {
+      if (!has(way)) continue;
+      Case c(shape, random);
+      SCOPED_TRACE(c.attributes());
+      const NarrowRows q(plan::DType::bf16, c.q), k(plan::DType::bf16, c.k), v(plan::DType::bf16, c.v),
+          dy(plan::DType::bf16, c.dy);
+      const std::int64_t rows = Case::kHeads * shape.sharing * shape.queries;
+      c.how.narrow = true;
+      c.how.products = way;
+      auto room = scratch(c);
+      auto y = unwritten(rows * shape.values), sums = unwritten(rows), own_sums = sums;
+      attend(c.how, 0, c.tiles(), c.q.data(), c.k.data(), c.v.data(), c.mask_or_none(), y.data(), sums.data(),
+             room.data());
+      std::vector<float> none(y.size());
+      NarrowRows rounded(plan::DType::bf16, none), apart = rounded;
+      attend(c.how, 0, c.tiles(), q.input(), k.input(), v.input(), c.mask_or_none(), rounded.output(),
+             own_sums.data(), room.data());
+      for (std::int64_t tile = c.tiles(); tile-- > 0;)
+        attend(c.how, tile, tile + 1, q.input(), k.input(), v.input(), c.mask_or_none(), apart.output(),
+               own_sums.data(), room.data());
+      EXPECT_EQ(apart.bytes, rounded.bytes);
+      expect_bf16(rounded, y, "y");
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        if (std::isfinite(sums[i]))
+          ASSERT_NEAR(own_sums[i], sums[i], 1e-4);
+        else
+          ASSERT_EQ(own_sums[i], sums[i]);
+
+      const NarrowRows y_read(plan::DType::bf16, y);
+      auto dq = c.q, dk = c.k, dv = c.v;
+      attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
+                  c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
+      NarrowRows dq_to = q, dk_to = k, dv_to = v;
+      attend_back(c.how, 0, Case::kHeads, q.input(), k.input(), v.input(), y_read.input(), sums.data(),
+                  dy.input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()},
+                  room.data());
+      expect_bf16(dq_to, dq, "dq");
+      expect_bf16(dk_to, dk, "dk");
+      expect_bf16(dv_to, dv, "dv");
     }
 }
 

@@ -73,44 +73,48 @@ Rows wide_rows(const AttentionInput& x, std::int64_t at, std::int64_t step, std:
 
 // An operand of a product: f32, or bf16 where the processor multiplies those.
 struct Factor {
-  Factor(Rows rows) : dtype(plan::DType::f32), data(rows.first), step(rows.step) {}
-  Factor(const Bf16* first, std::int64_t apart) : dtype(plan::DType::bf16), data(first), step(apart) {}
+  Factor(Rows rows) : data(rows.first), step(rows.step) {}
+  Factor(Bf16Products by, const Bf16* first, std::int64_t apart) : way(by), data(first), step(apart) {}
 
-  plan::DType dtype;
+  bool is_bf16() const { return way != Bf16Products::widened; }
+
+  Bf16Products way = Bf16Products::widened;
   const void* data;
   std::int64_t step;
 };
 
 // Where they lie, if products take them so; else in f32.
-Factor factor_rows(bool as_bf16, const AttentionInput& x, std::int64_t at, std::int64_t step,
+Factor factor_rows(Bf16Products way, const AttentionInput& x, std::int64_t at, std::int64_t step,
                    std::int64_t rows, std::int64_t width, float* room) {
-  if (!as_bf16) return wide_rows(x, at, step, rows, width, room);
-  return {reinterpret_cast<const Bf16*>(x.data) + at, step};
+  if (way == Bf16Products::widened) return wide_rows(x, at, step, rows, width, room);
+  return {way, reinterpret_cast<const Bf16*>(x.data) + at, step};
 }
 
 // C = scale op(A) op(B) + beta C. REQUIRES: both of one type, and a scale of 1 if that is bf16.
 void multiply_factors(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float scale,
                       Factor A, Factor B, float beta, OwnRows C, const Band& nothing) {
-  if (A.dtype == plan::DType::bf16)
-    narrow_gemm(a, b, m, n, k, static_cast<const Bf16*>(A.data), A.step, static_cast<const Bf16*>(B.data),
-                B.step, beta, C.first, C.step, &nothing);
+  if (A.is_bf16())
+    bf16_gemm(A.way, a, b, m, n, k, static_cast<const Bf16*>(A.data), A.step,
+              static_cast<const Bf16*>(B.data), B.step, beta, C.first, C.step, &nothing);
   else
     gemm(a, b, m, n, k, scale, static_cast<const float*>(A.data), A.step, static_cast<const float*>(B.data),
          B.step, beta, C.first, C.step, nothing);
 }
 
 // Weights of a tile, of which products take what bf16 they round to: each row where it was, in half the room.
-Factor weights_of(bool as_bf16, float* tile, std::int64_t rows, std::int64_t columns) {
-  if (!as_bf16) return Rows{tile, kKeyTile};
+Factor weights_of(Bf16Products way, float* tile, std::int64_t rows, std::int64_t columns) {
+  if (way == Bf16Products::widened) return Rows{tile, kKeyTile};
   for (std::int64_t row = 0; row < rows; ++row)
     narrow(plan::DType::bf16, tile + row * kKeyTile, reinterpret_cast<std::byte*>(tile + row * kKeyTile),
            columns);
-  return {reinterpret_cast<const Bf16*>(tile), 2 * kKeyTile};
+  return {way, reinterpret_cast<const Bf16*>(tile), 2 * kKeyTile};
 }
 
-bool multiplies_bf16(std::initializer_list<AttentionInput> operands) {
-  return bf16_products() != Bf16Products::widened &&
-         std::ranges::all_of(operands, [](const AttentionInput& x) { return x.dtype == plan::DType::bf16; });
+// Products take bf16 where all are.
+Bf16Products products_of(const Attention& how, std::initializer_list<AttentionInput> operands) {
+  const bool bf16 =
+      std::ranges::all_of(operands, [](const AttentionInput& x) { return x.dtype == plan::DType::bf16; });
+  return bf16 ? how.products : Bf16Products::widened;
 }
 
 // Rows that are summed up: where they go to, or in `room` until they are done.
@@ -181,7 +185,7 @@ void score(const Attention& how, const Tile& tile, Factor q, Factor k, const std
            float* scores) {
   const auto h = static_cast<std::size_t>(tile.head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
-  const bool later = q.dtype == plan::DType::bf16;
+  const bool later = q.is_bf16();
   multiply_factors(Transpose::no, Transpose::yes, tile.queries, tile.keys, how.inner, later ? 1 : factor, q,
                    k, 0, OwnRows{scores, kKeyTile}, tile.hidden(how.of, Side::n, Side::m));
   for (std::int64_t row = 0; later && row < tile.queries; ++row) {
@@ -212,24 +216,24 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
             AttentionInput v, const std::uint8_t* mask, AttentionOutput y, float* log_sum, void* scratch) {
   const std::int64_t tiles = (how.queries + kQueryTile - 1) / kQueryTile;
   const Room room(how, scratch);
-  const bool as_bf16 = multiplies_bf16({q, k, v});
+  const Bf16Products way = products_of(how, {q, k, v});
   float *const largest = room.by_query, *const total = largest + kQueryTile;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t query = item % tiles * kQueryTile;
     Tile tile{.head = item / tiles, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
     const auto h = static_cast<std::size_t>(tile.head);
-    const Factor q_rows = factor_rows(as_bf16, q, how.q.heads[h] + query * how.q.step, how.q.step,
-                                      tile.queries, how.inner, room.q);
+    const Factor q_rows =
+        factor_rows(way, q, how.q.heads[h] + query * how.q.step, how.q.step, tile.queries, how.inner, room.q);
     const SummedRows result(y, how.y.heads[h] + query * how.y.step, how.y.step, tile.queries, how.values,
                             room.y);
     result.clear();
     std::fill_n(largest, tile.queries, kNothing);
     std::fill_n(total, tile.queries, 0.0f);
     for_key_tiles(how.of, tile, [&] {
-      const Factor k_rows = factor_rows(as_bf16, k, how.k.heads[h] + tile.key * how.k.step, how.k.step,
-                                        tile.keys, how.inner, room.k);
-      const Factor v_rows = factor_rows(as_bf16, v, how.v.heads[h] + tile.key * how.v.step, how.v.step,
-                                        tile.keys, how.values, room.v);
+      const Factor k_rows = factor_rows(way, k, how.k.heads[h] + tile.key * how.k.step, how.k.step, tile.keys,
+                                        how.inner, room.k);
+      const Factor v_rows = factor_rows(way, v, how.v.heads[h] + tile.key * how.v.step, how.v.step, tile.keys,
+                                        how.values, room.v);
       score(how, tile, q_rows, k_rows, mask, room.scores);
       for (std::int64_t row = 0; row < tile.queries; ++row) {
         float* const line = room.scores + row * kKeyTile;
@@ -252,7 +256,7 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
         total[row] += exponential_row(line + seen.begin, now, line + seen.begin, n);
       }
       multiply_factors(Transpose::no, Transpose::no, tile.queries, how.values, tile.keys, 1,
-                       weights_of(as_bf16, room.scores, tile.queries, tile.keys), v_rows, 1, result.sums,
+                       weights_of(way, room.scores, tile.queries, tile.keys), v_rows, 1, result.sums,
                        tile.hidden(how.of, Side::k, Side::m));
     });
     float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
@@ -274,17 +278,18 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
                       const Room& room) {
   const auto h = static_cast<std::size_t>(head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
-  const bool as_bf16 = multiplies_bf16({q, k, v, dy});
+  const Bf16Products way = products_of(how, {q, k, v, dy});
   for (std::int64_t query = 0; query < how.queries; query += kQueryTile) {
     Tile tile{.head = head, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
     const std::int64_t m = tile.queries;
     const Factor q_rows =
-        factor_rows(as_bf16, q, how.q.heads[h] + query * how.q.step, how.q.step, m, how.inner, room.q);
+        factor_rows(way, q, how.q.heads[h] + query * how.q.step, how.q.step, m, how.inner, room.q);
     const Rows y_rows = wide_rows(y, how.y.heads[h] + query * how.y.step, how.y.step, m, how.values, room.y);
     const std::int64_t dy_at = how.dy.heads[h] + query * how.dy.step;
     const Rows wide_dy = wide_rows(dy, dy_at, how.dy.step, m, how.values, room.dy);
-    const Factor dy_rows =
-        as_bf16 ? factor_rows(as_bf16, dy, dy_at, how.dy.step, m, how.values, room.dy) : Factor(wide_dy);
+    const Factor dy_rows = way != Bf16Products::widened
+                               ? factor_rows(way, dy, dy_at, how.dy.step, m, how.values, room.dy)
+                               : Factor(wide_dy);
     const SummedRows dq_rows(dq, how.dq.heads[h] + query * how.dq.step, how.dq.step, m, how.inner, room.dq);
     dq_rows.clear();
     const float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
@@ -293,9 +298,9 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
     for_key_tiles(how.of, tile, [&] {
       const std::int64_t n = tile.keys;
       const Factor k_rows =
-          factor_rows(as_bf16, k, how.k.heads[h] + tile.key * how.k.step, how.k.step, n, how.inner, room.k);
+          factor_rows(way, k, how.k.heads[h] + tile.key * how.k.step, how.k.step, n, how.inner, room.k);
       const Factor v_rows =
-          factor_rows(as_bf16, v, how.v.heads[h] + tile.key * how.v.step, how.v.step, n, how.values, room.v);
+          factor_rows(way, v, how.v.heads[h] + tile.key * how.v.step, how.v.step, n, how.values, room.v);
       score(how, tile, q_rows, k_rows, mask, room.scores);
       multiply_factors(Transpose::no, Transpose::yes, m, n, how.values, 1, dy_rows, v_rows, 0,
                        OwnRows{room.slopes, kKeyTile}, tile.hidden(how.of, Side::n, Side::m));
@@ -310,8 +315,7 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
         exponential_row(p + first, sum, p + first, count);
         softmax_slope_row(p + first, ds + first, along[row], factor, ds + first, count);
       }
-      const Factor weights = weights_of(as_bf16, room.scores, m, n),
-                   slopes = weights_of(as_bf16, room.slopes, m, n);
+      const Factor weights = weights_of(way, room.scores, m, n), slopes = weights_of(way, room.slopes, m, n);
       const Band of_keys = tile.hidden(how.of, Side::m, Side::k);
       multiply_factors(Transpose::yes, Transpose::no, n, how.values, m, 1, weights, dy_rows, 1,
                        OwnRows{dv[tile.key], dv.step}, of_keys);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "weft/device/cpu/bf16_gemm.h"
 #include "weft/ops/attending.h"
 #include "weft/plan/dtype.h"
 
@@ -35,6 +36,7 @@ struct Attention {
   std::int64_t mask_step = 0;    // from one key to the next
   AttentionRows dy, dq, dk, dv;  // of the gradient
   bool narrow = false;           // some of them are bf16 or f16
+  Bf16Products products = bf16_products();
 
   std::int64_t heads() const { return static_cast<std::int64_t>(q.heads.size()); }
 };
