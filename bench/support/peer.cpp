@@ -18,8 +18,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kScript = std::string(WEFT_SOURCE_DIR) + "/bench/peers/torch_training.py";
-
 Json read_answer(const std::string& line) {
   Json answer = Json::parse(line, nullptr, false);
   return answer.is_object() ? answer : Json::object();
@@ -27,27 +25,28 @@ Json read_answer(const std::string& line) {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads, int ranks) {
+Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads, int ranks,
+                                          std::string_view script) {
   // Debian's own python is the one that its torch package belongs to.
   std::string reasons;
   for (const std::string python : {"/usr/bin/python3", "python3"}) {
-    auto peer = start(python, model, threads, ranks);
+    auto peer = start_with(python, model, threads, ranks, script);
     if (peer.ok()) return peer;
     reasons += (reasons.empty() ? "" : "; ") + peer.error().message;
   }
   return world_error("no PyTorch to compare with: " + reasons, "install python3-torch");
 }
 
-Result<std::unique_ptr<Peer>> Peer::start(const std::string& python, std::string_view model, int threads,
-                                          int ranks) {
+Result<std::unique_ptr<Peer>> Peer::start_with(const std::string& python, std::string_view model, int threads,
+                                               int ranks, std::string_view script) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return world_error("no socket to talk to a peer");
 
   std::unique_ptr<Peer> peer(new Peer);
   peer->socket_ = ends[0];
-  std::array<std::string, 5> words = {python, kScript, std::string(model), std::to_string(threads),
-                                      std::to_string(ranks)};
+  std::array<std::string, 5> words = {python, fmt::format("{}/bench/peers/{}", WEFT_SOURCE_DIR, script),
+                                      std::string(model), std::to_string(threads), std::to_string(ranks)};
   std::array<char*, 6> arguments{};
   for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
 

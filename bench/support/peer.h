@@ -4,7 +4,8 @@
 //   double seconds = peer->train(20);      // of 20 steps
 //
 // With several ranks a step is DistributedDataParallel's over Gloo, `threads` in each.
-// The other end is bench/peers/torch_training.py, which says what the lines between the two are.
+// The other end is bench/peers/torch_training.py, which says what the lines between the two are, or another script there
+// that speaks the same.
 #pragma once
 #include <sys/types.h>
 
@@ -21,7 +22,8 @@ namespace weft::bench {
 class Peer {
  public:
   // Fails, with the reason, when there is no python with torch.
-  static Result<std::unique_ptr<Peer>> start(std::string_view model, int threads, int ranks = 1);
+  static Result<std::unique_ptr<Peer>> start(std::string_view model, int threads, int ranks = 1,
+                                             std::string_view script = "torch_training.py");
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -35,8 +37,8 @@ class Peer {
 
  private:
   Peer() = default;
-  static Result<std::unique_ptr<Peer>> start(const std::string& python, std::string_view model, int threads,
-                                             int ranks);
+  static Result<std::unique_ptr<Peer>> start_with(const std::string& python, std::string_view model,
+                                                  int threads, int ranks, std::string_view script);
   bool send(std::string_view line) const;
   std::string receive();  // a line without its end; empty when the peer is gone
 
