@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "weft/ops/f8.h"
+#include "weft/ops/operators.h"
+
 namespace weft::cost {
 
 std::string_view name(Limit limit) {
@@ -35,7 +38,9 @@ Estimate roofline(const plan::NodeView& node, const cluster::Device& device) {
   if (node.input_count() == 0 || node.op().is_view()) return {};
   const plan::Work work = node.op().work(node);
   // A contraction runs on the units of its operands' format; so does everything else here.
-  const double compute = work.flops / peak_rate(device, node.input_type(0).dtype);
+  const double f8 = device.rate(cluster::Precision::f8);
+  const bool in_f8 = f8 > 0 && &node.op() == &ops::contract() && ops::multiplies_f8(node);
+  const double compute = work.flops / (in_f8 ? f8 : peak_rate(device, node.input_type(0).dtype));
   const double memory = work.bytes() / device.memory_bytes_per_second;
   const double busy = std::max(compute, memory);
   const Limit limit = device.launch_seconds > busy ? Limit::launch

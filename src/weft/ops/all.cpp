@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "weft/ops/f8.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -18,7 +19,7 @@ const plan::OperatorSet& all() {
       &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(), &logical_and(), &logical_or(),
       &logical_not(), &select(), &exp(), &log(), &sqrt(), &rsqrt(), &sin(), &cos(), &tanh(), &erf(),
       &sigmoid(), &relu(), &gelu(), &gelu_tanh(), &silu(), &gelu_gradient(), &gelu_tanh_gradient(),
-      &silu_gradient(),
+      &silu_gradient(), &e4m3(), &e5m2(),
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
       &linear_cross_entropy(), &labelled(),

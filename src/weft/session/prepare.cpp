@@ -18,6 +18,7 @@
 #include "weft/session/job_cluster.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
+#include "weft/train/f8_products.h"
 #include "weft/train/local_norms.h"
 
 namespace weft::session {
@@ -321,6 +322,10 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
     WEFT_TRY(wide, train::with_wide_losses(bound.graph));
     bound.graph = std::move(wide);
   }
+  if (mode != language::Mode::train && prepared.settings.training.precision.f8_products) {
+    WEFT_TRY(in_f8, train::with_f8_products(bound.graph));
+    bound.graph = std::move(in_f8);
+  }
   if (mode != language::Mode::train || train::count_batch_norms(bound.graph) == 0) return bound;
   WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
   if (shares == 1) return bound;
@@ -405,6 +410,23 @@ Status check_precision(const Run& run, const Settings& settings) {
       fmt::format("gradients = {}, or f32", plan::name(training.precision.compute)), run.span);
 }
 
+// A processor rounds to f8 and multiplies what that gives; of units for matrices a data sheet says whether they can.
+Status check_f8(const Run& run, const Prepared& prepared) {
+  if (!prepared.settings.training.precision.f8_products) return {};
+  if (prepared.gpu != nullptr)
+    return user_error("products of f8 have no kernel on GPUs: they are planned for them, not run",
+                      "precision = bf16", run.span);
+  std::vector<const cluster::Device*> devices = {&prepared.target.device};
+  for (const cluster::DeviceKind& kind : prepared.target.kinds) devices.push_back(&kind.device);
+  for (const cluster::Device* device : devices)
+    if (cost::has_matrix_unit(*device) && device->rate(cluster::Precision::f8) <= 0)
+      return user_error(
+          fmt::format("precision = f8 needs a device that multiplies f8: {} states no rate for it",
+                      device->name),
+          "precision = bf16, or a device such as h100", run.span);
+  return {};
+}
+
 // Without ON, what is planned is planned for the setting `device`; what runs runs here.
 Result<cluster::Cluster> target_for(const Session::State& state, const Settings& settings, const Run& run,
                                     Purpose purpose) {
@@ -462,6 +484,7 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
     prepared.target = std::move(target);
     if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
   }
+  WEFT_TRY_STATUS(check_f8(run, prepared));
   prepared.ranks = prepared.target.devices();
   prepared.fixed = fixed_by(state.hints);
   if (purpose == Purpose::run) {

@@ -322,8 +322,8 @@ constexpr SettingSpec kSpecs[] = {
        return std::string(settings.training.post_validation ? "true" : "false");
      }},
     {"precision",
-     "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, pure_bf16 or pure_f16 "
-     "without",
+     "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, f8 as bf16 with products of "
+     "weights in f8, pure_bf16 or pure_f16 without",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, train::precision_names()));
        settings.training.precision = *train::find_precision(text);

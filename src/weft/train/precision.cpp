@@ -8,7 +8,7 @@
 #include "weft/ops/build.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
-#include "weft/plan/transplant.h"
+#include "weft/train/remaker.h"
 
 namespace weft::train {
 namespace {
@@ -19,53 +19,16 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::array<Precision, 6> kPrecisions = {{{"f32", DType::f32, false, false},
-                                                   {"f64", DType::f64, false, false},
-                                                   {"bf16", DType::bf16, true, false},
+constexpr std::array<Precision, 7> kPrecisions = {{{"f32", DType::f32},
+                                                   {"f64", DType::f64},
+                                                   {"bf16", DType::bf16, true},
                                                    {"f16", DType::f16, true, true},
-                                                   {"pure_bf16", DType::bf16, false, false},
-                                                   {"pure_f16", DType::f16, false, false}}};
+                                                   {"f8", DType::bf16, true, false, true},
+                                                   {"pure_bf16", DType::bf16},
+                                                   {"pure_f16", DType::f16}}};
 
 constexpr std::size_t kLabelledClasses = 0, kConstantValue = 0;                            // attributes
 constexpr std::size_t kSourceName = 0, kInitial = 2, kFirstNumber = 3, kSecondNumber = 4;  // of a state
-
-// A plan made again, node by node, with another here and there.
-class Remaker {
- public:
-  explicit Remaker(const Graph& from) : from_(from), transplant_(from, made_), values_(from.value_count()) {
-    made_.name = from.name;
-    for (std::size_t s = 0; s < from.symbols().size(); ++s) made_.symbol(from.text(Symbol(s)));
-    for (std::size_t s = 0; s < from.scope_count(); ++s) made_.add_scope(from.scope(plan::ScopeId(s)));
-  }
-
- protected:
-  void set_place(const NodeView& node) {
-    made_.set_label(node.node().label);
-    made_.set_scope(node.node().scope);
-    made_.set_when(node.node().when);
-  }
-
-  Status copy(const NodeView& node, std::span<const ValueId> inputs) {
-    WEFT_TRY(copied, transplant_.node(node.id(), inputs));
-    for (std::size_t k = 0; k < node.result_count(); ++k)
-      values_[node.result(k).value] = made_.result(copied, k);
-    return {};
-  }
-
-  Graph finish() {
-    made_.set_label({});
-    made_.set_scope({});
-    made_.set_when({});
-    for (const plan::Output& output : from_.outputs())
-      made_.add_output(output.name, values_[output.value.value]);
-    return std::move(made_);
-  }
-
-  const Graph& from_;
-  Graph made_;
-  plan::Transplant transplant_;
-  std::vector<ValueId> values_;  // by value of `from_`
-};
 
 class WideLosses : Remaker {
  public:

@@ -5,9 +5,10 @@
 //   f32         f32                    f32                 -         f32       f32
 //   bf16        bf16, sums in f32      f32, or bf16        f32       f32       f32
 //   f16         f16, likewise          f32, or f16         f32       f32       f32; the loss is scaled
+//   f8          as bf16, and products with weights of numbers that eight bits hold: see f8_products.h
 //   pure_bf16   bf16, likewise         bf16                -         bf16      bf16
 //
-// Bytes a parameter by adam: 16, 18 (or 16), 18 (or 16) and 8. The policy is in the plan, as types and casts: a
+// Bytes a parameter by adam: 16, 18 (or 16), 18 (or 16), as bf16, and 8. The policy is in the plan, as types and casts: a
 // parameter is of the narrow type, its master weight is a state beside its moments, the optimizer renews that,
 // and the parameter is what it rounds to. Products, norms and softmax of narrow numbers compute in f32 inside.
 #pragma once
@@ -26,6 +27,7 @@ struct Precision {
   plan::DType compute = plan::DType::f32;  // of what is declared without a type of its own
   bool mixed = false;                      // master weights, moments and losses are f32
   bool scales_loss = false;
+  bool f8_products = false;
 
   friend bool operator==(const Precision&, const Precision&) = default;
 };

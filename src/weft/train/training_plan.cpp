@@ -14,6 +14,7 @@
 #include "weft/ops/build.h"
 #include "weft/ops/formula.h"
 #include "weft/train/differentiate.h"
+#include "weft/train/f8_products.h"
 
 namespace weft::train {
 namespace {
@@ -585,6 +586,10 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
   if (options.precision.mixed) {
     WEFT_TRY(again, with_widening_again(graph));
     graph = std::move(again);
+  }
+  if (options.precision.f8_products) {
+    WEFT_TRY(in_f8, with_f8_products(graph));
+    graph = std::move(in_f8);
   }
   made.kept = kept_values(graph);
   for (const ValueId value : made.kept)
