@@ -133,6 +133,7 @@ add sub mul div mod maximum minimum | f32[c=2,d=3] | f32[d=3]
 equal not-equal less less-equal greater greater-equal | f32[b=2,d=3] | f32[b=2,d=3]
 equal not-equal less less-equal greater greater-equal | i32[b=2,d=3] < 2 | i32[d=3,c=2] < 2
 neg abs exp sin cos tanh erf sigmoid relu gelu gelu-tanh silu | f32[b=2,d=3,c=1]
+e4m3 e5m2 | f32[b=2,d=3,c=1]
 log sqrt rsqrt | f32[b=2,d=3] > 0
 pow | f32[b=2,d=3] > 0 | f32[d=3]
 pow | f32[d=3] > 0 | f32[b=2,d=3]
