@@ -25,7 +25,8 @@ std::string_view name(Bf16Products way) {
 namespace {
 
 // Where vdpbf16ps is issued half as often as fma or less there is nothing to win. One core of a Xeon with AMX,
-// GFLOP/s of 128 x 128 x 128: amx 670, widened 115, avx512 75. Zen 4 issues as many of the one as of the other.
+// GFLOP/s of 128 x 128 x 128: amx 670, widened 115, avx512 75. AMD's are not measured: they
+// are said to issue as many of the one as of the other.
 bool dots_are_faster() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("amd") != 0;
