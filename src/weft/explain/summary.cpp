@@ -57,8 +57,7 @@ std::string faster_with_memory(const DistributedExplanation& explanation) {
 
 std::string next_of(const DistributedExplanation& explanation) {
   const search::DistributionChoice& choice = *explanation.choice;
-  const bool several_hosts = explanation.hosts && explanation.hosts->ranks.size() > 1;
-  if (explanation.measured && !several_hosts) {
+  if (explanation.measured && explanation.measured->predicted_after > 0) {  // else nothing was kept
     const double ratio = explanation.measured->seconds / choice.chosen.prediction.seconds;
     if (ratio > 1.25 || ratio < 0.8)
       return "it once more: what this run measured is remembered, and the next prediction is made of it";

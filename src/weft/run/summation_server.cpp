@@ -62,7 +62,7 @@ Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr
   std::map<std::int32_t, program::Program> programs;
   const auto program_of = [&](std::int32_t rank) -> Result<const program::Program*> {
     if (const auto known = programs.find(rank); known != programs.end()) return &known->second;
-    WEFT_TRY(compiled, compile_for_rank(plan, rank, options.workers, options.algorithms));
+    WEFT_TRY(compiled, compile_for_rank(plan, rank, options));
     return &programs.emplace(rank, std::move(compiled)).first->second;
   };
   WEFT_TRY(first, program_of(0));

@@ -29,7 +29,7 @@ run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
                               std::int32_t most = collective::kMostOfPart,
                               TransportKind transport = TransportKind::inproc) {
   run::LocalRanksOptions options = on(plan.mesh.ranks(), transport);
-  const program::Program program = run::compile_for_rank(plan, 0, options.workers).value();
+  const program::Program program = run::compile_for_rank(plan, 0, {.workers = options.workers}).value();
   options.algorithms = cost::algorithms_of(program);
   std::size_t next = 0;
   for (const program::Unit& unit : program.units) {
