@@ -82,7 +82,7 @@ TEST(CutExchanges, WhateverItGainsWhereItIsAskedFor) {
     EXPECT_LE(call.bytes, 512 << 10);
   const Credited fits = credited(1e-3, 8192, {.credit = 1 << 30});
   EXPECT_FALSE(fits.found.plan);
-  EXPECT_EQ(fits.found.said, "no all-reduce is longer than its credit");
+  EXPECT_EQ(fits.found.said, "1 GiB bounds nothing: no all-reduce has more than 2.34 MiB");
 }
 
 }  // namespace
