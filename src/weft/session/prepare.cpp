@@ -479,6 +479,9 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
     WEFT_TRY(found, find_gpu(state.catalog, *run.target));
     prepared.target = std::move(found.cluster);
     prepared.gpu = std::move(found.gpu);
+    if (prepared.settings.servers > 0)
+      return user_error("servers add up between hosts: ranks on one GPU reach each other's memory",
+                        "leave out servers", run.target->span);
   } else {
     WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
     prepared.target = std::move(target);

@@ -21,8 +21,8 @@ struct RowLine {
   enum class Kind : std::uint8_t { load, define, reduce, store, accumulate };
   Kind kind = Kind::define;
   int result = -1;
-  std::vector<int> reads;
-  std::string text;  // of define: {0}, {1}.. are what it reads; j is the place in the row
+  std::vector<int> reads = {};
+  std::string text = {};  // of define: {0}, {1}.. are what it reads; j is the place in the row
   plan::Monoid monoid = plan::Monoid::sum;
   double divisor = 1;        // of reduce
   std::uint16_t memory = 0;  // of load, store and accumulate

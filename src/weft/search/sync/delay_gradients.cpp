@@ -63,10 +63,10 @@ class GradientDelay {
  private:
   struct Kept {
     NodeId sum;  // the first of what sums it
-    std::string name;
+    std::string name = {};
     std::vector<std::size_t> axes;  // along which ranks hold addends
-    std::vector<Symbol> rows;       // of each, in the plan that is made
-    ValueId next;
+    std::vector<Symbol> rows = {};  // of each, in the plan that is made
+    ValueId next = {};
   };
 
   std::size_t forward_nodes() const {
