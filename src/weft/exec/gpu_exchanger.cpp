@@ -40,7 +40,6 @@ Status GpuExchanger::prepare(std::span<const Exchange* const> exchanges) {
                        .ranks = group.size(),
                        .number = number};
   }
-  done_.resize(by_number_.size());
   return {};
 }
 
@@ -100,13 +99,17 @@ Status GpuExchanger::run(const Exchange& exchange, const std::byte* operand, std
   place.exchanges[mine.place] = &exchange;
   const std::uint64_t before = place.times;
   if (++place.come < mine.ranks) {
-    meeting_->changed_.wait(lock, [&] { return place.times != before || meeting_->stopped_; });
+    // Whoever left while its memory is still read and written would take that away.
+    meeting_->changed_.wait(lock,
+                            [&] { return place.times != before || (meeting_->stopped_ && !place.moves); });
     return place.times != before ? place.status : Status(*meeting_->stopped_);
   }
   place.come = 0;
+  place.moves = true;
   lock.unlock();
   Status status = move(place);  // all of its ranks wait here: nobody else touches the place
   lock.lock();
+  place.moves = false;
   place.status = status;
   ++place.times;
   meeting_->changed_.notify_all();
@@ -116,11 +119,8 @@ Status GpuExchanger::run(const Exchange& exchange, const std::byte* operand, std
 Result<Exchanger::Handle> GpuExchanger::start(const Exchange& exchange, const std::byte* operand,
                                               std::byte* result) {
   if (is_message(exchange.kind)) return inner_.start(exchange, operand, result);
-  const std::uint32_t number = mine_.at(&exchange).number;
-  Status status = run(exchange, operand, result);
-  if (!status.ok()) return status.error();
-  done_[number] = std::move(status);
-  return Handle{number};
+  WEFT_TRY_STATUS(run(exchange, operand, result));  // done, then: there is nothing left to wait for
+  return Handle{mine_.at(&exchange).number};
 }
 
 bool GpuExchanger::test(Handle handle) {
@@ -128,7 +128,7 @@ bool GpuExchanger::test(Handle handle) {
 }
 
 Status GpuExchanger::wait(Handle handle) {
-  return is_message(by_number_[handle.number]->kind) ? inner_.wait(handle) : done_[handle.number];
+  return is_message(by_number_[handle.number]->kind) ? inner_.wait(handle) : Status();
 }
 
 void GpuExchanger::leave(const Error& why) {

@@ -47,6 +47,7 @@ class GpuMeeting {
     std::vector<const program::Exchange*> exchanges;
     std::vector<std::int64_t> counts;
     std::size_t come = 0;
+    bool moves = false;       // all have come, and what they gave is being read and written
     std::uint64_t times = 0;  // that it was done
     Status status;            // of the last time
     std::unique_ptr<comm::gpu::GpuDirect> ready;
@@ -83,7 +84,7 @@ class GpuExchanger final : public Exchanger {
   struct Mine {
     GpuMeeting::Key key;
     std::size_t place = 0, ranks = 1;  // in the group
-    std::uint32_t number = 0;          // of the program's exchanges
+    std::uint32_t number = 0;          // of the program's exchanges, which is its handle
   };
   // By whoever comes last, for all that wait.
   Status move(GpuMeeting::Place& place);
@@ -98,7 +99,6 @@ class GpuExchanger final : public Exchanger {
   std::vector<const program::Exchange*> by_number_;
   std::mutex mutex_;  // of what follows
   std::map<std::thread::id, std::unique_ptr<device::Stream>> streams_;
-  std::vector<Status> done_;  // by number, of what start() ran
 };
 
 }  // namespace weft::exec

@@ -1,6 +1,7 @@
 // From a plan to the program of one rank: group, write the loops, order, place in memory, cut into tasks.
 #include <algorithm>
 
+#include "weft/base/check.h"
 #include "weft/memory/pack.h"
 #include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
@@ -204,6 +205,7 @@ class Compiler {
     unit.nodes = group.nodes;
     unit.items = loop.rows() * loop.blocks();
     // An accelerator shares out rows itself, and has one sum at the end.
+    WEFT_CHECK(!options_.accelerated || !options_.tiles, "tasks of rows have a sum each");
     const std::int64_t chunks = options_.accelerated ? 1 : row_loop_chunks(loop);
     std::vector<Unit> combines;
     for (Accumulator& accumulator : loop.accumulators) {

@@ -174,6 +174,25 @@ struct NarrowRows {
   std::vector<std::byte> bytes;
 };
 
+// The slopes of queries, keys and values by wide numbers, and by the same ones narrow.
+struct BothSlopes {
+  std::array<std::vector<float>, 3> wide;
+  std::array<NarrowRows, 3> narrow;
+};
+BothSlopes both_slopes(const Case& c, const std::array<const NarrowRows*, 4>& q_k_v_dy, std::vector<float> y,
+                       const std::vector<float>& sums, std::vector<float>& room) {
+  const auto& [q, k, v, dy] = q_k_v_dy;
+  const NarrowRows y_read(q->dtype, y);  // and y is rounded
+  BothSlopes made{{c.q, c.k, c.v}, {*q, *k, *v}};
+  auto& [dq, dk, dv] = made.wide;
+  attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(), c.dy.data(),
+              c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
+  auto& [dq_to, dk_to, dv_to] = made.narrow;
+  attend_back(c.how, 0, Case::kHeads, q->input(), k->input(), v->input(), y_read.input(), sums.data(),
+              dy->input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()}, room.data());
+  return made;
+}
+
 // The bits of f32 on the same numbers, rounded once.
 TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
   Random random(44);
@@ -197,17 +216,9 @@ TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
       EXPECT_TRUE(rounded.is_rounded(y));
       EXPECT_TRUE(same_bits(sums, other_sums));
 
-      const NarrowRows y_read(dtype, y);
-      auto dq = c.q, dk = c.k, dv = c.v;
-      attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
-                  c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
-      NarrowRows dq_to = q, dk_to = k, dv_to = v;
-      attend_back(c.how, 0, Case::kHeads, q.input(), k.input(), v.input(), y_read.input(), sums.data(),
-                  dy.input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()},
-                  room.data());
-      EXPECT_TRUE(dq_to.is_rounded(dq));
-      EXPECT_TRUE(dk_to.is_rounded(dk));
-      EXPECT_TRUE(dv_to.is_rounded(dv));
+      const BothSlopes slopes = both_slopes(c, {&q, &k, &v, &dy}, y, sums, room);
+      for (std::size_t i = 0; i < slopes.wide.size(); ++i)
+        EXPECT_TRUE(slopes.narrow[i].is_rounded(slopes.wide[i])) << "qkv"[i];
     }
 }
 
@@ -253,17 +264,9 @@ TEST(KernelsAttention, OfBf16IsNearThatOfItsNumbersByEveryProduct) {
         else
           ASSERT_EQ(own_sums[i], sums[i]);
 
-      const NarrowRows y_read(plan::DType::bf16, y);
-      auto dq = c.q, dk = c.k, dv = c.v;
-      attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
-                  c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
-      NarrowRows dq_to = q, dk_to = k, dv_to = v;
-      attend_back(c.how, 0, Case::kHeads, q.input(), k.input(), v.input(), y_read.input(), sums.data(),
-                  dy.input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()},
-                  room.data());
-      expect_bf16(dq_to, dq, "dq");
-      expect_bf16(dk_to, dk, "dk");
-      expect_bf16(dv_to, dv, "dv");
+      const BothSlopes slopes = both_slopes(c, {&q, &k, &v, &dy}, y, sums, room);
+      for (std::size_t i = 0; i < slopes.wide.size(); ++i)
+        expect_bf16(slopes.narrow[i], slopes.wide[i], i == 0 ? "dq" : i == 1 ? "dk" : "dv");
     }
 }
 

@@ -70,6 +70,9 @@ bool reads_what_others_write(const std::vector<DirectPiece>& pieces, std::int64_
   return false;
 }
 
+constexpr std::size_t kMostPieces =
+    65'535;  // of a launch: the blocks that a grid may have along its second side
+
 constexpr std::string_view kKernel = R"(
 struct weft_piece {{
   long long elements;
@@ -244,8 +247,11 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
     for (const DirectPiece& piece : round)
       alike[{piece.sources.size(), piece.targets.size()}].push_back(&piece);
     for (const auto& [shape, pieces] : alike) {
-      planned.push_back({words.size(), pieces.size(), shape.first, shape.second, 0});
-      for (const DirectPiece* const piece : pieces) {
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const DirectPiece* const piece = pieces[i];
+        if (i % kMostPieces == 0)
+          planned.push_back(
+              {words.size(), std::min(kMostPieces, pieces.size() - i), shape.first, shape.second, 0});
         planned.back().longest = std::max(planned.back().longest, piece->elements);
         words.push_back(static_cast<std::uint64_t>(piece->elements));
         for (const std::byte* const source : piece->sources)
