@@ -24,6 +24,7 @@
 #include "weft/session/plan_in_time.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
+#include "weft/session/reply.h"
 #include "weft/sim/step/memory_curve.h"
 
 namespace weft::session {
@@ -31,11 +32,6 @@ namespace weft::session {
 using plan::NodeId;
 
 namespace {
-
-Error placed(Error error, Span span) {
-  if (!error.span.known()) error.span = span;
-  return error;
-}
 
 // What a rank takes of memory: what the program that runs the plan says, which is what TRAIN and INFER compile.
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,

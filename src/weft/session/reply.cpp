@@ -9,6 +9,11 @@
 
 namespace weft::session {
 
+Error placed(Error error, Span span) {
+  if (!error.span.known()) error.span = span;
+  return error;
+}
+
 Error in_text(const std::string& text, Error error) {
   if (error.text == nullptr) error.text = std::make_shared<const std::string>(text);
   return error;

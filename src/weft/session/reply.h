@@ -9,6 +9,8 @@
 
 namespace weft::session {
 
+// The error with this place, unless it has one.
+Error placed(Error error, Span span);
 // The error with the text that its place lies in, unless it has one.
 Error in_text(const std::string& text, Error error);
 

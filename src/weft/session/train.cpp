@@ -1,4 +1,4 @@
-// TRAIN, INFER: a model learns from data, or is asked about it.
+// TRAIN: a model learns from data.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,11 +23,12 @@
 #include "weft/session/kept_plan.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
-#include "weft/session/predictions.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/ready_to_train.h"
 #include "weft/session/replan.h"
+#include "weft/session/reply.h"
+#include "weft/session/score_text.h"
 #include "weft/session/training_checkpoints.h"
 #include "weft/session/training_log.h"
 
@@ -36,37 +37,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Error at(Error error, Span span) {
-  if (!error.span.known()) error.span = span;
-  return error;
-}
-
-constexpr std::int64_t kMostJsonValues = 10'000;  // that an answer carries; INTO takes any number
-
-// Three digits are enough to see a loss fall.
-std::string print_loss(double loss) { return fmt::format("{:.3g}", loss); }
-
 // The first and the last of one of several.
 std::pair<double, double> losses_of(const run::TrainingOutcome& outcome, std::size_t i) {
   if (i == 0 || i > outcome.last_further.size()) return {outcome.first_loss, outcome.last_loss};
   return {outcome.first_further[i - 1], outcome.last_further[i - 1]};
-}
-
-// `where`: "tested on the last"
-std::string print_score(const Score& score, std::string_view example, std::string_view where) {
-  std::string_view what = example == "tokens" ? "windows" : "rows";
-  if (score.examples == 1) what.remove_suffix(1);
-  std::string text = fmt::format("{} {} {}", where, print_exact(score.examples), what);
-  if (score.loss) text += fmt::format(": loss {}", print_loss(*score.loss));
-  if (score.accuracy) text += fmt::format(", accuracy {:.4f}", *score.accuracy);
-  return text + "\n";
-}
-
-Json to_json(const Score& score) {
-  Json json = {{"examples", score.examples}};
-  if (score.loss) json["loss"] = *score.loss;
-  if (score.accuracy) json["accuracy"] = *score.accuracy;
-  return json;
 }
 
 // Tells whoever watches how far it is, ten times a second at most.
@@ -476,7 +450,7 @@ Answer Training::answer(std::chrono::steady_clock::time_point begun) {
     finished = finish(*done, state_.weights[model] = std::move(done->weights));
   }
   finished = finishing.end(finished);
-  if (!finished.ok()) return at(std::move(finished).error(), statement_.span);
+  if (!finished.ok()) return placed(std::move(finished).error(), statement_.span);
   const run::Weights& weights = state_.weights[model];
   if (done->ended_early()) {
     state_.stopped = !done->outcome.interrupted;
@@ -505,7 +479,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
     if (prepared.ranks > 1) json["ranks"] = prepared.ranks;
     if (!done.distribution.empty()) json["plan"] = done.distribution;
     json["curve"] = log_.curve();
-    if (tested_) json["test"] = to_json(*tested_);
+    if (tested_) json["test"] = score_json(*tested_);
     for (std::size_t i = 0; i < prepared.goals.size(); ++i) {
       const auto [first, last] = losses_of(outcome, i);
       json["losses"][prepared.goals[i].loss] = {{"first", first}, {"last", last}};
@@ -559,7 +533,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
   Status same =
       comparison.end(made.ok() ? Status() : Status(made.error()),
                      made.ok() && comparison.compares() ? claims_of(*made) : std::vector<run::Claim>());
-  if (!same.ok()) return at(std::move(same).error(), run.span);
+  if (!same.ok()) return placed(std::move(same).error(), run.span);
   ReadyToTrain& ready = *made;
   if (ready.is_over()) {
     const std::int64_t step = ready.start->step;
@@ -572,47 +546,8 @@ Answer run_train(Session::State& state, const Context& context, const language::
   const bool writes = run::launched_rank() == 0;
   auto log =
       TrainingLog::open(writes ? ready.prepared.settings.running.log : std::string(), ready.start->step);
-  if (!log.ok()) return at(std::move(log).error(), run.span);
+  if (!log.ok()) return placed(std::move(log).error(), run.span);
   return Training(state, context, run, ready, *log).answer(begun);
-}
-
-Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
-  const run::Weights& weights = state.weights.at(std::string(run.model.text));
-  // Every row counts: a batch need not be full.
-  auto feed = run::open_feed(data_of(run), prepared.plan.graph,
-                             {.holdout = prepared.settings.running.holdout,
-                              .seed = weights.seed,
-                              .partial_batches = true,
-                              .holdout_drawn = prepared.settings.running.holdout_drawn});
-  if (!feed.ok()) return about_data(std::move(feed).error(), run.data[0].file.span);
-  const bool json_rows = context.format == Format::json;
-  Predictions predictions(run.into ? Predictions::kAll : json_rows ? kMostJsonValues : 0);
-  Scorer scorer(state, context, prepared, **feed);
-  Scorer::OnBatch on_batch;
-  if (run.into || json_rows)
-    on_batch = [&](const exec::Rank& rank, std::int64_t examples) { return predictions.add(rank, examples); };
-  auto found = scorer.score(weights, on_batch);
-  if (!found.ok()) return at(std::move(found).error(), run.span);
-  if (run.into) {
-    Status written = predictions.write(std::string(run.into->text), run.model.text);
-    if (!written.ok()) return at(std::move(written).error(), run.into->span);
-  }
-  if (context.format == Format::json) {
-    Json json = {{"inferred", run.model.text}};
-    json.update(to_json(*found));
-    if (run.into) json["into"] = run.into->text;
-    if (!run.into) json.update(predictions.to_json());
-    if (!found->unproven.empty()) json["unproven"] = found->unproven;
-    return json.dump() + "\n";
-  }
-  std::string text = fmt::format("{} after {} step{}, {}{}{}", run.model.text, print_exact(weights.step),
-                                 weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), "on"),
-                                 found->unproven, found->unproven.empty() ? "" : "\n");
-  if (run.into)
-    text += fmt::format("wrote {} of {} to {}\n", predictions.what(), print_exact(found->examples),
-                        run.into->text);
-  return text;
 }
 
 }  // namespace weft::session
