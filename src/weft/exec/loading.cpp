@@ -62,8 +62,9 @@ Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const pro
   for (const std::vector<std::size_t>& group : groups) {
     for (const std::size_t i : group) {
       group_of[weights[i].port->place.buffer] = static_cast<std::int32_t>(loading->there_.size());
-      loading->copies_->copy_in(memory + device::offset_of(program, weights[i].port->place),
-                                weights[i].bytes);
+      loading->all_.push_back({.to = memory + device::offset_of(program, weights[i].port->place),
+                               .from = weights[i].bytes,
+                               .group = loading->there_.size()});
     }
     WEFT_TRY(event, device.make_event());
     loading->there_.push_back(std::move(event));

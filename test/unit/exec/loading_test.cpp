@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "distant_device.h"
 #include "execution_case.h"
 #include "weft/exec/loading.h"
 #include "weft/program/program.h"
@@ -65,6 +66,33 @@ TEST(OwnKernelsLoading, AStepThatWaitsForItsWeightsGivesTheSameBits) {
   const LoadingGroups groups =
       loading_groups(rank->program(), weights, {.wire = {1e-6, 1e9}, .step_seconds = 1e-3});
   EXPECT_GT(groups.size(), 1u);
+  ASSERT_TRUE(rank->load(weights, groups).ok());
+  ASSERT_TRUE(rank->step().ok());
+  const Tensors found = contents(*rank), wanted = contents(*expected);
+  for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
+}
+
+// Copies that come late: on a device whose streams do their work when they get to it.
+TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
+  Random random(6);
+  const plan::Graph graph = gpt();
+  const Tensors sources = random_sources(graph, 10, random);
+  const auto on_device = [&] {
+    auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
+    return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
+  };
+  const auto expected = on_device(), rank = on_device();
+  for (Rank* const one : {expected.get(), rank.get()}) fill(*one, sources);
+  const KeptBytes kept(*rank);
+  ASSERT_TRUE(expected->step().ok());
+  for (const program::Port& port : rank->program().parameters)
+    ASSERT_TRUE(
+        rank->write(port, [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{}); }).ok());
+  const std::vector<Loaded> weights = kept.weights();
+  // One group a tensor: the first tasks begin when most are still to come.
+  LoadingGroups groups;
+  for (const auto& group : loading_groups(rank->program(), weights, {.wire = {1e-6, 1e9}, .step_seconds = 1}))
+    for (const std::size_t i : group) groups.push_back({i});
   ASSERT_TRUE(rank->load(weights, groups).ok());
   ASSERT_TRUE(rank->step().ok());
   const Tensors found = contents(*rank), wanted = contents(*expected);
