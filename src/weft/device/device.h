@@ -110,6 +110,9 @@ struct StreamOptions {
   // Whoever launches is to do the work, where the device is the processor: the caller's threads are its
   // streams. Other devices pay no heed: Stream::on_caller() tells.
   bool on_caller = false;
+  // Where a device does several things at once: it goes before what other streams have waiting; it leaves room for
+  // those that are urgent.
+  bool is_urgent = false, leaves_room = false;
   bool computes = true;  // false: no kernel of a program is launched on it, and what those want is not made
 };
 
@@ -133,6 +136,13 @@ class Device {
 
   // Zero until written. Fails when there is not so much.
   virtual Result<std::unique_ptr<Memory>> allocate(std::int64_t bytes) = 0;
+  // The same where some of it lies in the host's memory, which kernels then reach slowly: all before `from` and all
+  // after `to`, but for what they share a page with.
+  virtual Result<std::unique_ptr<Memory>> allocate_spilled(std::int64_t bytes, std::int64_t from,
+                                                           std::int64_t to) {
+    (void)from, (void)to;
+    return allocate(bytes);
+  }
   virtual Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) = 0;
   virtual Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;

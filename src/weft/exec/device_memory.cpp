@@ -53,8 +53,17 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take(std::shared_ptr<device:
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take_spilling(std::shared_ptr<device::Device> device,
                                                                   const program::Program& program,
                                                                   const std::string& folder) {
-  if (!device->host_accessible())
-    return user_error("only a processor's memory is spilled to a file", "without memory_limit nothing is");
+  if (!device->host_accessible()) {
+    // To the host's memory, not to a file.
+    std::unique_ptr<DeviceMemory> there(new DeviceMemory(std::move(device)));
+    WEFT_TRY(own, there->device_->allocate_spilled(program.bytes(), program.spilled_bytes,
+                                                   program.persistent_bytes + program.work_bytes));
+    there->own_ = std::move(own);
+    there->address_ = there->own_->address();
+    WEFT_TRY(copies, there->device_->make_stream({.computes = false}));
+    there->copies_ = std::move(copies);
+    return there;
+  }
   WEFT_TRY(memory, take(std::move(device), program.bytes(), nullptr));
   WEFT_TRY(file, SpillFile::make(folder, program.spilled_bytes + program.spilled_work_bytes));
   std::byte* const begin = memory->device_->host(memory->address_);

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "weft/base/result.h"
+#include "weft/device/device.h"
 #include "weft/program/program.h"
 
 namespace weft::exec {
@@ -28,6 +29,27 @@ class Exchanger {
     (void)exchange;
     return false;
   }
+
+  // Such an exchange, given to a stream of the device: it waits for what the stream was given before, and what the
+  // stream is given later waits for it. Returns when all who take part have given theirs. REQUIRES: is_on_device().
+  virtual Status enqueue(const program::Exchange& exchange, const std::byte* operand, std::byte* result,
+                         device::Stream& stream) {
+    (void)stream;
+    return run(exchange, operand, result);
+  }
+
+  // Whether steps of all ranks can be written down as one (device/recording.h). Collective, as what follows is:
+  // between the first two calls the ranks' streams write down what they are given; the third does it.
+  virtual bool records() { return false; }
+  virtual Status start_recording(std::span<device::Stream* const> streams) {
+    (void)streams;
+    return {};
+  }
+  virtual Status end_recording(std::span<device::Stream* const> streams) {
+    (void)streams;
+    return {};
+  }
+  virtual Status run_recorded() { return {}; }
 
   // Before the first step: all exchanges of the program, in its order. Collective.
   virtual Status prepare(std::span<const program::Exchange* const> exchanges) = 0;

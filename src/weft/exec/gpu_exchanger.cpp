@@ -29,31 +29,28 @@ bool GpuExchanger::is_on_device(const Exchange& exchange) const { return !is_mes
 Status GpuExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(inner_.prepare(exchanges));
   std::map<std::string, std::uint32_t> met;  // exchanges along each axis
+  bool has_messages = false;
   for (const Exchange* const exchange : exchanges) {
-    const auto number = static_cast<std::uint32_t>(by_number_.size());
-    by_number_.push_back(exchange);
-    if (is_message(exchange->kind)) continue;
+    if (is_message(exchange->kind)) {
+      has_messages = true;
+      continue;
+    }
     const auto axis = static_cast<std::size_t>(mesh_.find(exchange->axis));
     const std::vector<std::int32_t> group = mesh_.group(rank_, axis);
+    WEFT_TRY(given, meeting_->gpu_->make_event());
     mine_[exchange] = {.key = {exchange->axis, group.front(), met[exchange->axis]++},
                        .place = static_cast<std::size_t>(mesh_.coordinate(rank_, axis)),
                        .ranks = group.size(),
-                       .number = number};
+                       .given = std::move(given)};
   }
+  const std::lock_guard lock(meeting_->mutex_);
+  ++meeting_->prepared_;
+  meeting_->has_messages_ = meeting_->has_messages_ || has_messages;
+  meeting_->changed_.notify_all();
   return {};
 }
 
-Result<device::Stream*> GpuExchanger::stream() {
-  const std::lock_guard lock(mutex_);
-  auto& mine = streams_[std::this_thread::get_id()];
-  if (mine == nullptr) {
-    WEFT_TRY(made, meeting_->gpu_->make_stream({.computes = false}));
-    mine = std::move(made);
-  }
-  return mine.get();
-}
-
-Status GpuExchanger::move(GpuMeeting::Place& place) {
+Status GpuExchanger::move(GpuMeeting::Place& place, device::Stream& stream) {
   const Exchange& any = *place.exchanges.front();
   const auto ranks = static_cast<std::int64_t>(place.calls.size());
   if (any.kind == Exchange::Kind::permute_ranks) {
@@ -74,61 +71,100 @@ Status GpuExchanger::move(GpuMeeting::Place& place) {
   // A program's places are the same in every step.
   if (place.ready == nullptr || memory != place.bound) {
     WEFT_TRY(ready, comm::gpu::GpuDirect::bind(meeting_->gpu_, place.calls));
+    WEFT_TRY(done, meeting_->gpu_->make_event());
     place.ready = std::move(ready);
     place.bound = std::move(memory);
+    place.done = std::move(done);
   }
-  WEFT_TRY(on, stream());
-  place.ready->start(*on);
-  return on->synchronize();
+  for (const device::Event* const given : place.given) stream.wait(*given);
+  place.ready->start(stream);
+  stream.record(*place.done);
+  return {};
 }
 
-Status GpuExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
-  if (is_message(exchange.kind)) return inner_.run(exchange, operand, result);
+Status GpuExchanger::enqueue(const Exchange& exchange, const std::byte* operand, std::byte* result,
+                             device::Stream& stream) {
   const auto found = mine_.find(&exchange);
   WEFT_CHECK(found != mine_.end(), "an exchange that was not prepared");
   const Mine& mine = found->second;
+  stream.record(*mine.given);
   std::unique_lock lock(meeting_->mutex_);
-  if (meeting_->stopped_) return *meeting_->stopped_;
   GpuMeeting::Place& place = meeting_->places_[mine.key];
   place.calls.resize(mine.ranks);
   place.exchanges.resize(mine.ranks);
+  place.given.resize(mine.ranks);
   comm::Call call = call_of(exchange);
   call.input = operand;
   call.output = result;
   place.calls[mine.place] = call;
   place.exchanges[mine.place] = &exchange;
-  const std::uint64_t before = place.times;
-  if (++place.come < mine.ranks) {
-    // Whoever left while its memory is still read and written would take that away.
-    meeting_->changed_.wait(lock,
-                            [&] { return place.times != before || (meeting_->stopped_ && !place.moves); });
-    return place.times != before ? place.status : Status(*meeting_->stopped_);
+  place.given[mine.place] = mine.given.get();
+  WEFT_TRY_STATUS(meeting_->gather(lock, place.gathering, mine.ranks, [&] { return move(place, stream); }));
+  // Not recorded again before this rank has come again.
+  stream.wait(*place.done);
+  return {};
+}
+
+bool GpuExchanger::records() {
+  std::unique_lock lock(meeting_->mutex_);
+  meeting_->changed_.wait(lock, [&] { return meeting_->prepared_ >= all() || meeting_->stopped_; });
+  return !meeting_->has_messages_ && !meeting_->stopped_;
+}
+
+Status GpuExchanger::start_recording(std::span<device::Stream* const> streams) {
+  std::unique_lock lock(meeting_->mutex_);
+  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  WEFT_TRY_STATUS(meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
+    WEFT_TRY(stream, meeting_->gpu_->make_stream({.computes = false}));
+    WEFT_TRY(begun, meeting_->gpu_->make_event());
+    WEFT_TRY(done, meeting_->gpu_->make_event());
+    recorded = {.stream = std::move(stream), .begun = std::move(begun), .done = std::move(done)};
+    device::as_recording(*recorded.stream)->start_recording();
+    recorded.stream->record(*recorded.begun);
+    return {};
+  }));
+  // Whoever waits for what is written down is written down too.
+  for (device::Stream* const stream : streams) stream->wait(*recorded.begun);
+  return {};
+}
+
+Status GpuExchanger::end_recording(std::span<device::Stream* const> streams) {
+  std::unique_lock lock(meeting_->mutex_);
+  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  for (device::Stream* const stream : streams) {
+    WEFT_TRY(ended, meeting_->gpu_->make_event());
+    stream->record(*ended);
+    recorded.ended.push_back(std::move(ended));
   }
-  place.come = 0;
-  place.moves = true;
+  return meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
+    for (const auto& ended : recorded.ended) recorded.stream->wait(*ended);
+    WEFT_TRY(recording, device::as_recording(*recorded.stream)->end_recording());
+    recorded.recording = std::move(recording);
+    return {};
+  });
+}
+
+Status GpuExchanger::run_recorded() {
+  std::unique_lock lock(meeting_->mutex_);
+  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  WEFT_TRY_STATUS(meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
+    device::as_recording(*recorded.stream)->launch(*recorded.recording);
+    recorded.stream->record(*recorded.done);
+    return {};
+  }));
   lock.unlock();
-  Status status = move(place);  // all of its ranks wait here: nobody else touches the place
-  lock.lock();
-  place.moves = false;
-  place.status = status;
-  ++place.times;
-  meeting_->changed_.notify_all();
-  return status;
+  return recorded.done->wait();
+}
+
+Status GpuExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
+  WEFT_CHECK(is_message(exchange.kind), "an exchange of the device's is enqueued");
+  return inner_.run(exchange, operand, result);
 }
 
 Result<Exchanger::Handle> GpuExchanger::start(const Exchange& exchange, const std::byte* operand,
                                               std::byte* result) {
-  if (is_message(exchange.kind)) return inner_.start(exchange, operand, result);
-  WEFT_TRY_STATUS(run(exchange, operand, result));  // done, then: there is nothing left to wait for
-  return Handle{mine_.at(&exchange).number};
-}
-
-bool GpuExchanger::test(Handle handle) {
-  return is_message(by_number_[handle.number]->kind) ? inner_.test(handle) : true;
-}
-
-Status GpuExchanger::wait(Handle handle) {
-  return is_message(by_number_[handle.number]->kind) ? inner_.wait(handle) : Status();
+  WEFT_CHECK(is_message(exchange.kind), "an exchange of the device's is enqueued");
+  return inner_.start(exchange, operand, result);
 }
 
 void GpuExchanger::leave(const Error& why) {

@@ -82,6 +82,7 @@ Error too_large(const program::Program& program, std::int64_t bytes, const RankO
 }  // namespace
 
 Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {
+  WEFT_TRY_STATUS(device.prepare(program));
   WorkerBytes needed;
   alignas(64) static std::byte nowhere[64];  // kernels are made for an address, and none of these is run
   for (const program::Unit& unit : program.units) {
@@ -103,15 +104,18 @@ struct Rank::State {
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
     if (const device::Kernel* const kernel = kernels[what.unit].get()) {
-      if (loading) loading->await(task, *streams[static_cast<std::size_t>(worker)]);
-      if (!is_left_out(program.units[what.unit], *streams[static_cast<std::size_t>(worker)]))
-        streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
+      device::Stream& stream = *streams[static_cast<std::size_t>(worker)];
+      if (loading) loading->await(task, stream);
+      if (launched) launched->await(task, stream);
+      if (clock) clock->begin(task, stream);
+      if (!is_left_out(program.units[what.unit], stream)) stream.launch(*kernel, what);
+      if (clock) clock->end(task, stream);
       if (!released.empty())
         for (const program::Extent& extent : released[task]) let_go_of(extent);
-      if (launched && movers > 0) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
+      if (launched) launched->record(task, stream);
       return true;
     }
-    Status status = move(what);
+    Status status = move(task, worker);
     if (status.ok()) return true;
     {
       const std::lock_guard lock(mutex);
@@ -130,18 +134,32 @@ struct Rank::State {
     return flag != nullptr && device::load_element(unit.unless->dtype, flag, 0) != 0;
   }
 
-  Status move(const program::Task& task) {
-    const program::Unit& unit = program.units[task.unit];
+  Status move(std::uint32_t task, int worker) {
+    const program::Unit& unit = program.units[program.tasks[task].unit];
     const auto& exchange = std::get<program::Exchange>(unit.kernel);
-    if (launched) WEFT_TRY_STATUS(launched->wait(task.waits));
+    if (launched && exchanger->is_on_device(exchange)) {
+      device::Stream& stream = stream_of(worker);
+      launched->await(task, stream);
+      if (clock) clock->begin(task, stream);
+      WEFT_TRY_STATUS(
+          exchanger->enqueue(exchange, at(exchange.operand).raw(), at(exchange.result).raw(), stream));
+      if (clock) clock->end(task, stream);
+      launched->record(task, stream);
+      return {};
+    }
+    if (launched) WEFT_TRY_STATUS(launched->wait(task));
     const auto among_ranks = [&](std::byte* operand, std::byte* result) -> Status {
       if (movers == 1) return exchanger->run(exchange, operand, result);
       WEFT_TRY(handle, exchanger->start(exchange, operand, result));
       return exchanger->wait(handle);
     };
-    if (exchanger->is_on_device(exchange))
-      return among_ranks(at(exchange.operand).raw(), at(exchange.result).raw());
     return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
+  }
+
+  // A worker's, or that of a mover, which come after them.
+  device::Stream& stream_of(int worker) {
+    const auto number = static_cast<std::size_t>(worker);
+    return number < streams.size() ? *streams[number] : *moving[number - streams.size()];
   }
 
   bool spills() const { return program.spilled_bytes + program.spilled_work_bytes > 0; }
@@ -149,9 +167,10 @@ struct Rank::State {
     const std::int64_t at = program.buffer(extent.buffer).offset + extent.begin;
     let_go(device->host(memory->address() + at), extent.end - extent.begin);
   }
+  bool has_file() const { return spills() && device->host_accessible(); }
   // What the host touched since the last step.
   void let_go_of_all() const {
-    if (!spills()) return;
+    if (!has_file()) return;
     let_go(device->host(memory->address()), program.spilled_bytes);
     let_go(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
            program.spilled_work_bytes);
@@ -175,9 +194,11 @@ struct Rank::State {
   // launch by launch: what libraries load when they are first called cannot be recorded.
   Status step(const Crew::Work& work) {
     device::RecordingStream* const stream = device::as_recording(*streams.front());
-    if (stream == nullptr || streams.size() > 1 || movers > 0 || loading || !std::exchange(stepped, true))
+    if (stream == nullptr || streams.size() > 1 || loading || !std::exchange(stepped, true))
       return run_all(work);
     if (!failure.ok()) return failure;
+    if (exchanger != nullptr && exchanger->records()) return step_of_all(work);
+    if (movers > 0) return run_all(work);
     if (recorded == nullptr) {
       stream->start_recording();
       memory->send_inputs(*stream);
@@ -189,15 +210,50 @@ struct Rank::State {
     return finish();
   }
 
+  // The same of all ranks as one.
+  Status step_of_all(const Crew::Work& work) {
+    if (!std::exchange(recorded_with_all, true)) {
+      std::vector<device::Stream*> all;
+      for (const auto* const some : {&streams, &moving})
+        for (const auto& stream : *some) all.push_back(stream.get());
+      WEFT_TRY_STATUS(exchanger->start_recording(all));
+      memory->send_inputs(*streams.front());
+      if (!crew->run(work)) return failure;
+      WEFT_TRY_STATUS(exchanger->end_recording(all));
+    }
+    if (Status done = exchanger->run_recorded(); !done.ok()) failure = std::move(done);
+    return failure;
+  }
+
   // What was launched is done; what went wrong on a stream is known only then.
   Status finish() {
-    for (const auto& stream : streams)
-      if (Status done = stream->synchronize(); failure.ok() && !done.ok()) failure = std::move(done);
+    for (const auto* const some : {&streams, &moving})
+      for (const auto& stream : *some)
+        if (Status done = stream->synchronize(); failure.ok() && !done.ok()) failure = std::move(done);
     if (loading) {
       if (Status done = loading->finish(); failure.ok() && !done.ok()) failure = std::move(done);
       loading.reset();
     }
     return failure;
+  }
+
+  // Events, and streams of their own for exchanges, where a launch returns before its work is done.
+  Status launch_elsewhere(bool overlap) {
+    std::vector<DoneBy> done_by;
+    for (const program::Task& task : program.tasks) {
+      const auto* const exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel);
+      done_by.push_back(exchange == nullptr                   ? DoneBy::computing
+                        : !exchanger->is_on_device(*exchange) ? DoneBy::host
+                                                              : DoneBy::moving);
+    }
+    WEFT_TRY(made, TaskEvents::make(*device, program.tasks, done_by));
+    launched = std::move(made);
+    // What others wait for goes before what is computed.
+    for (std::size_t mover = 0; overlap && mover < movers; ++mover) {
+      WEFT_TRY(stream, device->make_stream({.is_urgent = true, .computes = false}));
+      moving.push_back(std::move(stream));
+    }
+    return {};
   }
 
   program::Program program;
@@ -207,11 +263,13 @@ struct Rank::State {
   std::unique_ptr<DeviceMemory> memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
   std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
+  std::vector<std::unique_ptr<device::Stream>> moving;   // a mover, where the device exchanges too
   std::unique_ptr<device::Recording> recorded;           // of a step
-  bool stepped = false;
+  bool stepped = false, recorded_with_all = false;
+  TaskClock* clock = nullptr;            // while a step is timed on the device
   std::unique_ptr<Loading> loading;      // until the next step is over
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
-  std::vector<std::vector<program::Extent>> released;  // by task; empty: nothing is spilled
+  std::vector<std::vector<program::Extent>> released;  // by task; empty: no file is
   std::size_t movers = 0;                              // streams of the program that move bytes between ranks
   std::mutex mutex;
   Status failure;  // of the exchange that failed first; read when the crew has stopped
@@ -253,7 +311,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
              "a rank that exchanges with nobody");
   auto state = std::make_unique<State>(std::move(program), options, std::move(device));
-  if (state->spills()) state->released = program::release_points(state->program);
+  if (state->has_file()) state->released = program::release_points(state->program);
   auto memory = state->spills()
                     ? DeviceMemory::take_spilling(state->device, state->program, options.spill_folder)
                     : DeviceMemory::take(state->device, state->program.bytes(),
@@ -285,7 +343,10 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   if (exceeds(state->bytes)) return too_large(state->program, state->bytes, options);
   WEFT_TRY_STATUS(check_there_is(state->bytes));
   for (int worker = 0; worker < workers; ++worker) {
-    auto stream = state->device->make_stream({.scratch_bytes = scratch, .on_caller = true});
+    auto stream = state->device->make_stream({.scratch_bytes = scratch,
+                                              .on_caller = true,
+                                              .is_urgent = options.is_urgent,
+                                              .leaves_room = options.gives_way});
     if (!stream.ok())
       return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
@@ -293,18 +354,11 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     state->streams.push_back(std::move(*stream));
     if (!state->streams.back()->on_caller()) workers = 1;
   }
-  if (const auto exchanges = exchanges_of(state->program); !exchanges.empty())
-    WEFT_TRY_STATUS(options.exchanger->prepare(exchanges));
+  if (options.exchanger != nullptr) WEFT_TRY_STATUS(options.exchanger->prepare(exchanges_of(state->program)));
   std::vector<std::vector<std::uint32_t>> moves = program::tasks_by_stream(state->program);
   moves.erase(moves.begin());  // that of the workers
   state->movers = moves.size();
-  if (!state->streams.front()->on_caller()) {
-    std::vector<std::uint32_t> all;
-    for (const std::vector<std::uint32_t>& stream : moves)
-      all.insert(all.end(), stream.begin(), stream.end());
-    WEFT_TRY(launched, TaskEvents::make(*state->device, state->program.tasks, all));
-    state->launched = std::move(launched);
-  }
+  if (!state->streams.front()->on_caller()) WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap));
   try {
     state->crew = std::make_unique<Crew>(
         CrewOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
@@ -377,31 +431,33 @@ Status Rank::step() {
 }
 
 Status Rank::step(program::Timeline& timeline) {
-  timeline.tasks.assign(state_->program.tasks.size(), {});
+  State& state = *state_;
+  timeline.tasks.assign(state.program.tasks.size(), {});
   // Where a launch returns before the work is done, the device says when it was.
   std::optional<TaskClock> clock;
-  if (state_->launched != nullptr) {
-    WEFT_TRY(made, TaskClock::make(*state_->device, state_->program.tasks.size()));
+  if (state.launched != nullptr) {
+    WEFT_TRY(made, TaskClock::make(*state.device, state.program.tasks.size()));
     clock = std::move(made);
-    WEFT_TRY_STATUS(clock->start(*state_->streams.front()));
+    WEFT_TRY_STATUS(clock->start(*state.streams.front()));
+    state.clock = &*clock;
   }
   const auto start = Clock::now();
   const auto now = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  Status status = state_->run_all([&](std::uint32_t task, int worker) {
+  Status status = state.run_all([&](std::uint32_t task, int worker) {
     program::TaskTime& time = timeline.tasks[task];
-    const bool elsewhere = clock && state_->kernels[state_->program.tasks[task].unit] != nullptr;
-    if (elsewhere) clock->begin(task, *state_->streams.front());
     time.begin = now();
-    const bool good = state_->run(task, worker);
+    const bool good = state.run(task, worker);
     time.end = now();
     time.worker = worker;
-    if (elsewhere) clock->end(task, *state_->streams.front());
     return good;
   });
   timeline.seconds = now();
+  state.clock = nullptr;
   if (!clock || !status.ok()) return status;
   for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task) {
-    if (state_->kernels[state_->program.tasks[task].unit] == nullptr) continue;
+    const auto* const exchange =
+        std::get_if<program::Exchange>(&state.program.units[state.program.tasks[task].unit].kernel);
+    if (exchange != nullptr && !state.exchanger->is_on_device(*exchange)) continue;
     const program::TaskTime seen = clock->time(task);
     timeline.tasks[task].begin = seen.begin;
     timeline.tasks[task].end = seen.end;

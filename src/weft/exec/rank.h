@@ -36,6 +36,8 @@ namespace weft::exec {
 
 struct RankOptions {
   std::shared_ptr<device::Device> device = nullptr;  // none: the processor
+  // Of ranks on one device: its kernels go before those of others; it leaves room for such.
+  bool is_urgent = false, gives_way = false;
   int workers = 1;                // threads that launch; one where the device itself does the work
   std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
   std::int64_t memory_held = 0;   // of the limit, by what lives beside it: what was learned before

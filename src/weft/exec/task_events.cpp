@@ -4,11 +4,15 @@ namespace weft::exec {
 
 Result<std::unique_ptr<TaskEvents>> TaskEvents::make(device::Device& device,
                                                      std::span<const program::Task> tasks,
-                                                     std::span<const std::uint32_t> moves) {
+                                                     std::span<const DoneBy> done_by) {
   auto made = std::make_unique<TaskEvents>();
   made->events_.resize(tasks.size());
-  for (const std::uint32_t move : moves)
-    for (const std::uint32_t wait : tasks[move].waits) {
+  made->awaited_.resize(tasks.size());
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    for (const std::uint32_t wait : tasks[task].waits) {
+      const bool in_order = done_by[task] == DoneBy::computing && done_by[wait] == DoneBy::computing;
+      if (in_order || done_by[wait] == DoneBy::host) continue;
+      made->awaited_[task].push_back(wait);
       if (made->events_[wait] != nullptr) continue;
       WEFT_TRY(event, device.make_event());
       made->events_[wait] = std::move(event);
@@ -16,9 +20,8 @@ Result<std::unique_ptr<TaskEvents>> TaskEvents::make(device::Device& device,
   return made;
 }
 
-Status TaskEvents::wait(std::span<const std::uint32_t> tasks) const {
-  for (const std::uint32_t task : tasks)
-    if (events_[task] != nullptr) WEFT_TRY_STATUS(events_[task]->wait());
+Status TaskEvents::wait(std::uint32_t task) const {
+  for (const std::uint32_t wait : awaited_[task]) WEFT_TRY_STATUS(events_[wait]->wait());
   return {};
 }
 

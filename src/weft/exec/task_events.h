@@ -1,7 +1,7 @@
 // weft/exec/task_events.h -- tasks that are done some time after their launch: waited for, and timed.
 //
 // Only for a device whose launches return before the work is done. Tasks of one stream wait for each other
-// without this; events are for the host, which moves what some of them wrote, and measures.
+// without this; events are for other streams, and for the host, which moves what some of them wrote, and measures.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,22 +14,31 @@
 
 namespace weft::exec {
 
-// An event for each task that one of `moves` waits for.
+// Where a task is done: on the stream that computes, on one that moves, or by the host, which waits until it is.
+enum class DoneBy : std::uint8_t { computing, moving, host };
+
+// An event for each task that one on another stream waits for.
 class TaskEvents {
  public:
   static Result<std::unique_ptr<TaskEvents>> make(device::Device& device,
                                                   std::span<const program::Task> tasks,
-                                                  std::span<const std::uint32_t> moves);
+                                                  std::span<const DoneBy> done_by);
 
-  // After a task's launch.
+  // Before a task's launch: the stream waits for what others do for it.
+  void await(std::uint32_t task, device::Stream& stream) const {
+    for (const std::uint32_t wait : awaited_[task]) stream.wait(*events_[wait]);
+  }
+  // After it.
   void record(std::uint32_t task, device::Stream& stream) const {
     if (events_[task] != nullptr) stream.record(*events_[task]);
   }
-  // Until those of `tasks` that were launched are done.
-  Status wait(std::span<const std::uint32_t> tasks) const;
+  // The host waits for what a task of its own waits for.
+  Status wait(std::uint32_t task) const;
 
  private:
-  std::vector<std::unique_ptr<device::Event>> events_;  // by task; none where no move waits for it
+  std::vector<std::unique_ptr<device::Event>>
+      events_;                                       // by task; none where its own stream alone waits for it
+  std::vector<std::vector<std::uint32_t>> awaited_;  // by task: those with events that it waits for
 };
 
 // When the tasks of a step began and ended, as the device saw it.

@@ -43,6 +43,16 @@ Json to_json(const FirstAnswer& answer) {
           {"groups", answer.groups},           {"bytes", whole(answer.bytes)}};
 }
 
+Json to_json(const Latency& latency) { return {{"median", latency.median}, {"p99", latency.p99}}; }
+Json to_json(const Urgency& urgency) {
+  return {{"seconds_alone", to_json(urgency.alone)},
+          {"seconds_in_turn", to_json(urgency.in_turn)},
+          {"seconds_going_first", to_json(urgency.going_first)},
+          {"seconds_given_way", to_json(urgency.given_way)},
+          {"step_seconds", urgency.step},
+          {"step_seconds_giving_way", urgency.step_giving_way}};
+}
+
 // Of nodes and phases the seconds are workers' time; of the step, the clock's.
 Json to_json(const plan::Graph& graph, const Measurement& measurement) {
   const program::Attribution& times = measurement.times;
@@ -54,6 +64,7 @@ Json to_json(const plan::Graph& graph, const Measurement& measurement) {
                {"seconds_other", other_seconds(graph, times)},
                {"memory_bytes", whole(measurement.memory_bytes)},
                {"memory_lower_bound", whole(measurement.memory_lower_bound)}};
+  if (measurement.urgency) json["urgency"] = to_json(*measurement.urgency);
   if (measurement.first_answer) json["first_answer"] = to_json(*measurement.first_answer);
   return json;
 }

@@ -140,6 +140,18 @@ std::string first_answer_line(const FirstAnswer& answer) {
       print_seconds(answer.computing));
 }
 
+std::string urgency_line(const Urgency& urgency) {
+  const auto print = [](const Latency& latency) {
+    return fmt::format("{} (p99 {})", print_seconds(latency.median), print_seconds(latency.p99));
+  };
+  return fmt::format(
+      "urgent: a small step of others takes {} alone; beside this one {} in turn, {} going first, {} where "
+      "this one "
+      "gives way; this one takes {}, giving way {}",
+      print(urgency.alone), print(urgency.in_turn), print(urgency.going_first), print(urgency.given_way),
+      print_seconds(urgency.step), print_seconds(urgency.step_giving_way));
+}
+
 std::string measured_line(const Explanation& explanation, double seconds) {
   const program::Attribution& times = explanation.measurement->times;
   const std::string steps =
@@ -225,6 +237,7 @@ std::string print_text(const Explanation& explanation) {
     notes += fmt::format("runs by definition here, slowly: {}\n", program::print(explanation.by_definition));
   if (measurement) {
     notes += measured_line(explanation, seconds) + "\n";
+    if (measurement->urgency) notes += urgency_line(*measurement->urgency) + "\n";
     if (measurement->first_answer) notes += first_answer_line(*measurement->first_answer) + "\n";
     if (measurement->times.workers > 1) notes += "the table adds up what all threads did; ";
     notes += "nodes that ran as one share the time by their estimates\n";

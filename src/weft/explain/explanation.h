@@ -35,12 +35,27 @@ struct FirstAnswer {
   std::size_t groups = 0;
 };
 
+// Seconds from asking to being done.
+struct Latency {
+  double median = 0, p99 = 0;
+};
+
+// Of a small step of others while this one runs on the same device.
+struct Urgency {
+  Latency alone;                         // nothing else runs
+  Latency in_turn;                       // on a stream like any other
+  Latency going_first;                   // on an urgent one
+  Latency given_way;                     // so, and this step leaves room
+  double step = 0, step_giving_way = 0;  // this step's own seconds, nothing else running
+};
+
 // What EXPLAIN ANALYZE adds: the same plan, really run, each worker being one device of the cluster.
 struct Measurement {
   program::Attribution times = {};  // of the nodes of Explanation::graph
   double memory_bytes = 0;          // taken
   double memory_lower_bound = 0;    // no packing takes less
   std::optional<FirstAnswer> first_answer = {};
+  std::optional<Urgency> urgency = {};
 };
 
 // What the rules made of the plan: the graph is what they led to.

@@ -355,7 +355,8 @@ class Compiler {
 
   std::int64_t over_limit() {
     if (options_.resident_limit <= 0) return 0;
-    program_.spill_window = spill_window(program_, options_.workers);
+    // An accelerator reaches the host's memory where it is; of a page that both have a part in it has all.
+    program_.spill_window = options_.accelerated ? kHostPages : spill_window(program_, options_.workers);
     return program_.resident_bytes() - options_.resident_limit;
   }
 

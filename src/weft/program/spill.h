@@ -16,6 +16,8 @@ namespace weft::program {
 
 // Of every machine that Weft runs on: pages are this or divide it.
 inline constexpr std::int64_t kSpillPage = 64 << 10;
+// Two pages of an accelerator's, where what is spilled begins and ends.
+inline constexpr std::int64_t kHostPages = 2 * (2 << 20);
 
 // Marks more buffers, of about so many bytes; false: there is nothing left to spill.
 bool spill_more(Program& program, std::int64_t bytes);

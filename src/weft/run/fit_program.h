@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/base/result.h"
+#include "weft/device/device.h"
 #include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
 #include "weft/program/program.h"
@@ -18,16 +19,17 @@ struct FittedProgram {
   std::int64_t spilled() const { return program.spilled_bytes + program.spilled_work_bytes; }
 };
 
-// Spills as much as needs be for a processor's rank to take `limit` bytes at most, and may take more even so:
-// resident() tells. 0: no limit, and nothing is spilled.
+// Spills as much as needs be for a rank to take `limit` bytes at most, and may take more even so: resident() tells.
+// 0: no limit, and nothing is spilled. `device`: none is the processor.
 Result<FittedProgram> fit_program(std::shared_ptr<const plan::Graph> graph, program::CompileOptions options,
-                                  std::int64_t limit);
+                                  std::int64_t limit, std::shared_ptr<device::Device> device = nullptr);
 
 // How a rank's program is compiled. A GPU is given units whole: it cuts them itself.
 program::CompileOptions rank_compiling(int workers, bool on_gpu);
 
 // Of what a rank of a plan on a mesh runs.
 Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                   program::CompileOptions options, std::int64_t limit);
+                                   program::CompileOptions options, std::int64_t limit,
+                                   std::shared_ptr<device::Device> device = nullptr);
 
 }  // namespace weft::run

@@ -282,7 +282,7 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
                                           const LocalRanksOptions& options) {
   WEFT_TRY(fitted, fit_for_rank(plan, rank, rank_compiling(options.workers, options.gpu != nullptr),
-                                options.spills ? options.memory_limit : 0));
+                                options.spills ? options.memory_limit : 0, options.gpu));
   if (plan.time || options.algorithms.empty()) return std::move(fitted.program);
   return cost::with_algorithms(std::move(fitted.program), options.algorithms);
 }

@@ -25,6 +25,7 @@
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
+#include "weft/session/urgency.h"
 #include "weft/sim/step/memory_curve.h"
 
 namespace weft::session {
@@ -89,7 +90,7 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
 // task took. The session's weights stay as they are.
 Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
-                              const explain::Explanation& explanation) {
+                              const explain::Explanation& explanation, bool urgent) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
   const language::syntax::Run& run = *prepared.run;
   constexpr std::int64_t kSteps = 10, kMost = 10'000;
@@ -137,6 +138,16 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   }
   measured.program = std::make_shared<const program::Program>(program);
   measured.timeline = std::move(timelines.back());
+  if (!urgent) return measured;
+  rank.reset();  // there may be no room for two
+  const auto make = [&](bool gives_way) -> Result<std::unique_ptr<exec::Rank>> {
+    WEFT_TRY(made, start_rank(explanation.graph->clone(), prepared, {.gives_way = gives_way}));
+    WEFT_TRY_STATUS(run::write_initial(*made, static_cast<std::uint64_t>(prepared.settings.running.seed)));
+    feed->fill(*made, 0);
+    return made;
+  };
+  WEFT_TRY(urgency, measure_urgency(make, prepared.gpu, context.interrupted));
+  measured.step.urgency = urgency;
   return measured;
 }
 
@@ -163,6 +174,8 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
       options.summary = true;
     } else if (same_word(name, "MEMORY") && !option.value) {
       options.memory = true;
+    } else if (same_word(name, "URGENT") && !option.value) {
+      options.urgent = true;
     } else if (std::string* file = file_option(options, name)) {
       if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
           option.value->text.empty())
@@ -170,13 +183,14 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
                           fmt::format("for example: {} 'step'", upper(name)), option.name.span);
       *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE",  "FORMAT", "TRAIL", "SUMMARY",
-                                               "MEMORY",  "TIMELINE", "PAGE",   "CHAKRA"};
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT",   "TRAIL", "SUMMARY",
+                                               "MEMORY",  "URGENT",  "TIMELINE", "PAGE",  "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(fmt::format("EXPLAIN has no option {}", name),
-                        hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                                       "SUMMARY, MEMORY, TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
-                                     : std::move(hint),
+                        hint.empty()
+                            ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
+                              "SUMMARY, MEMORY, TRAIL, URGENT, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+                            : std::move(hint),
                         option.name.span);
     }
   }
@@ -192,6 +206,10 @@ Answer run_explain(const Session::State& state, const Context& context,
 
   WEFT_TRY(prepared,
            prepare(state, run, statement.analyze ? Purpose::measure : Purpose::plan, context.interrupted));
+  if (explain_options.urgent && (!statement.analyze || prepared.gpu == nullptr || prepared.ranks > 1))
+    return placed(user_error("URGENT measures what comes between while one rank runs on a GPU",
+                             "EXPLAIN (ANALYZE, URGENT) .. ON GPU"),
+                  statement.span);
   explain::Explanation explanation;
   explanation.task = prepared.trains() ? "TRAIN" : "INFER";
   explanation.model = std::string(run.model.text);
@@ -251,7 +269,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   }
   std::optional<MeasuredAlone> measured;
   if (statement.analyze) {
-    auto measurement = measure(state, context, prepared, explanation);
+    auto measurement = measure(state, context, prepared, explanation, explain_options.urgent);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
     measured = std::move(*measurement);
     explanation.measurement = measured->step;

@@ -14,6 +14,7 @@ struct ExplainOptions {
   bool analyze = false;
   bool summary = false;  // its first lines alone
   bool memory = false;   // what a rank's memory holds over the step, and nothing else
+  bool urgent = false;   // how soon something small gets through meanwhile
   language::syntax::Format form = language::syntax::Format::text;
   std::string timeline;  // a file for the trace; empty: none
   std::string page;      // a file for the page; empty: none

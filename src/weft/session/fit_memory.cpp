@@ -105,9 +105,10 @@ Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice
   const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
   RankMemory most;
   for (const std::int32_t rank : ranks_to_look_at(choice)) {
-    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, compiling, limit)
-                                   : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
-                                                      compiling, limit));
+    WEFT_TRY(fitted, choice.spread
+                         ? run::fit_for_rank(choice.spread->chosen.plan, rank, compiling, limit, prepared.gpu)
+                         : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()), compiling,
+                                            limit, prepared.gpu));
     if (static_cast<double>(fitted.resident()) < most.bytes) continue;
     most.bytes = static_cast<double>(fitted.resident());
     most.spilled = static_cast<double>(fitted.spilled());
@@ -162,21 +163,6 @@ class MemoryFitter {
     return std::optional(many == names.size() ? layers : some(many));
   }
 
-  // Of a device that spills to no file.
-  Status nothing_fits() {
-    RankMemory least{.bytes = HUGE_VAL};
-    Recompute best;
-    for (const Recompute& what : {Recompute(), Recompute{.layers = true}}) {
-      WEFT_TRY(memory, memory_with(state_, context_, prepared_, what, 0, 0));
-      if (memory.bytes < least.bytes) best = what, least = memory;
-    }
-    return user_error(fmt::format("no plan of {} trains within {} on {}: the least is {}, with {} recomputed",
-                                  prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit),
-                                  prepared_.target.name, print_bytes(least.bytes + held_),
-                                  best.is_nothing() ? "nothing" : train::print(best)),
-                      "a larger limit or a smaller batch", prepared_.run->span);
-  }
-
   // The plan that takes the least, as ranks that spill run it.
   Result<Recompute> spilling() {
     const bool asked = prepared_.settings.recompute.has_value();
@@ -195,10 +181,10 @@ class MemoryFitter {
     if (least_.bytes <= limit_) return *best;
     WEFT_TRY(least, least_limit(*best_plan));
     return user_error(
-        fmt::format(
-            "no plan of {} trains within {} a rank: the least is {}, with {} recomputed and {} in a file",
-            prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit), print_bytes(least),
-            best->is_nothing() ? "nothing" : train::print(*best), print_bytes(least_.spilled)),
+        fmt::format("no plan of {} trains within {} a rank: the least is {}, with {} recomputed and {} in {}",
+                    prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit),
+                    print_bytes(least), best->is_nothing() ? "nothing" : train::print(*best),
+                    print_bytes(least_.spilled), prepared_.gpu != nullptr ? "the host's memory" : "a file"),
         prepared_.ranks > 1 ? "a larger limit, a smaller batch or more ranks"
                             : "a larger limit or a smaller batch",
         prepared_.run->span);
@@ -258,7 +244,6 @@ Status fit_memory(const Session::State& state, const Context& context, Prepared&
   MemoryFitter fitter(state, context, prepared, held);
   WEFT_TRY(kept, fitter.kept_in_memory());
   bool spills = false;
-  if (!kept && prepared.gpu != nullptr) return fitter.nothing_fits();
   if (!kept) {
     WEFT_TRY(spilling, fitter.spilling());
     kept = std::move(spilling);

@@ -3,7 +3,8 @@
 //   all is kept                fits?
 //   recompute selective        what frees the most bytes for the work it takes
 //   and so many layers         as few as fit
-//   and spill                  optimizer states, waiting activations and parameters to a file beside the checkpoint
+//   and spill                  optimizer states, waiting activations and parameters to a file beside the checkpoint,
+//                              of a GPU to the host's memory
 //
 // Each is judged by the program that a rank would run, its memory packed. The same numbers come out of all of them.
 //

@@ -126,20 +126,21 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
 }
 
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
-                                               std::int64_t held_bytes,
-                                               std::span<const std::uint32_t> turns) {
+                                               const RankStart& how) {
   const auto limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
   const bool here = prepared.gpu == nullptr;
   const int workers = here ? prepared.threads : 1;
   program::CompileOptions compiling = run::rank_compiling(workers, !here);
-  compiling.turns = turns;
+  compiling.turns = how.turns;
   WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(std::move(graph)), compiling,
-                                    prepared.settings.spills && here ? limit - held_bytes : 0));
-  return exec::Rank::start(std::move(fitted.program), {.device = prepared.gpu,
-                                                       .workers = workers,
-                                                       .memory_limit = limit,
-                                                       .memory_held = held_bytes,
-                                                       .spill_folder = spill_folder_of(prepared.settings)});
+                                    prepared.settings.spills ? limit - how.held_bytes : 0, prepared.gpu));
+  return exec::Rank::start(std::move(fitted.program),
+                           {.device = prepared.gpu,
+                            .gives_way = how.gives_way || prepared.settings.running.gives_way,
+                            .workers = workers,
+                            .memory_limit = limit,
+                            .memory_held = how.held_bytes,
+                            .spill_folder = spill_folder_of(prepared.settings)});
 }
 
 std::string spill_folder_of(const Settings& settings) {

@@ -29,10 +29,15 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
 // processor from a worker.
 bool overlaps(const Settings& settings, std::int64_t ranks, int workers);
 
-// Compiles a plan for this machine and starts a rank. `held_bytes` of the memory limit are taken already.
+struct RankStart {
+  std::int64_t held_bytes = 0;                // of the memory limit, that are taken already
+  std::span<const std::uint32_t> turns = {};  // program/compile.h
+  bool gives_way = false;                     // whatever the settings say
+};
+
+// Compiles a plan for this machine and starts a rank.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
-                                               std::int64_t held_bytes = 0,
-                                               std::span<const std::uint32_t> turns = {});
+                                               const RankStart& how = {});
 
 // Where a rank's memory goes that does not fit: beside the checkpoint; empty: where temporary files do.
 std::string spill_folder_of(const Settings& settings);

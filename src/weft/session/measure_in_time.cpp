@@ -147,7 +147,7 @@ struct Steps {
 Result<Steps> run_alone(const Context& context, const Prepared& prepared, const run::Feed& feed,
                         const distribute::DistributedPlan& plan, std::int64_t steps) {
   WEFT_TRY(made, pipeline::unroll(plan, 0));
-  WEFT_TRY(rank, start_rank(std::move(made.graph), prepared, 0, made.turns));
+  WEFT_TRY(rank, start_rank(std::move(made.graph), prepared, {.turns = made.turns}));
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   Steps found;
   found.timelines.resize(1);

@@ -192,6 +192,13 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.follow_plan ? "true" : "false"); }},
+    {"gives_way", "whether a step on a GPU leaves room there for what is urgent",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "gives_way"));
+       settings.running.gives_way = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.running.gives_way ? "true" : "false"); }},
     {"gradients", "what gradients are summed in where precision is bf16 or f16: f32, or that type itself",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, kSumPrecisions));

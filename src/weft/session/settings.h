@@ -50,6 +50,7 @@ struct RunOptions {
   bool synthesize = false;  // whether trees made for the wires compete with the algorithms that ship
   std::optional<bool>
       remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
+  bool gives_way = false;       // on a GPU: to what is urgent there
   std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free
 };
 

@@ -155,7 +155,8 @@ Result<Trained> train_alone(const Session::State& state, const Context& context,
     trained.distribution = distribute::print(plan.choice.spread->distribution);
     trained.micro_batches = plan.choice.spread->distribution.micro_batches;
   }
-  WEFT_TRY(rank, start_rank(std::move(plan.choice.plan), prepared, run::bytes_of(start), in_time.turns));
+  WEFT_TRY(rank, start_rank(std::move(plan.choice.plan), prepared,
+                            {.held_bytes = run::bytes_of(start), .turns = in_time.turns}));
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
   trained.unproven = proof.holds ? std::string() : proof.text;
@@ -232,12 +233,14 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
 }
 
 // What the memory limit asked for; empty: nothing.
-std::string within_limit(const Settings& settings) {
+std::string within_limit(const Settings& settings, bool on_gpu) {
   std::vector<std::string> said;
   if (settings.recompute && !settings.recompute->is_nothing())
     said.push_back("recomputed " + train::print(*settings.recompute));
   if (settings.untiled) said.emplace_back("collectives are whole, as decompose has no room for its tiles");
-  if (settings.spills) said.emplace_back("what does not fit lay in a file");
+  if (settings.spills)
+    said.emplace_back(on_gpu ? "what does not fit lay in the host's memory"
+                             : "what does not fit lay in a file");
   if (settings.memory_limit <= 0 || said.empty()) return {};
   return fmt::format("within {} a rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
 }
@@ -514,7 +517,8 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
     text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",
                         prepared.norm_shares);
-  if (const std::string how = within_limit(prepared.settings); !how.empty()) text += how + "\n";
+  if (const std::string how = within_limit(prepared.settings, prepared.gpu != nullptr); !how.empty())
+    text += how + "\n";
   if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
   if (!done.by_definition.empty())
     text += fmt::format("ran by definition, slowly: {}\n", program::print(done.by_definition));

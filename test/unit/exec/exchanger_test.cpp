@@ -397,6 +397,72 @@ class ScriptedExchanger final : public Exchanger {
   int good_runs = 0;
 };
 
+// A rank alone whose device exchanges, slowly: who does not wait for it on the device finds what was there before.
+class SlowOnDevice final : public Exchanger {
+ public:
+  explicit SlowOnDevice(device::Device& device) : room_(device.allocate(2 * kBytes).value()) {}
+  bool is_on_device(const program::Exchange&) const override { return true; }
+  Status prepare(std::span<const program::Exchange* const>) override { return {}; }
+  Status enqueue(const program::Exchange& exchange, const std::byte* operand, std::byte* result,
+                 device::Stream& stream) override {
+    for (int turn = 0; turn < 3; ++turn) stream.copy(room_->address(), room_->address() + kBytes, kBytes);
+    stream.copy(device::Address(result), device::Address(const_cast<std::byte*>(operand)),
+                exchange.counts.at(0) * static_cast<std::int64_t>(sizeof(float)));
+    return {};
+  }
+  Result<Handle> start(const program::Exchange&, const std::byte*, std::byte*) override {
+    return world_error("the host was asked");
+  }
+  bool test(Handle) override { return true; }
+  Status wait(Handle) override { return {}; }
+  void stop(const Error&) override {}
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void free(std::byte*) override {}
+
+ private:
+  static constexpr std::int64_t kBytes = 8 << 20;
+  const std::unique_ptr<device::Memory> room_;
+};
+
+TEST(Exchanger, WhatTheDeviceExchangesIsWaitedForThere) {
+  const plan::Mesh mesh = mesh_of("gpu=2");
+  const plan::Graph graph = ops::read_plan(kPlans[0]);
+  const auto layouts = spmd::infer_layouts(graph, mesh).value();
+  const auto device = std::make_shared<device::DistantDevice>();
+  const auto results = [&](RankOptions options) {
+    auto local = spmd::localize(graph, mesh, layouts, 0, spmd::Exchanges::stay).value();
+    auto program = program::compile(std::make_shared<plan::Graph>(std::move(local.graph))).value();
+    auto rank = Rank::start(std::move(program), options).value();
+    std::vector<std::vector<std::byte>> found;
+    for (int step = 0; step < 3; ++step) {
+      float next = static_cast<float>(step);
+      const auto fill = [&](std::span<std::byte> bytes) {
+        for (std::size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
+          next = next * -0.75f + 1;
+          std::memcpy(bytes.data() + i, &next, sizeof next);
+        }
+      };
+      for (const program::Port& port : rank->program().inputs) fill(rank->input(port));
+      for (const program::Port& port : rank->program().parameters) EXPECT_TRUE(rank->write(port, fill).ok());
+      program::Timeline timeline;
+      EXPECT_TRUE((step == 1 ? rank->step(timeline) : rank->step()).ok());
+      for (const program::Port& port : rank->program().outputs) {
+        const auto held = rank->read(port);
+        found.emplace_back(held->bytes().begin(), held->bytes().end());
+      }
+    }
+    return found;
+  };
+  ScriptedExchanger as_one;
+  as_one.good_runs = 100;
+  const auto expected = results({.exchanger = &as_one});
+  EXPECT_NE(expected.front(), expected.back());
+  for (const bool overlap : {true, false}) {
+    SlowOnDevice slow(*device);
+    EXPECT_EQ(results({.device = device, .exchanger = &slow, .overlap = overlap}), expected);
+  }
+}
+
 TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
   const plan::Graph graph = ops::read_plan(kPlans[0]);
   const plan::Mesh mesh = mesh_of("gpu=2");

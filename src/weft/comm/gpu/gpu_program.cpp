@@ -242,8 +242,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
               parameters.pointer(device::cuda::pointer(Address(static_cast<std::byte*>(output))))
                   .whole(elements)
                   .whole(ranks);
-              return parameters.launch(place, divide, {device::cuda::blocks_for(place.gpu, elements, 256), 1},
-                                       {256, 1});
+              return parameters.launch(place, divide, {device::cuda::blocks_for(elements, 256), 1}, {256, 1});
             }));
       }
     }

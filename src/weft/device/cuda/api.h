@@ -20,6 +20,22 @@ using DevicePointer = unsigned long long;
 using Handle = struct Opaque*;  // contexts, modules, functions, streams, events, programs, cuBLAS itself
 using Code = int;               // 0: it went well
 
+// Where memory is made: a device's by its number, or the host's by that of its node.
+struct MemoryPlace {
+  int kind = 1, number = 0;
+};
+inline constexpr int kOnDevice = 1, kOnHost = 3;
+struct MemoryKind {
+  int type = 1, shared_by = 0;  // that stays where it is; with nobody
+  MemoryPlace place;
+  void* other = nullptr;
+  unsigned char flags[8] = {};
+};
+struct MemoryAccess {
+  MemoryPlace place;
+  int rights = 3;  // to read and write
+};
+
 struct Driver {
   Code (*init)(unsigned flags);
   Code (*driver_version)(int* version);
@@ -36,11 +52,24 @@ struct Driver {
   Code (*free)(DevicePointer pointer);
   Code (*allocate_host)(void** pointer, std::size_t bytes, unsigned flags);
   Code (*free_host)(void* pointer);
+  // Addresses are reserved, memory is made and laid there: so some of a stretch may be the host's.
+  Code (*granularity)(std::size_t* bytes, const MemoryKind* kind, int option);
+  Code (*reserve)(DevicePointer* pointer, std::size_t bytes, std::size_t alignment, DevicePointer at,
+                  unsigned long long flags);
+  Code (*unreserve)(DevicePointer pointer, std::size_t bytes);
+  Code (*create_memory)(unsigned long long* memory, std::size_t bytes, const MemoryKind* kind,
+                        unsigned long long flags);
+  Code (*release_memory)(unsigned long long memory);
+  Code (*map)(DevicePointer pointer, std::size_t bytes, std::size_t offset, unsigned long long memory,
+              unsigned long long flags);
+  Code (*unmap)(DevicePointer pointer, std::size_t bytes);
+  Code (*set_access)(DevicePointer pointer, std::size_t bytes, const MemoryAccess* access, std::size_t count);
   Code (*fill)(DevicePointer to, unsigned char value, std::size_t bytes, Handle stream);
   Code (*copy_in)(DevicePointer to, const void* from, std::size_t bytes, Handle stream);
   Code (*copy_out)(void* to, DevicePointer from, std::size_t bytes, Handle stream);
   Code (*copy)(DevicePointer to, DevicePointer from, std::size_t bytes, Handle stream);
-  Code (*create_stream)(Handle* stream, unsigned flags);
+  Code (*create_stream)(Handle* stream, unsigned flags, int priority);
+  Code (*priorities)(int* least, int* greatest);  // numbers that a stream may have: smaller ones go first
   Code (*destroy_stream)(Handle stream);
   Code (*synchronize)(Handle stream);
   Code (*stream_wait)(Handle stream, Handle event, unsigned flags);
@@ -87,6 +116,7 @@ struct Blas {
   Code (*destroy)(Handle blas);
   Code (*set_stream)(Handle blas, Handle stream);
   Code (*set_workspace)(Handle blas, void* memory, std::size_t bytes);
+  Code (*set_processors)(Handle blas, int most);  // of the GPU, that a product takes
   Code (*multiply)(Handle blas, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha,
                    const void* a, int a_type, int lda, long long a_stride, const void* b, int b_type, int ldb,
                    long long b_stride, const void* beta, void* c, int c_type, int ldc, long long c_stride,

@@ -13,6 +13,7 @@
 #include "weft/base/private_folder.h"
 #include "weft/device/cuda/compile.h"
 #include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/spilled_memory.h"
 #include "weft/device/cuda/stream.h"
 
 namespace weft::device::cuda {
@@ -118,6 +119,12 @@ Result<std::unique_ptr<Memory>> Gpu::allocate(std::int64_t bytes) {
   WEFT_TRY_STATUS(check(driver_.fill(at, 0, size, nullptr), "clear memory"));
   WEFT_TRY_STATUS(check(driver_.synchronize(nullptr), "clear memory"));
   return std::unique_ptr<Memory>(std::move(memory));
+}
+
+Result<std::unique_ptr<Memory>> Gpu::allocate_spilled(std::int64_t bytes, std::int64_t from,
+                                                      std::int64_t to) {
+  enter();
+  return cuda::allocate_spilled(shared_from_this(), bytes, from, to);
 }
 
 Result<std::unique_ptr<HostMemory>> Gpu::allocate_host(std::int64_t bytes) {

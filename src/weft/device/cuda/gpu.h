@@ -38,6 +38,8 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   bool host_accessible() const override { return false; }
   std::int64_t available_memory() const override;
   Result<std::unique_ptr<Memory>> allocate(std::int64_t bytes) override;
+  Result<std::unique_ptr<Memory>> allocate_spilled(std::int64_t bytes, std::int64_t from,
+                                                   std::int64_t to) override;
   Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) override;
   Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Event>> make_event() override;
@@ -49,6 +51,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   const Driver& driver() const { return driver_; }
   bool exact() const override { return exact_; }
   unsigned processors() const { return processors_; }
+  int device() const { return device_; }  // as the driver numbers it
   // The context is a thread's own affair: whoever calls the driver says which it means.
   void enter() const { driver_.set_context(context_); }
 

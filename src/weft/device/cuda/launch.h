@@ -40,10 +40,11 @@ class Parameters {
   std::vector<std::uint64_t> words_;  // numbers of 8 bytes each: kernels take no others
 };
 
-// Blocks for so many threads: enough to fill the device some times over, kernels go on in strides.
-inline unsigned blocks_for(const Gpu& gpu, std::int64_t threads, std::int64_t each) {
-  const std::int64_t most = static_cast<std::int64_t>(gpu.processors()) * 32;
-  return static_cast<unsigned>(std::clamp<std::int64_t>((threads + each - 1) / each, 1, most));
+// Blocks for so many items, `each` of them a block's: as many as there may be, so that a block is soon over and what is
+// urgent need not wait for it. Kernels go on in strides where that is not enough.
+inline unsigned blocks_for(std::int64_t items, std::int64_t each) {
+  constexpr std::int64_t kMost = INT32_MAX;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((items + each - 1) / each, 1, kMost));
 }
 
 // A text `weft_call(pointers.., long long begin, long long end)` that goes over elements in strides, or whose
@@ -71,8 +72,8 @@ class TextKernel final : public Kernel {
     Parameters parameters;
     for (const DevicePointer value : pointers_) parameters.pointer(value);
     parameters.whole(begin).whole(end);
-    const unsigned blocks = shape_.by_block ? blocks_for(at.gpu, end - begin, 1)
-                                            : blocks_for(at.gpu, (end - begin) * shape_.each, 256);
+    const unsigned blocks =
+        shape_.by_block ? blocks_for(end - begin, 1) : blocks_for((end - begin) * shape_.each, 256);
     return parameters.launch(at, function_, {blocks, 1}, {256, 1});
   }
 

@@ -111,7 +111,7 @@ class ProductKernel final : public Kernel {
     parameters.whole(product_.n).whole(product_.m).whole(batch().size);
     parameters.whole(product_.c.row_stride).whole(batch().c);
     const std::int64_t elements = product_.m * product_.n * batch().size;
-    return parameters.launch(at, round_, {blocks_for(at.gpu, elements, 256), 1}, {256, 1});
+    return parameters.launch(at, round_, {blocks_for(elements, 256), 1}, {256, 1});
   }
 
   Code multiply(const LaunchPlace& at, const ProductPiece& piece, const Sides& from, bool adds) const {

@@ -62,8 +62,8 @@ class RowKernel final : public Kernel {
       const auto threads = static_cast<unsigned>(source_.threads),
                  rows = static_cast<unsigned>(source_.rows_per_block);
       const unsigned blocks = source_.sums_in_threads ? static_cast<unsigned>(summing_blocks(source_, rows_))
-                              : source_.by_row        ? blocks_for(at.gpu, rows_, source_.rows_per_block)
-                                               : blocks_for(at.gpu, rows_ * length_ / source_.each, threads);
+                              : source_.by_row        ? blocks_for(rows_, source_.rows_per_block)
+                                                      : blocks_for(rows_ * length_ / source_.each, threads);
       if (const Code code = parameters.launch(at, main_, {blocks, 1}, {threads, rows}); code != 0)
         return code;
     }

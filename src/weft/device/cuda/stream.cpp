@@ -12,6 +12,9 @@ namespace {
 // What cuBLAS may use beside its operands; a fixed place keeps its choices, and so the bits, the same.
 constexpr std::int64_t kBlasWorkspace = 32 << 20;
 
+// Processors that a stream leaves to others: a thirtieth of an H200's.
+constexpr unsigned kRoom = 4;
+
 class GpuEvent final : public Event {
  public:
   GpuEvent(std::shared_ptr<Gpu> gpu, Handle event) : gpu_(std::move(gpu)), event_(event) {}
@@ -68,12 +71,20 @@ class GpuStream final : public RecordingStream {
   Status open(const StreamOptions& options) {
     gpu_->enter();
     constexpr unsigned kNonBlocking = 1;
-    WEFT_TRY_STATUS(check(gpu_->driver().create_stream(&stream_, kNonBlocking), "make a stream"));
+    int least = 0, greatest = 0;
+    WEFT_TRY_STATUS(check(gpu_->driver().priorities(&least, &greatest), "say which streams go first"));
+    WEFT_TRY_STATUS(
+        check(gpu_->driver().create_stream(&stream_, kNonBlocking, options.is_urgent ? greatest : least),
+              "make a stream"));
     if (!options.computes) return {};
     WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
     scratch_ = std::move(memory);
     WEFT_TRY_STATUS(check(blas_.create(&handle_), "start cuBLAS"));
     WEFT_TRY_STATUS(check(blas_.set_stream(handle_, stream_), "start cuBLAS"));
+    // Its products hold the processors that they take until they are over; blocks of all else are short.
+    if (options.leaves_room && gpu_->processors() > 8 * kRoom)
+      WEFT_TRY_STATUS(check(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom)),
+                            "leave processors to others"));
     return check(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace), "start cuBLAS");
   }
 
