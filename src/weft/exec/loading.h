@@ -26,7 +26,7 @@ struct Loaded {
 
 // What loading is planned with.
 struct LoadingPace {
-  partition::Wire wire = {.latency = 50e-6, .bytes_per_second = 50e9};  // to the device
+  partition::Wire wire = {.latency = 10e-6, .bytes_per_second = 50e9};  // to the device
   double step_seconds = 0;                                              // when all is there
 };
 

@@ -85,6 +85,11 @@ std::string print_json(const Explanation& explanation) {
     phases.push_back(to_json(explanation, entry));
   }
   json["seconds_at_best"] = seconds;
+  if (!explanation.within_limit.empty()) json["within_limit"] = explanation.within_limit;
+  if (explanation.spilled_bytes > 0) {
+    json["spilled_bytes"] = whole(explanation.spilled_bytes);
+    json["seconds_of_spilled"] = explanation.spilled_seconds;
+  }
   json["source"] = "roofline of data-sheet figures";
   if (explanation.measurement) json["measured"] = to_json(*explanation.graph, *explanation.measurement);
   if (explanation.rewriting) {

@@ -118,7 +118,11 @@ std::string memory_line(const Explanation& explanation) {
   const std::string of =
       own ? fmt::format("the {} of one {}", print_bytes(limit), explanation.cluster.device.name)
           : fmt::format("memory_limit {}", print_bytes(limit));
-  return fmt::format("memory {}: {}; {}", print_bytes(bytes), parts,
+  if (explanation.spilled_bytes > 0)
+    parts += fmt::format("; {} of it elsewhere", print_bytes(explanation.spilled_bytes));
+  const std::string all = print_bytes(bytes);
+  bytes -= explanation.spilled_bytes;
+  return fmt::format("memory {}: {}; {}", all, parts,
                      bytes <= limit ? fmt::format("{} of {}", share(bytes, limit), of)
                                     : fmt::format("{:.1f} times {}", bytes / limit, of));
 }
@@ -145,7 +149,7 @@ std::string urgency_line(const Urgency& urgency) {
     return fmt::format("{} (p99 {})", print_seconds(latency.median), print_seconds(latency.p99));
   };
   return fmt::format(
-      "urgent: a small step of others takes {} alone; beside this one {} in turn, {} going first, {} where "
+      "urgent: a small unit of others takes {} alone; beside this one {} in turn, {} going first, {} where "
       "this one "
       "gives way; this one takes {}, giving way {}",
       print(urgency.alone), print(urgency.in_turn), print(urgency.going_first), print(urgency.given_way),
@@ -231,8 +235,13 @@ std::string print_text(const Explanation& explanation) {
                                   print_exact(count_parameters(*explanation.graph)),
                                   print_count(work.multiply_adds), print_flops(work.flops));
   notes += memory_line(explanation) + "\n";
+  if (!explanation.within_limit.empty()) notes += explanation.within_limit + "\n";
   if (measurement) notes += taken_line(*measurement) + "\n";
   notes += device_line(explanation, seconds) + "\n";
+  if (explanation.spilled_seconds > 0)
+    notes += fmt::format("what lies elsewhere adds {}: {} in all\n",
+                         print_seconds(explanation.spilled_seconds),
+                         print_seconds(seconds + explanation.spilled_seconds));
   if (!explanation.by_definition.empty())
     notes += fmt::format("runs by definition here, slowly: {}\n", program::print(explanation.by_definition));
   if (measurement) {

@@ -40,7 +40,7 @@ struct Latency {
   double median = 0, p99 = 0;
 };
 
-// Of a small step of others while this one runs on the same device.
+// Of a small unit of others while this one runs on the same device.
 struct Urgency {
   Latency alone;                         // nothing else runs
   Latency in_turn;                       // on a stream like any other
@@ -77,6 +77,9 @@ struct Explanation {
   std::vector<MemoryItem> memory;
   std::vector<plan::ValueId> kept;  // forward results that the backward pass reads
   double memory_limit = 0;          // 0: the device's own
+  std::string within_limit;         // what is done to stay within it; empty: nothing
+  double spilled_bytes = 0;         // of the memory that lie elsewhere, as within_limit says
+  double spilled_seconds = 0;       // what that adds to a step; 0: nobody knows
   std::vector<std::string> hints;   // kept for the planner
   bool verbose = false;             // a line a node, nothing left out for width
   bool brief = false;               // the summary alone

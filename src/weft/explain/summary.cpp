@@ -127,6 +127,7 @@ Summary summarize(const Explanation& explanation) {
     parts.emplace_back(item.what, item.bytes);
     bytes += item.bytes;
   }
+  bytes -= explanation.spilled_bytes;
   const double limit = explanation.memory_limit > 0 ? explanation.memory_limit : device.memory_bytes;
   summary.memory = fmt::format("{}{}: {}", print_bytes(bytes),
                                limit > 0 ? fmt::format(", {}", part_of(bytes, limit)) : std::string(),

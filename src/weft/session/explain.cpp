@@ -13,12 +13,14 @@
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
+#include "weft/run/fit_program.h"
 #include "weft/session/explain_alone.h"
 #include "weft/session/explain_distributed.h"
 #include "weft/session/explain_in_time.h"
 #include "weft/session/explain_memory.h"
 #include "weft/session/explain_recipe.h"
 #include "weft/session/first_answer.h"
+#include "weft/session/fit_memory.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
@@ -80,6 +82,15 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
                      explain::Explanation& explanation) {
   WEFT_TRY(memory, memory_of(state, prepared, choice.plan));
   explanation.memory = std::move(memory);
+  if (prepared.settings.spills) {
+    const bool on_gpu = prepared.gpu != nullptr;
+    WEFT_TRY(fitted,
+             run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
+                              run::rank_compiling(prepared.threads, on_gpu),
+                              static_cast<std::int64_t>(prepared.settings.memory_limit), prepared.gpu));
+    explanation.spilled_bytes = static_cast<double>(fitted.spilled());
+    if (on_gpu) explanation.spilled_seconds = spilling_seconds(fitted.program);
+  }
   explanation.phases = {plan::Phase::forward};
   if (!prepared.trains()) return {};
   explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
@@ -246,6 +257,10 @@ Answer run_explain(const Session::State& state, const Context& context,
         run.span);
   if (prepared.ranks > 1)
     return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
+  // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
+  if ((cost::is_local(prepared.target) || prepared.gpu != nullptr) &&
+      fit_memory(state, context, prepared, 0).ok())
+    explanation.within_limit = print_within_limit(prepared);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;

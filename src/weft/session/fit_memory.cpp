@@ -14,6 +14,7 @@
 #include "weft/pipeline/unroll.h"
 #include "weft/run/fit_program.h"
 #include "weft/run/local_ranks_run.h"
+#include "weft/search/pipeline/offload.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
 
@@ -100,7 +101,7 @@ Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice
       prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target) : std::max(prepared.threads, 1);
   // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
   constexpr double kNoLimit = 1e18;
-  const bool here = cost::is_local(prepared.target);
+  const bool here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
   const program::CompileOptions compiling = run::rank_compiling(workers, prepared.gpu != nullptr);
   const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
   RankMemory most;
@@ -117,6 +118,10 @@ Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice
     most.program = std::make_shared<const program::Program>(std::move(fitted.program));
   }
   return most;
+}
+
+std::string_view spilled_to(const Prepared& prepared) {
+  return prepared.gpu != nullptr ? "the host's memory" : "a file";
 }
 
 class MemoryFitter {
@@ -184,7 +189,7 @@ class MemoryFitter {
         fmt::format("no plan of {} trains within {} a rank: the least is {}, with {} recomputed and {} in {}",
                     prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit),
                     print_bytes(least), best->is_nothing() ? "nothing" : train::print(*best),
-                    print_bytes(least_.spilled), prepared_.gpu != nullptr ? "the host's memory" : "a file"),
+                    print_bytes(least_.spilled), spilled_to(prepared_)),
         prepared_.ranks > 1 ? "a larger limit, a smaller batch or more ranks"
                             : "a larger limit or a smaller batch",
         prepared_.run->span);
@@ -255,6 +260,32 @@ Status fit_memory(const Session::State& state, const Context& context, Prepared&
   WEFT_TRY(made, train::with_recomputation(std::move(prepared.plan), *kept));
   prepared.plan = std::move(made);
   return {};
+}
+
+std::string print_within_limit(const Prepared& prepared) {
+  const Settings& settings = prepared.settings;
+  std::vector<std::string> said;
+  if (settings.recompute && !settings.recompute->is_nothing())
+    said.push_back("recomputed " + train::print(*settings.recompute));
+  if (settings.untiled) said.emplace_back("collectives are whole, as decompose has no room for its tiles");
+  if (settings.spills) said.push_back(fmt::format("what does not fit lies in {}", spilled_to(prepared)));
+  if (settings.memory_limit <= 0 || said.empty()) return {};
+  return fmt::format("within {} a rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
+}
+
+double spilling_seconds(const program::Program& program) {
+  double seconds = 0;
+  for (const program::Task& task : program.tasks) {
+    const auto spilled = [&](const std::vector<program::Extent>& extents) {
+      double bytes = 0;
+      for (const program::Extent& extent : extents)
+        if (program.buffer(extent.buffer).spilled) bytes += static_cast<double>(extent.end - extent.begin);
+      return bytes;
+    };
+    // Both ways at once.
+    seconds += std::max(spilled(task.reads), spilled(task.writes)) / search::kHostLinkBytesPerSecond;
+  }
+  return seconds;
 }
 
 }  // namespace weft::session

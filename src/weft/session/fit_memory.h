@@ -38,4 +38,10 @@ Result<RankMemory> memory_with(const Session::State& state, const Context& conte
 // `held`: bytes that are taken already. Nothing without memory_limit. Fails where no plan fits, with the least.
 Status fit_memory(const Session::State& state, const Context& context, Prepared& prepared, double held);
 
+// What the limit asked for: "within 4 GiB a rank: recomputed selective"; empty: nothing.
+std::string print_within_limit(const Prepared& prepared);
+
+// What a step of a program that spills takes longer on a GPU, whose kernels reach it over the bus to the host.
+double spilling_seconds(const program::Program& program);
+
 }  // namespace weft::session

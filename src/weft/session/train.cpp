@@ -20,6 +20,7 @@
 #include "weft/run/algorithm_list.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/run/rank_comparison.h"
+#include "weft/session/fit_memory.h"
 #include "weft/session/kept_plan.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
@@ -230,19 +231,6 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .reports = outcome.rank == 0,
                  .changes_plan = outcome.changes_plan,
                  .next_plan = std::move(next_plan)};
-}
-
-// What the memory limit asked for; empty: nothing.
-std::string within_limit(const Settings& settings, bool on_gpu) {
-  std::vector<std::string> said;
-  if (settings.recompute && !settings.recompute->is_nothing())
-    said.push_back("recomputed " + train::print(*settings.recompute));
-  if (settings.untiled) said.emplace_back("collectives are whole, as decompose has no room for its tiles");
-  if (settings.spills)
-    said.emplace_back(on_gpu ? "what does not fit lay in the host's memory"
-                             : "what does not fit lay in a file");
-  if (settings.memory_limit <= 0 || said.empty()) return {};
-  return fmt::format("within {} a rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
 }
 
 // What a training that was told to end says of it.
@@ -517,8 +505,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
     text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",
                         prepared.norm_shares);
-  if (const std::string how = within_limit(prepared.settings, prepared.gpu != nullptr); !how.empty())
-    text += how + "\n";
+  if (const std::string how = print_within_limit(prepared); !how.empty()) text += how + "\n";
   if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
   if (!done.by_definition.empty())
     text += fmt::format("ran by definition, slowly: {}\n", program::print(done.by_definition));

@@ -19,20 +19,15 @@ using Now = std::chrono::steady_clock;
 
 double since(Now::time_point begin) { return std::chrono::duration<double>(Now::now() - begin).count(); }
 
-// y = relu(x w), of some rows: what an answer for one user might ask of a device.
+// One unit: y = relu(x) of a quarter of a megabyte.
 Result<std::unique_ptr<exec::Rank>> small_rank(const std::shared_ptr<device::Device>& device,
                                                bool is_urgent) {
   auto graph = std::make_shared<plan::Graph>();
   graph->name = "urgent";
-  const plan::Dim rows{graph->symbol("r"), 16}, width{graph->symbol("k"), 256},
-      columns{graph->symbol("n"), 256};
-  WEFT_TRY(of_x, graph->intern_type(plan::DType::f32, std::array{rows, width}));
-  WEFT_TRY(of_w, graph->intern_type(plan::DType::f32, std::array{width, columns}));
-  WEFT_TRY(x, ops::add_input(*graph, "x", of_x));
-  WEFT_TRY(w, ops::add_parameter(*graph, "w", of_w));
-  const Symbol to[] = {rows.index, columns.index};
-  WEFT_TRY(product, ops::add_contract(*graph, {x, w}, to));
-  WEFT_TRY(y, ops::add_pointwise(*graph, ops::relu(), {product}));
+  const plan::Dim rows{graph->symbol("r"), 256}, width{graph->symbol("k"), 256};
+  WEFT_TRY(type, graph->intern_type(plan::DType::f32, std::array{rows, width}));
+  WEFT_TRY(x, ops::add_parameter(*graph, "x", type));
+  WEFT_TRY(y, ops::add_pointwise(*graph, ops::relu(), {x}));
   graph->add_output(graph->symbol("y"), y);
   WEFT_TRY(fitted, run::fit_program(graph, run::rank_compiling(1, true), 0));
   return exec::Rank::start(std::move(fitted.program), {.device = device, .is_urgent = is_urgent});

@@ -13,7 +13,7 @@ namespace weft::session {
 // Makes the rank whose step it is, with its weights; whether it gives way to others.
 using MakeRank = std::function<Result<std::unique_ptr<exec::Rank>>(bool gives_way)>;
 
-// Runs its step over and over, and meanwhile, now and then, a small product of another rank: on a stream like the
+// Runs its step over and over, and meanwhile, now and then, a small unit of another rank: on a stream like the
 // step's own, on one that goes first, and so beside a step that gives way.
 Result<explain::Urgency> measure_urgency(const MakeRank& make, const std::shared_ptr<device::Device>& device,
                                          const std::function<bool()>& interrupted);
