@@ -24,12 +24,16 @@ struct TiledStep {
   double latency = std::numeric_limits<double>::infinity();
 };
 
-// Sides that a tile may have: multiples of the native side, and the whole halved down to a part of it.
+// Sides that a tile may have: the whole in a few even parts, which move least and take the least memory for it; these
+// up to multiples of the native side, which compute least; and the whole halved down to a part of a native side.
 std::vector<std::int64_t> tile_sides(std::int64_t whole, std::int64_t native) {
-  constexpr std::int64_t kMostMultiples = 16;
+  constexpr std::int64_t kMostParts = 12;
   std::vector<std::int64_t> sides;
-  for (std::int64_t times = 1; times <= kMostMultiples && times * native < whole; ++times)
-    sides.push_back(times * native);
+  for (std::int64_t count = 1; count <= kMostParts; ++count) {
+    const std::int64_t even = (whole + count - 1) / count, natives = (even + native - 1) / native * native;
+    sides.push_back(even);
+    if (natives < whole) sides.push_back(natives);
+  }
   const std::int64_t least = std::max<std::int64_t>(1, std::min(whole, native / 4));
   for (std::int64_t side = whole; side >= least; side = (side + 1) / 2) {
     sides.push_back(side);

@@ -2,8 +2,8 @@
 //
 // Operators start alone, each with its best tile. Then the two steps that gain most by becoming one are joined,
 // those that feed each other or read the same tensor, until no pair gains; then tensors are retained between steps
-// that follow each other. Tiles are halvings of the outputs, strips of the reduction, orders plain or back and forth.
-// No operator is run twice.
+// that follow each other. Tiles are even parts of the outputs, as they are and up to multiples of the native tile, and
+// halvings; strips are those of the reduction, orders plain or back and forth. No operator is run twice.
 #pragma once
 #include <vector>
 

@@ -114,6 +114,8 @@ TEST(Tiling, PlansForTheContestAreJudgedAsPlanned) {
     const auto plan = plan_tiling(problem);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     for (const std::int64_t held : plan->price.elements) EXPECT_LE(held, problem.capacity);
+    // Three products of 512 in even parts: 314,573 with tiles of the native side alone.
+    if (name == "mlsys-2026-1") EXPECT_LT(plan->price.total, 270000);
     // Of a participant: 690,221 for the second, by a model that lets a tile's strips hide each other.
     if (name == "mlsys-2026-5") EXPECT_LT(plan->price.total, 1.01 * 690221.2);
   }
