@@ -1,6 +1,6 @@
 // weft/ops/classifying.h -- which index is what in linear-cross-entropy.
 //
-//   hidden[b, s, d]  words[v, d]  label[b, s]      over v, inner d
+//   hidden[b, s, d]  words[v, d]  label[b, s]  bias[v], or none      over v, inner d
 //
 //   rows  [b, s]   hidden's indices without the inner ones; words has none of them
 #pragma once

@@ -1,18 +1,19 @@
 // linear-cross-entropy: how surprised logits, which nobody keeps, are by their labels; and the slopes of that.
 //
-//   logits[r, c] = sum over `inner` of hidden[r, ..] words[c, ..]
+//   logits[r, c] = sum over `inner` of hidden[r, ..] words[c, ..], and bias[c] where there is one
 //   loss         = sum over r of cross-entropy(logits[r], label[r])
 //   dhidden      = its derivative by hidden, sum over c of (softmax(logits)[r, c] - [c = label[r]]) words[c, ..]
 //   dwords       = its derivative by words,  sum over r of (softmax(logits)[r, c] - [c = label[r]]) hidden[r, ..]
+//   dbias        = its derivative by bias,   sum over r of (softmax(logits)[r, c] - [c = label[r]])
 //
 // The same numbers as contract, cross-entropy, reduce and their gradients. Since the rows are summed, the loss has one
-// gradient, and it is a factor of both derivatives: they are made in the forward pass from the tile of logits at
+// gradient, and it is a factor of all derivatives: they are made in the forward pass from the tile of logits at
 // hand, and the backward pass multiplies. So no logit outlives its tile, nor is one computed twice.
 //
 // With slopes=0 it gives the loss alone, for plans that do not learn.
 //
-// Labels outside the classes and smoothing are as for cross-entropy. The loss and dwords, which are sums over all
-// rows, have at least 32 bits.
+// Labels outside the classes and smoothing are as for cross-entropy. The loss, dwords and dbias, which are sums over
+// all rows, have at least 32 bits.
 #include <algorithm>
 #include <array>
 
@@ -38,12 +39,15 @@ constexpr std::array<plan::AttributeSpec, 4> kLinearLossAttributes = {
 constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2,
                       kLinearLossSlopes = 3;
 
+constexpr std::size_t kLabel = 2, kBias = 3;  // operands; the slope of the last is the last result
+bool has_bias(const NodeView& node) { return node.input_count() > kBias; }
+
 class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
  public:
   std::string_view name() const override { return "linear-cross-entropy"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kLinearLossAttributes; }
   std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 3; }
+  std::size_t most_inputs() const override { return 4; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type hidden = node.input_type(0), words = node.input_type(1), label = node.input_type(2);
@@ -56,6 +60,13 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     if (words.dtype != hidden.dtype)
       return user_error(fmt::format("hidden and words differ in dtype: {}, {}", plan::name(hidden.dtype),
                                     plan::name(words.dtype)));
+    if (has_bias(node)) {
+      const plan::Type bias = node.input_type(kBias);
+      if (bias.rank() != 1 || !bias.has(over) || bias.dtype != hidden.dtype)
+        return user_error(
+            fmt::format("operand 3 must have the classes alone and the dtype of operand 0, found {}",
+                        print(bias, node.graph().symbols())));
+    }
     WEFT_TRY_STATUS(join_inputs(node));
     WEFT_TRY_STATUS(pick(hidden.dims, node.indices(kLinearLossInner), node));
     WEFT_TRY_STATUS(expect_over(node, 1, {&over, 1}));
@@ -72,10 +83,11 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     WEFT_TRY_STATUS(results.add(wide, {}));
     if (node.integer(kLinearLossSlopes) == 0) return {};
     WEFT_TRY_STATUS(results.add(hidden));
-    return results.add(wide, words.dims);
+    WEFT_TRY_STATUS(results.add(wide, words.dims));
+    return has_bias(node) ? results.add(wide, node.input_type(kBias).dims) : Status();
   }
 
-  // A slice of the rows gives that slice of dhidden, and addends of the loss and of dwords.
+  // A slice of the rows gives that slice of dhidden, and addends of the loss, of dwords and of dbias.
   plan::Signature signature(const NodeView& node) const override {
     const Classifying of = classifying(node);
     return loops_by_name(node, [&](const plan::Loop& loop) -> Behaviour {
@@ -90,7 +102,8 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     plan::Work work = bytes_of(node);
     const double logits = static_cast<double>(of.row_count()) * static_cast<double>(of.over.size);
     work.multiply_adds = (of.slopes ? 3 : 1) * logits * static_cast<double>(of.width());
-    work.flops = 2 * work.multiply_adds + (of.slopes ? 14 : 8) * logits;
+    const double of_bias = has_bias(node) ? (of.slopes ? 2 : 1) : 0;
+    work.flops = 2 * work.multiply_adds + ((of.slopes ? 14 : 8) + of_bias) * logits;
     return work;
   }
 
@@ -101,9 +114,9 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
       return user_error("a loss with slopes=0 has no gradient: its slopes are made along with it");
     Formula f(g.graph);
     const plan::ValueId dloss = g.of_result();
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (!g.wants(i)) continue;
-      const plan::ValueId slope = f.cast(node.result(i + 1), node.result_type(0).dtype);
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      if (i == kLabel || !g.wants(i)) continue;
+      const plan::ValueId slope = f.cast(node.result(i < kLabel ? i + 1 : i), node.result_type(0).dtype);
       g.set(i, f.cast(f(mul(), {slope, dloss}), node.input_type(i).dtype));
     }
     return f.status();
@@ -129,7 +142,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
       const T* h = at.input(0).data.data() + h_rows[row];
       for (std::size_t c = 0; c < logits.size(); ++c) {
         const T* w = at.input(1).data.data() + w_words[c];
-        logits[c] = T();
+        logits[c] = has_bias(node) ? at.input(kBias).data[c] : T();
         for (std::size_t e = 0; e < h_inner.size(); ++e) logits[c] += h[h_inner[e]] * w[w_inner[e]];
       }
       const auto [shift, total] = exponentials_of(n, logits.data(), columns);
@@ -142,6 +155,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
         if (static_cast<std::int64_t>(c) == label) slope -= sure;
         const T* w = at.input(1).data.data() + w_words[c];
         T* dw = at.result(2).data.data() + w_words[c];
+        if (has_bias(node)) at.result(3).data[c] += slope;
         for (std::size_t e = 0; e < h_inner.size(); ++e) {
           dh[h_inner[e]] += slope * w[w_inner[e]];
           dw[w_inner[e]] += slope * h[h_inner[e]];

@@ -195,7 +195,9 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
 // What a part of a pass reads and writes; the room is the last result.
 void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTiles::Item& item, Task& task) {
   using enum LossTiles::Pass;
-  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2;
+  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kBias = 3;
+  constexpr std::size_t kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2, kBiasSlopes = 3;
+  const bool biased = call.operands.size() > kBias;
   const auto part_of = [](const Place& place, std::int64_t step, Range range) {
     return extent_of(place.buffer, place.dtype,
                      {place.offset + range.begin * step, place.offset + range.end * step - 1});
@@ -220,6 +222,7 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
     case logits:
       task.reads = {of_tile, tiles.by_class ? part_of(call.operands[kWords], tiles.width, item.share)
                                             : extent(call.operands[kWords])};
+      if (biased) task.reads.push_back(part_of(call.operands[kBias], 1, item.share));
       add_stretch(task.writes, item.share);
       break;
     case slopes:
@@ -241,11 +244,18 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
         add_stretches(task.reads, {0, held});
       task.writes = {
           part_of(call.results[kWordSlopes], tiles.by_class ? tiles.width : tiles.classes, item.share)};
+      if (biased && tiles.by_class)
+        task.writes.push_back(part_of(call.results[kBiasSlopes], 1, item.share));
+      else if (biased && item.share.begin == 0)
+        task.writes.push_back(extent(call.results[kBiasSlopes]));
       break;
     case sum:
       if (tiles.rows > 0) task.reads = {part_of(room, 1, {tiles.loss_at(0), tiles.loss_at(tiles.rows)})};
       task.writes = {extent(call.results[kLoss])};
-      if (tiles.rows == 0 && tiles.passes > 2) task.writes.push_back(extent(call.results[kWordSlopes]));
+      if (tiles.rows == 0 && tiles.passes > 2) {
+        task.writes.push_back(extent(call.results[kWordSlopes]));
+        if (biased) task.writes.push_back(extent(call.results[kBiasSlopes]));
+      }
       break;
   }
 }

@@ -149,17 +149,22 @@ std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& 
   const Symbol over = of.over.index;
   ops::DimList dims(of.rows);
   dims.push_back(of.over);
-  const ValueId logits = f_.product({hidden, words}, dims);
+  ValueId logits = f_.product({hidden, words}, dims);
+  if (inputs.size() > 3) logits = f_(ops::add(), {logits, inputs[3]});
   const ValueId losses = cross_entropy_of(logits, label, over, of.smoothing);
   if (!f_.status().ok()) return {};
   if (!of.slopes) return {f_.reduce("sum", losses, {})};
   const plan::DType narrow = graph_.type(hidden).dtype;
   ValueId rows = f_.number(1, losses);
   rows = f_.keep([&] { return ops::add_broadcast(graph_, rows, of.rows); });
-  const ValueId slopes = f_.cast(cross_entropy_gradient_of(logits, label, rows, over, of.smoothing), narrow);
+  const ValueId wide_slopes = cross_entropy_gradient_of(logits, label, rows, over, of.smoothing);
+  const ValueId slopes = f_.cast(wide_slopes, narrow);
   if (!f_.status().ok()) return {};
-  return {f_.reduce("sum", losses, {}), f_.product({slopes, words}, graph_.type(hidden).dims),
-          f_.product({slopes, hidden}, graph_.type(words).dims)};
+  std::vector<ValueId> made = {f_.reduce("sum", losses, {}),
+                               f_.product({slopes, words}, graph_.type(hidden).dims),
+                               f_.product({slopes, hidden}, graph_.type(words).dims)};
+  if (inputs.size() > 3) made.push_back(f_.reduce("sum", wide_slopes, {&over, 1}));
+  return made;
 }
 
 // x is centered twice rather than kept: between the passes all ranks wait for one another's sums.

@@ -61,13 +61,14 @@ cross-entropy-gradient | f32[b=3,s=4,v=5] | i32[b=3,s=4] < 6 | f32[b=3,s=4] | {o
 cross-entropy-gradient | f32[v=5,b=3,s=2] | i32[s=2,b=3] < 6 | f32[b=3,s=2] | {over=v}
 cross-entropy-gradient | bf16[b=3,v=5] | i32[b=3] < 6 | bf16[b=3] | {over=v}
 linear-cross-entropy:3 | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | {over=v, inner=[d]}
+linear-cross-entropy:4 | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | f32[v=5] | {over=v, inner=[d]}
 linear-cross-entropy | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | {over=v, inner=[d], slopes=0}
 linear-cross-entropy:3 | bf16[b=3,d=4] | bf16[d=4,v=5] | i64[b=3] < 6 | {over=v, inner=[d], smoothing=0.3}
 softmax | f32[b=2,h=3,s=4,t=5] | {over=[t]}
 softmax | f32[t=5,b=2,u=3] | {over=[u,t]}
 softmax | f16[t=5] | {over=[t]}
 )");
-  ASSERT_EQ(cases.size(), 16u);
+  ASSERT_EQ(cases.size(), 17u);
   for (const ops::Case& c : cases)
     for (const std::uint64_t seed : {1, 2, 3}) {
       expect_same_open<Field>(c, seed);

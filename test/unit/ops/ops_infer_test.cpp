@@ -70,6 +70,8 @@ linear-cross-entropy:3 | f32[b=2,d=4] | bf16[v=3,d=4] | i32[b=2] | {over=v, inne
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=5] | i32[b=2] | {over=v, inner=[d]} | ! index d has size 4 in operand 0 but 5 in operand 1
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,b=2,d=4] | i32[b=2] | {over=v, inner=[d]} | ! operand 1 must have the classes and what is summed alone
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[d=4] | {over=v, inner=[d]} | ! operand 2 must have a label for each row: expected i32[b=2], found i32[d=4]
+linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | f32[d=4] | {over=v, inner=[d]} | ! operand 3 must have the classes alone and the dtype of operand 0, found f32[d=4]
+linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | bf16[v=3] | {over=v, inner=[d]} | ! operand 3 must have the classes alone and the dtype of operand 0, found bf16[v=3]
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | f32[b=2] | {over=v, inner=[d]} | ! operand 2 must be integer
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | {over=v, inner=[d], smoothing=1} | ! smoothing must be at least 0 and below 1
 gather | f32[b=2] | f32[v=3] | {along=v} | ! operand 0 must be integer, found f32

@@ -163,14 +163,16 @@ std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t i
   program::LossTiles tiles = program::loss_tiles(at.node);
   const bool whole = items < tiles.items();  // one task does all
   if (!whole && tiles.items() > 1) tiles.parts = (items - 1) / (tiles.items() - 1);
-  const bool slopes = ops::classifying(at.node).slopes;
+  const bool slopes = ops::classifying(at.node).slopes, biased = at.node.input_count() > 3;
   const LinearLoss of{.tiles = tiles,
                       .weights = smoothed(ops::classifying(at.node).smoothing, tiles.classes),
                       .hidden = at.f32(0),
                       .words = at.f32(1),
+                      .bias = biased ? at.f32(3) : nullptr,
                       .loss = at.result(0),
                       .dhidden = slopes ? at.result(1) : nullptr,
                       .dwords = slopes ? at.result(2) : nullptr,
+                      .dbias = slopes && biased ? at.result(3) : nullptr,
                       .room = at.result(at.out.size() - 1)};
   return with_whole_numbers(at, 2, [&](const auto* labels) {
     return call([=](const Task& t, std::byte*) {

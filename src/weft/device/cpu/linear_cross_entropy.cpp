@@ -23,10 +23,13 @@ void find_logits(const LinearLoss& of, const LossTiles::Item& item) {
   const LossTiles& t = of.tiles;
   const Range classes = item.share;
   const std::int64_t n = classes.end - classes.begin;
-  gemm(Transpose::no, t.by_class ? Transpose::yes : Transpose::no, item.rows.end - item.rows.begin, n,
-       t.width, 1, of.hidden + item.rows.begin * t.width, t.width,
-       of.words + classes.begin * (t.by_class ? t.width : 1), t.by_class ? t.width : t.classes, 0,
-       stretch_of(of, classes), n);
+  float* const tile = stretch_of(of, classes);
+  const std::int64_t rows = item.rows.end - item.rows.begin;
+  if (of.bias != nullptr)
+    for (std::int64_t row = 0; row < rows; ++row) std::copy_n(of.bias + classes.begin, n, tile + row * n);
+  gemm(Transpose::no, t.by_class ? Transpose::yes : Transpose::no, rows, n, t.width, 1,
+       of.hidden + item.rows.begin * t.width, t.width, of.words + classes.begin * (t.by_class ? t.width : 1),
+       t.by_class ? t.width : t.classes, of.bias != nullptr ? 1 : 0, tile, n);
 }
 
 // A row of logits becomes how much each of them should change, and its loss is kept.
@@ -82,6 +85,17 @@ void find_hidden_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   }
 }
 
+// dbias += the slopes of all rows, of the classes of a stretch.
+void add_bias_slopes(const LinearLoss& of, const Range& rows, const Range& classes) {
+  float* const sums = of.dbias + classes.begin;
+  const std::int64_t n = classes.end - classes.begin;
+  if (rows.begin == 0) std::fill_n(sums, n, 0.0f);
+  for (std::int64_t row = 0; row < rows.end - rows.begin; ++row) {
+    const std::array<LaneOperand, 2> both = {{{sums, false}, {stretch_of(of, classes) + row * n, false}}};
+    run_lane(Lane::add, n, both.data(), sums);
+  }
+}
+
 // dwords += slopes^T hidden: of the classes of a stretch, or of some of what hidden has, all classes.
 void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   const LossTiles& t = of.tiles;
@@ -89,6 +103,7 @@ void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   const float before = item.rows.begin == 0 ? 0 : 1;
   const std::int64_t m = item.share.end - item.share.begin, k = item.rows.end - item.rows.begin;
   if (t.by_class) {
+    if (of.dbias != nullptr) add_bias_slopes(of, item.rows, item.share);
     gemm(Transpose::yes, Transpose::no, m, t.width, k, 1, stretch_of(of, item.share), m, hidden, t.width,
          before, of.dwords + item.share.begin * t.width, t.width);
     return;
@@ -96,6 +111,7 @@ void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   for (std::int64_t part = 0; part < t.parts; ++part) {
     const Range classes = t.stretch(part);
     const std::int64_t n = classes.end - classes.begin;
+    if (of.dbias != nullptr && item.share.begin == 0) add_bias_slopes(of, item.rows, classes);
     gemm(Transpose::yes, Transpose::no, m, n, k, 1, hidden + item.share.begin, t.width,
          stretch_of(of, classes), n, before, of.dwords + item.share.begin * t.classes + classes.begin,
          t.classes);
@@ -106,6 +122,7 @@ void add_losses(const LinearLoss& of) {
   const LossTiles& t = of.tiles;
   *of.loss = sum_lanes(of.room + t.loss_at(0), t.rows);
   if (t.rows == 0 && of.dwords != nullptr) std::fill_n(of.dwords, t.classes * t.width, 0.0f);
+  if (t.rows == 0 && of.dbias != nullptr) std::fill_n(of.dbias, t.classes, 0.0f);
 }
 
 }  // namespace

@@ -12,8 +12,10 @@ namespace weft::device::cpu {
 struct LinearLoss {
   program::LossTiles tiles;
   LabelWeights weights;
-  const float *hidden, *words;  // [rows, width]; [classes, width] or [width, classes]
+  const float *hidden, *words;     // [rows, width]; [classes, width] or [width, classes]
+  const float* bias = nullptr;     // [classes], or none
   float *loss, *dhidden, *dwords;  // no slopes: null
+  float* dbias = nullptr;
   float* room;
 };
 
