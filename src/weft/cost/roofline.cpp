@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "weft/ops/f8.h"
-#include "weft/ops/operators.h"
 
 namespace weft::cost {
 
@@ -30,6 +28,8 @@ double peak_rate(const cluster::Device& device, plan::DType dtype) {
     case plan::DType::f32: return first({f32, f64});
     case plan::DType::bf16: return first({bf16, f16, f32, f64});
     case plan::DType::f16: return first({f16, bf16, f32, f64});
+    case plan::DType::f8e4m3:
+    case plan::DType::f8e5m2: return first({f8, bf16, f16, f32, f64});
     default: return first({f32, f64});  // integers run on the plain units
   }
 }
@@ -38,9 +38,7 @@ Estimate roofline(const plan::NodeView& node, const cluster::Device& device) {
   if (node.input_count() == 0 || node.op().is_view()) return {};
   const plan::Work work = node.op().work(node);
   // A contraction runs on the units of its operands' format; so does everything else here.
-  const double f8 = device.rate(cluster::Precision::f8);
-  const bool in_f8 = f8 > 0 && &node.op() == &ops::contract() && ops::multiplies_f8(node);
-  const double compute = work.flops / (in_f8 ? f8 : peak_rate(device, node.input_type(0).dtype));
+  const double compute = work.flops / peak_rate(device, node.input_type(0).dtype);
   const double memory = work.bytes() / device.memory_bytes_per_second;
   const double busy = std::max(compute, memory);
   const Limit limit = device.launch_seconds > busy ? Limit::launch

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "weft/cost/roofline.h"
-#include "weft/ops/f8.h"
 #include "weft/ops/operators.h"
 #include "weft/program/loss_tiles.h"
 
@@ -61,7 +60,7 @@ class Arithmetic {
     // What is summed around the product runs within it where there is a kernel for it, as a longer k.
     const double k = as_double(product.k) * calls / points;
     const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
-    return over(product.flops(), reached * product_rate(dtype_of(unit_)));
+    return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
   }
   double operator()(const program::RowLoop& loop) const {
     const double lanes = as_double(loop.rows()) * as_double(loop.length);
@@ -87,14 +86,6 @@ class Arithmetic {
   double operator()(const program::Exchange&) const { return 0; }
 
  private:
-  // What is rounded to f8 is multiplied so, where there are units for it.
-  double product_rate(plan::DType dtype) const {
-    const double f8 = device_.rate(cluster::Precision::f8);
-    if (f8 > 0 && !unit_.nodes.empty() && ops::multiplies_f8(program_.graph->view(unit_.nodes.front())))
-      return f8;
-    return peak_rate(device_, dtype);
-  }
-
   // A product by the library's general kernel: what its loops make of m, n, k and outer points.
   double contraction(const plan::NodeView& node) const {
     double m = 1, n = 1, k = 1, points = 1;
@@ -104,7 +95,7 @@ class Arithmetic {
       side *= as_double(loop.size);
     }
     return over(2 * m * n * k * points,
-                product_efficiency(device_, m, n, k, points) * product_rate(node.input_type(0).dtype));
+                product_efficiency(device_, m, n, k, points) * peak_rate(device_, node.input_type(0).dtype));
   }
 
   const program::Program& program_;

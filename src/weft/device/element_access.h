@@ -12,23 +12,26 @@
 namespace weft::device {
 
 // The nearest number of a sign, some bits of exponent and some of fraction; of two the even one. From a double
-// at once: a float in between would round twice.
+// at once: a float in between would round twice. With 4 bits of exponent there is no infinity: what would be the
+// largest number is NaN, and so is what is larger.
 template <int kExponentBits, int kFractionBits>
 std::uint16_t to_short(double value) {
-  static_assert(kExponentBits + kFractionBits == 15);
-  constexpr std::uint32_t kInfinite = ((1u << kExponentBits) - 1) << kFractionBits;
+  static_assert(kExponentBits + kFractionBits == 15 || kExponentBits + kFractionBits == 7);
+  constexpr bool kFinite = kExponentBits == 4;
+  constexpr std::uint32_t kLargestExponent = ((1u << kExponentBits) - 1) << kFractionBits;
+  constexpr std::uint32_t kBeyond = kFinite ? 0x7f : kLargestExponent;
   constexpr int kLeast = 2 - (1 << (kExponentBits - 1));  // of normal numbers; smaller ones share it
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | kInfinite | 1u << (kFractionBits - 1));
+  const std::uint32_t sign = std::signbit(value) ? 1u << (kExponentBits + kFractionBits) : 0;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | kBeyond | 1u << (kFractionBits - 1));
   const double size = std::abs(value);
-  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | kInfinite);
+  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | kBeyond);
   const int exponent = size == 0 ? kLeast : std::max(std::ilogb(size), kLeast);
   const double units = std::nearbyint(std::ldexp(size, kFractionBits - exponent));
-  if (exponent > -kLeast + 1) return static_cast<std::uint16_t>(sign | kInfinite);
+  if (exponent > -kLeast + (kFinite ? 2 : 1)) return static_cast<std::uint16_t>(sign | kBeyond);
   // The leading one of a normal number, and a fraction that rounds up to two, carry into the exponent.
   const std::uint32_t bits =
       (static_cast<std::uint32_t>(exponent - kLeast) << kFractionBits) + static_cast<std::uint32_t>(units);
-  return static_cast<std::uint16_t>(sign | std::min(bits, kInfinite));
+  return static_cast<std::uint16_t>(sign | std::min(bits, kBeyond));
 }
 
 // bf16 is the upper half of a float.
@@ -48,6 +51,19 @@ inline double from_f16(std::uint16_t bits) {
 }
 inline std::uint16_t to_f16(double value) { return to_short<5, 10>(value); }
 
+inline double from_e4m3(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 0xf, fraction = bits & 7;
+  const double size = (bits & 0x7f) == 0x7f ? NAN
+                      : exponent == 0       ? std::ldexp(fraction, -9)
+                                            : std::ldexp(fraction + 8, exponent - 10);
+  return (bits & 0x80) != 0 ? -size : size;
+}
+inline std::uint8_t to_e4m3(double value) { return static_cast<std::uint8_t>(to_short<4, 3>(value)); }
+
+// e5m2 is the upper half of an f16.
+inline double from_e5m2(std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8)); }
+inline std::uint8_t to_e5m2(double value) { return static_cast<std::uint8_t>(to_short<5, 2>(value)); }
+
 template <class T>
 T load_as(const std::byte* at) {
   T value;
@@ -66,6 +82,8 @@ inline double load_element(plan::DType dtype, const std::byte* memory, std::int6
     case i32: return load_as<std::int32_t>(from);
     case i64: return static_cast<double>(load_as<std::int64_t>(from));
     case boolean: return load_as<std::uint8_t>(from);
+    case f8e4m3: return from_e4m3(load_as<std::uint8_t>(from));
+    case f8e5m2: return from_e5m2(load_as<std::uint8_t>(from));
   }
   return 0;
 }
@@ -92,6 +110,8 @@ inline void store_element(plan::DType dtype, std::byte* memory, std::int64_t at,
     case i32: return put(to_whole<std::int32_t>(value));
     case i64: return put(to_whole<std::int64_t>(value));
     case boolean: return put(static_cast<std::uint8_t>(value != 0));
+    case f8e4m3: return put(to_e4m3(value));
+    case f8e5m2: return put(to_e5m2(value));
   }
 }
 

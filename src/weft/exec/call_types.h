@@ -15,7 +15,9 @@ inline comm::ElementType element_type_of(plan::DType dtype) {
     case plan::DType::f16: return comm::ElementType::f16;
     case plan::DType::i32: return comm::ElementType::i32;
     case plan::DType::i64: return comm::ElementType::i64;
-    case plan::DType::boolean: return comm::ElementType::u8;
+    case plan::DType::boolean:
+    case plan::DType::f8e4m3:  // is moved, never summed
+    case plan::DType::f8e5m2: return comm::ElementType::u8;
   }
   WEFT_CHECK(false, "an element type that does not exist");
   return comm::ElementType::f32;

@@ -48,8 +48,8 @@ constexpr std::array<StoredType, 15> kStoredTypes = {{{"F32", 4, plan::DType::f3
                                                       {"I16", 2, std::nullopt},
                                                       {"U32", 4, std::nullopt},
                                                       {"U64", 8, std::nullopt},
-                                                      {"F8_E4M3", 1, std::nullopt},
-                                                      {"F8_E5M2", 1, std::nullopt}}};
+                                                      {"F8_E4M3", 1, plan::DType::f8e4m3},
+                                                      {"F8_E5M2", 1, plan::DType::f8e5m2}}};
 
 const StoredType* find_stored(std::string_view name) {
   const auto found = std::ranges::find(kStoredTypes, name, &StoredType::name);

@@ -148,7 +148,7 @@ DType Binder::wider(DType a, DType b) const {
   if (a == b) return a;
   if (plan::is_real(a) && plan::is_real(b)) {
     if (a == DType::f64 || b == DType::f64) return DType::f64;
-    return DType::f32;  // f32 with a half, or the two halves, which have no common type but f32
+    return DType::f32;  // f32 with a narrow one, or two narrow ones, which have no common type but f32
   }
   if (plan::is_real(a)) return a;
   if (plan::is_real(b)) return b;
@@ -388,8 +388,7 @@ Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
   if (!dtype) {
     std::string hint = did_you_mean(cast.dtype.text, plan::dtype_spellings());
     return user_error(fmt::format("unknown dtype '{}'", cast.dtype.text),
-                      hint.empty() ? "dtypes are f32, f64, bf16, f16, i32, i64, bool" : std::move(hint),
-                      cast.dtype.span);
+                      hint.empty() ? "dtypes are " + plan::dtype_names() : std::move(hint), cast.dtype.span);
   }
   WEFT_TRY(operand, bind_expression(*cast.operand, scope));
   // 0.5 is no constant of i32: it is made as a real one and cast as any tensor would be.

@@ -176,7 +176,7 @@ Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
           fmt::format("unknown dtype '{}'", tensor.dtype.text),
           [&] {
             std::string hint = did_you_mean(tensor.dtype.text, plan::dtype_spellings());
-            return hint.empty() ? std::string("dtypes are f32, f64, bf16, f16, i32, i64, bool") : hint;
+            return hint.empty() ? "dtypes are " + plan::dtype_names() : hint;
           }(),
           tensor.dtype.span);
     dtype = *known;

@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "weft/ops/f8.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -19,7 +18,7 @@ const plan::OperatorSet& all() {
       &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(), &logical_and(), &logical_or(),
       &logical_not(), &select(), &exp(), &log(), &sqrt(), &rsqrt(), &sin(), &cos(), &tanh(), &erf(),
       &sigmoid(), &relu(), &gelu(), &gelu_tanh(), &silu(), &gelu_gradient(), &gelu_tanh_gradient(),
-      &silu_gradient(), &e4m3(), &e5m2(),
+      &silu_gradient(),
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
       &linear_cross_entropy(), &labelled(),

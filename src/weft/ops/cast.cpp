@@ -35,7 +35,9 @@ class Cast final : public OperatorOf<Cast> {
   plan::Work work(const NodeView& node) const override { return bytes_of(node); }
 
   Status gradient(Gradient& g) const override {
-    WEFT_TRY(value, add_cast(g.graph, g.of_result(), g.node().input_type(0).dtype));
+    // Eight bits are not computed with: a gradient of what has them is bf16.
+    const plan::DType from = g.node().input_type(0).dtype;
+    WEFT_TRY(value, add_cast(g.graph, g.of_result(), plan::is_f8(from) ? plan::DType::bf16 : from));
     g.set(0, value);
     return {};
   }

@@ -4,6 +4,8 @@
 //
 // Operands join on the indices they share. Matrix products, batched products, dot products,
 // outer products and sums of products are all this one operator.
+//
+// Numbers of eight bits may be of both kinds; their sums are no such numbers, but bf16.
 #include <array>
 
 #include <fmt/format.h>
@@ -31,10 +33,17 @@ class Contract final : public OperatorOf<Contract> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(joined, join_inputs(node));
+    WEFT_TRY(kept, pick(joined, node.indices(kContractTo), node));
+    if (multiplies_f8(node)) return results.add(plan::DType::bf16, kept);
     WEFT_TRY_STATUS(expect(node, 0, Elements::number));
     WEFT_TRY_STATUS(same_dtype(node));
-    WEFT_TRY(kept, pick(joined, node.indices(kContractTo), node));
     return results.add(node.input_type(0).dtype, kept);
+  }
+
+  static bool multiplies_f8(const NodeView& node) {
+    for (std::size_t i = 0; i < node.input_count(); ++i)
+      if (!plan::is_f8(node.input_type(i).dtype)) return false;
+    return node.input_count() > 1;
   }
 
   plan::Signature signature(const NodeView& node) const override {
@@ -62,7 +71,12 @@ class Contract final : public OperatorOf<Contract> {
       if (!g.wants(i)) continue;
       std::vector<plan::ValueId> operands = {g.of_result()};
       for (std::size_t j = 0; j < node.input_count(); ++j)
-        if (j != i) operands.push_back(node.input(j));
+        if (j != i) {
+          // Beside a gradient, which is bf16, eight bits are so as well.
+          WEFT_TRY(factor, multiplies_f8(node) ? add_cast(g.graph, node.input(j), plan::DType::bf16)
+                                               : Result<plan::ValueId>(node.input(j)));
+          operands.push_back(factor);
+        }
       WEFT_TRY(value, add_contract_spread(g.graph, operands, node.input_type(i).dims));
       g.set(i, value);
     }

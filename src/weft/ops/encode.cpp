@@ -97,7 +97,7 @@ plan::Signature coded_loops(const NodeView& node, Symbol codes) {
 
 // A codec's arithmetic is that of floats: more bits would be lost before they are coded.
 Status expect_short_real(const NodeView& node, plan::DType dtype) {
-  if (is_real(dtype) && dtype != plan::DType::f64) return {};
+  if (is_real(dtype) && dtype != plan::DType::f64 && !plan::is_f8(dtype)) return {};
   return user_error(fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
 }
 

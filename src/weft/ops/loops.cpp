@@ -72,6 +72,10 @@ Status expect(const NodeView& node, std::size_t operand, Elements elements) {
   const auto complain = [&](std::string_view kind) -> Status {
     return user_error(fmt::format("operand {} must be {}, found {}", operand, kind, name(dtype)));
   };
+  if (plan::is_f8(dtype) && elements != Elements::any)
+    return user_error(fmt::format("operand {} is {}, which is stored and multiplied, not computed with",
+                                  operand, name(dtype)),
+                      "cast it to bf16 or f32");
   switch (elements) {
     case Elements::any: return {};
     case Elements::number: return dtype == plan::DType::boolean ? complain("a number") : Status();

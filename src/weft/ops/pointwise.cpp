@@ -4,7 +4,6 @@
 #include <numbers>
 #include <typeinfo>
 
-#include "weft/ops/f8.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -58,18 +57,6 @@ constexpr auto remainder = [](auto& n, auto a, auto b) {
   const std::int64_t divisor = n.to_integer(b);
   return n.from_integer(divisor == 0 || divisor == -1 ? 0 : n.to_integer(a) % divisor);
 };
-// Where numbers are run to see what rounding does, they are rounded.
-template <int kFractionBits>
-constexpr auto to_f8 = [](auto& n, auto x) {
-  if constexpr (std::is_same_v<decltype(x), Rounded>) {
-    if (!n.rounds || !x.is_known()) return x;
-    const double value = nearest_f8(x.value, kFractionBits);
-    return Rounded{value, std::isnan(value) ? value : x.error + std::abs(value - x.value)};
-  } else {
-    return x;
-  }
-};
-
 // name, arity, flops, takes, gives bool, meaning, gradient, of integers
 // clang-format off
 constexpr std::array kTable = {
@@ -120,8 +107,6 @@ constexpr std::array kTable = {
     Pointwise{"silu-gradient", 2, kTranscendental + 8, real, false,
               [](auto& n, auto* x) { return x[0] * silu_slope(n, x[1]); }, nullptr},
 
-    Pointwise{"e4m3",    1, 4, real, false, [](auto& n, auto* x) { return to_f8<3>(n, x[0]); }, nullptr},
-    Pointwise{"e5m2",    1, 4, real, false, [](auto& n, auto* x) { return to_f8<2>(n, x[0]); }, nullptr},
 };
 // clang-format on
 
@@ -231,7 +216,5 @@ const Operator& silu() { return at<row("silu")>(); }
 const Operator& gelu_gradient() { return at<row("gelu-gradient")>(); }
 const Operator& gelu_tanh_gradient() { return at<row("gelu-tanh-gradient")>(); }
 const Operator& silu_gradient() { return at<row("silu-gradient")>(); }
-const Operator& e4m3() { return at<row("e4m3")>(); }
-const Operator& e5m2() { return at<row("e5m2")>(); }
 
 }  // namespace weft::ops

@@ -57,6 +57,8 @@ Format format_of(plan::DType dtype) {
   switch (dtype) {
     case plan::DType::bf16: return {8, -126, 0x1.FEp127};
     case plan::DType::f16: return {11, -14, 65504};
+    case plan::DType::f8e4m3: return {4, -6, plan::largest_f8(dtype)};
+    case plan::DType::f8e5m2: return {3, -14, plan::largest_f8(dtype)};
     default: return {24, -126, 0x1.FFFFFEp127};
   }
 }
@@ -245,7 +247,8 @@ Rounded Numbers<Rounded>::max(Rounded a, Rounded b) const {
 Rounded Numbers<Rounded>::stored(Rounded x, plan::DType dtype) const {
   if (!rounds) return x;
   if (plan::is_integer(dtype)) return wrapped(x, dtype);
-  if (dtype == plan::DType::bf16 || dtype == plan::DType::f16) return shortened(x, dtype, false);
+  if (dtype == plan::DType::bf16 || dtype == plan::DType::f16 || plan::is_f8(dtype))
+    return shortened(x, dtype, false);
   return x;
 }
 

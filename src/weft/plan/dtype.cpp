@@ -1,5 +1,8 @@
 #include "weft/plan/dtype.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace weft::plan {
 namespace {
 
@@ -8,10 +11,11 @@ struct Spelling {
   DType dtype;
 };
 
-constexpr std::array<std::string_view, 7> kNames = {"f32", "f64", "bf16", "f16", "i32", "i64", "bool"};
-constexpr std::array<std::int64_t, 7> kSizes = {4, 8, 2, 2, 4, 8, 1};
+constexpr std::array<std::string_view, kAllDTypes.size()> kNames = {"f32", "f64",  "bf16",   "f16",   "i32",
+                                                                    "i64", "bool", "f8e4m3", "f8e5m2"};
+constexpr std::array<std::int64_t, kAllDTypes.size()> kSizes = {4, 8, 2, 2, 4, 8, 1, 1, 1};
 
-constexpr std::array<Spelling, 17> kSpellings = {{{"f32", DType::f32},
+constexpr std::array<Spelling, 21> kSpellings = {{{"f32", DType::f32},
                                                   {"float32", DType::f32},
                                                   {"float", DType::f32},
                                                   {"f64", DType::f64},
@@ -27,7 +31,11 @@ constexpr std::array<Spelling, 17> kSpellings = {{{"f32", DType::f32},
                                                   {"i64", DType::i64},
                                                   {"int64", DType::i64},
                                                   {"bool", DType::boolean},
-                                                  {"boolean", DType::boolean}}};
+                                                  {"boolean", DType::boolean},
+                                                  {"f8e4m3", DType::f8e4m3},
+                                                  {"float8_e4m3fn", DType::f8e4m3},
+                                                  {"f8e5m2", DType::f8e5m2},
+                                                  {"float8_e5m2", DType::f8e5m2}}};
 
 }  // namespace
 
@@ -50,5 +58,7 @@ std::span<const std::string_view> dtype_spellings() {
   }();
   return kTexts;
 }
+
+std::string dtype_names() { return fmt::format("{}", fmt::join(kNames, ", ")); }
 
 }  // namespace weft::plan

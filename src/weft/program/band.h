@@ -60,9 +60,9 @@ struct Band {
     return block;
   }
 
-  // The band of the part of the product that begins at row m and column n.
-  Band from(std::int64_t m, std::int64_t n) const {
-    const auto begin = [&](Side side) { return side == Side::m ? m : side == Side::n ? n : 0; };
+  // The band of the part of the product that begins at row m, column n and summand k.
+  Band from(std::int64_t m, std::int64_t n, std::int64_t k = 0) const {
+    const auto begin = [&](Side side) { return side == Side::m ? m : side == Side::n ? n : k; };
     return {later, earlier, offset + begin(earlier) - begin(later)};
   }
 

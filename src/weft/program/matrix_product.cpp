@@ -113,9 +113,9 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
         MatrixProduct way;
         const ProductLoop &m = rows[i], &n = columns[j], &k = sums[l];
         way.m = m.size, way.n = n.size, way.k = k.size;
-        way.a = {a.buffer, a.offset, false, 0};
-        way.b = {b.buffer, b.offset, false, 0};
-        way.c = {c.buffer, c.offset, false, 0};
+        way.a = {a.buffer, a.offset, false, 0, a.dtype};
+        way.b = {b.buffer, b.offset, false, 0, b.dtype};
+        way.c = {c.buffer, c.offset, false, 0, c.dtype};
         if (!store(way.c, m.size, m.c, n.size, n.c)) continue;
         // (a b)' = b' a': a c that lies column by column is the transpose of one that does not.
         const bool swapped = way.c.transposed;

@@ -29,9 +29,10 @@ struct Operand {
   std::int64_t offset = 0;      // in elements
   bool transposed = false;      // stored k x m (a) or n x k (b)
   std::int64_t row_stride = 0;  // between stored rows, at least their length
+  plan::DType dtype = plan::DType::f32;
 };
 
-// c = a * b, f32, for every point of `outer`, summed over every point of `summed`.
+// c = a * b, summed in f32, for every point of `outer`, summed over every point of `summed`.
 struct MatrixProduct {
   std::int64_t m = 1, n = 1, k = 1;
   Operand a, b, c;                      // c is never transposed

@@ -196,6 +196,8 @@ bool is_rounded(const plan::Graph& graph) {
     for (std::size_t k = 0; k < node.result_count(); ++k) switch (node.result_type(k).dtype) {
         case plan::DType::bf16:
         case plan::DType::f16:
+        case plan::DType::f8e4m3:
+        case plan::DType::f8e5m2:
         case plan::DType::i32: return true;
         default: break;
       }

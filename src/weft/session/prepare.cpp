@@ -410,7 +410,15 @@ Status check_precision(const Run& run, const Settings& settings) {
       fmt::format("gradients = {}, or f32", plan::name(training.precision.compute)), run.span);
 }
 
-// A processor rounds to f8 and multiplies what that gives; of units for matrices a data sheet says whether they can.
+std::string stated_rates(const cluster::Device& device) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
+    if (const auto format = static_cast<cluster::Precision>(i); device.rate(format) > 0)
+      names.push_back(cluster::name(format));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// A processor widens f8 as it multiplies; of units for matrices a data sheet says whether they can.
 Status check_f8(const Run& run, const Prepared& prepared) {
   if (!prepared.settings.training.precision.f8_products) return {};
   if (prepared.gpu != nullptr)
@@ -421,8 +429,8 @@ Status check_f8(const Run& run, const Prepared& prepared) {
   for (const cluster::Device* device : devices)
     if (cost::has_matrix_unit(*device) && device->rate(cluster::Precision::f8) <= 0)
       return user_error(
-          fmt::format("precision = f8 needs a device that multiplies f8: {} states no rate for it",
-                      device->name),
+          fmt::format("precision = f8 needs a device that multiplies f8: {} states no rate for it, it has {}",
+                      device->name, stated_rates(*device)),
           "precision = bf16, or a device such as h100", run.span);
   return {};
 }

@@ -30,10 +30,11 @@ bool moves_elements(const plan::Operator& op) {
                         &ops::pad(), &ops::concat(), &ops::broadcast(), &ops::stop_gradient()});
 }
 
-// Numbers that stay what they are; a fraction dropped or a truth value is no linear function.
+// Numbers that stay what they are; a fraction dropped or a truth value is no linear function, and what is scaled for
+// eight bits is scaled whole.
 bool keeps_numbers(const NodeView& cast) {
   const plan::DType from = cast.input_type(0).dtype, to = cast.result_type(0).dtype;
-  return to != plan::DType::boolean && !(is_integer(to) && is_real(from));
+  return to != plan::DType::boolean && !plan::is_f8(to) && !(is_integer(to) && is_real(from));
 }
 
 bool carries_sum(const NodeView& node, const std::vector<bool>& addends) {

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include "weft/ops/f8.h"
 #include "weft/ops/formula.h"
 #include "weft/ops/operators.h"
 #include "weft/train/remaker.h"
@@ -23,20 +22,29 @@ constexpr double kLeastLargest = 1e-30;  // a row of zeros has a scale as well
 
 class F8Products : Remaker {
  public:
-  explicit F8Products(const plan::Graph& graph) : Remaker(graph), is_weight_(graph.value_count()) {}
+  explicit F8Products(const plan::Graph& graph)
+      : Remaker(graph), is_weight_(graph.value_count()), is_kept_narrow_(graph.value_count()) {}
 
   Result<plan::Graph> run() && {
     for (std::size_t n = 0; n < from_.node_count(); ++n) {
       const NodeView node = from_.view(NodeId(n));
-      set_place(node);
       for (std::size_t k = 0; k < node.result_count(); ++k)
         is_weight_[node.result(k).value] = is_made_of_parameters(node);
+    }
+    find_kept_narrow();
+    for (std::size_t n = 0; n < from_.node_count(); ++n) {
+      const NodeView node = from_.view(NodeId(n));
+      set_place(node);
       if (is_product_with_weights(node)) {
         WEFT_TRY_STATUS(add_product(node));
         continue;
       }
       std::vector<ValueId> inputs;
-      for (const ValueId input : node.node().inputs) inputs.push_back(values_[input.value]);
+      for (const ValueId input : node.node().inputs) {
+        const bool widens = node.phase() == plan::Phase::backward && is_kept_narrow_[input.value];
+        WEFT_TRY(operand, widens ? widened(input) : Result<ValueId>(values_[input.value]));
+        inputs.push_back(operand);
+      }
       WEFT_TRY_STATUS(copy(node, inputs));
     }
     return finish();
@@ -75,6 +83,45 @@ class F8Products : Remaker {
     return true;
   }
 
+  // What forward products round and backward products without weights alone read later. Inputs and states are there
+  // anyway, and so is what a view shows.
+  void find_kept_narrow() {
+    std::vector<bool> rounded(from_.value_count()), read_whole(from_.value_count());
+    for (std::size_t n = 0; n < from_.node_count(); ++n) {
+      const NodeView node = from_.view(NodeId(n));
+      const bool in_f8 = is_product_with_weights(node);
+      for (const ValueId input : node.node().inputs) {
+        if (node.phase() == plan::Phase::forward) {
+          rounded[input.value] = rounded[input.value] || (in_f8 && !is_weight_[input.value]);
+          read_whole[input.value] = read_whole[input.value] || node.op().is_view();
+          continue;
+        }
+        const bool multiplies =
+            &node.op() == &ops::contract() && !in_f8 && node.phase() == plan::Phase::backward;
+        read_whole[input.value] = read_whole[input.value] || !multiplies;
+        is_kept_narrow_[input.value] = true;
+      }
+    }
+    for (const plan::Output& output : from_.outputs()) read_whole[output.value.value] = true;
+    for (std::size_t v = 0; v < from_.value_count(); ++v) {
+      const NodeView maker = from_.view(from_.value(ValueId(v)).producer);
+      is_kept_narrow_[v] = is_kept_narrow_[v] && rounded[v] && !read_whole[v] &&
+                           !ops::is_source(maker.op()) && !maker.op().is_view() &&
+                           maker.phase() == plan::Phase::forward;
+    }
+  }
+
+  // In the backward pass: q s, of the type that x had.
+  Result<ValueId> widened(ValueId x) {
+    ValueId& known = widened_[x.value];
+    if (known.valid()) return known;
+    const Scaled kept = first_.at(x.value);
+    ops::Formula f(made_);
+    known = f(ops::mul(), {f.cast(kept.rounded, from_.type(x).dtype), kept.scale});
+    WEFT_TRY_STATUS(f.status());
+    return known;
+  }
+
   bool is_gradient(const NodeView& product, ValueId operand) const {
     return product.phase() == plan::Phase::backward && !is_weight_[operand.value] &&
            from_.phase(from_.value(operand).producer) == plan::Phase::backward;
@@ -89,11 +136,12 @@ class F8Products : Remaker {
     Scaled& known = known_[{operand.value, product.phase(), rows}];
     if (known.rounded.valid()) return known;
     const ValueId x = values_[operand.value];
-    const ValueId largest = f.cast(f.reduce("max", f(ops::abs(), {x}), rows), DType::f32);
+    const ValueId largest = f.reduce("max", f(ops::abs(), {x}), rows);
     const ValueId least = f(ops::maximum(), {largest, f.number(kLeastLargest, largest)});
-    known.scale = f(ops::div(), {least, f.number(ops::top_of_f8(gradient ? 2 : 3), least)});
-    const ValueId whole = f(ops::div(), {f.cast(x, DType::f32), known.scale});
-    known.rounded = f.cast(f(gradient ? ops::e5m2() : ops::e4m3(), {whole}), type.dtype);
+    const DType dtype = gradient ? DType::f8e5m2 : DType::f8e4m3;
+    known.scale = f(ops::div(), {least, f.number(plan::largest_f8(dtype), least)});
+    known.rounded = f.cast(f(ops::div(), {x, known.scale}), dtype);
+    if (product.phase() == plan::Phase::forward) first_.emplace(operand.value, known);
     return known;
   }
 
@@ -103,14 +151,15 @@ class F8Products : Remaker {
     const ValueId product = f.keep([&] {
       return ops::add_contract(made_, {x.rounded, w.rounded}, node.indices(kProductTo));
     });
-    const ValueId y = f(ops::mul(), {f(ops::mul(), {f.cast(product, DType::f32), x.scale}), w.scale});
-    values_[node.result(0).value] = f.cast(y, node.result_type(0).dtype);
+    values_[node.result(0).value] = f(ops::mul(), {f(ops::mul(), {product, x.scale}), w.scale});
     return f.status();
   }
 
-  std::vector<bool> is_weight_;  // by value
+  std::vector<bool> is_weight_, is_kept_narrow_;  // by value
   // By value, and the phase in which it is made: the backward pass keeps none of the forward's.
   std::map<std::tuple<std::uint32_t, plan::Phase, std::vector<Symbol>>, Scaled> known_;
+  std::map<std::uint32_t, Scaled> first_;     // by value: as the first forward product has it
+  std::map<std::uint32_t, ValueId> widened_;  // by value: what the backward pass reads for it
 };
 
 }  // namespace

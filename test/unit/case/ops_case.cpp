@@ -60,6 +60,7 @@ cross-entropy | f32[b=4,c=3] | i32[b=4] < 3 | {over=c, smoothing=0.2}
 cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c}
 cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c, smoothing=0.2}
 linear-cross-entropy:3 | f32[b=4,d=2] | f32[v=3,d=2] | i32[b=4] < 3 | {over=v, inner=[d]}
+linear-cross-entropy:4 | f32[b=4,d=2] | f32[d=2,v=3] | i32[b=4] < 3 | f32[v=3] | {over=v, inner=[d], smoothing=0.1}
 linear-cross-entropy:3 | f32[d=2,b=2,e=2,s=2] | f32[e=2,v=3,d=2] | i64[s=2,b=2] < 4 | {over=v, inner=[d,e], smoothing=0.2}
 labelled | i32[b=2,s=3] < 5 | {classes=3, dtype=f32}
 gather | i32[b=2,s=3] < 4 | f32[v=4,d=3] | {along=v}
@@ -133,7 +134,6 @@ add sub mul div mod maximum minimum | f32[c=2,d=3] | f32[d=3]
 equal not-equal less less-equal greater greater-equal | f32[b=2,d=3] | f32[b=2,d=3]
 equal not-equal less less-equal greater greater-equal | i32[b=2,d=3] < 2 | i32[d=3,c=2] < 2
 neg abs exp sin cos tanh erf sigmoid relu gelu gelu-tanh silu | f32[b=2,d=3,c=1]
-e4m3 e5m2 | f32[b=2,d=3,c=1]
 log sqrt rsqrt | f32[b=2,d=3] > 0
 pow | f32[b=2,d=3] > 0 | f32[d=3]
 pow | f32[d=3] > 0 | f32[b=2,d=3]

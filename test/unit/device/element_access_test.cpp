@@ -83,5 +83,46 @@ INSTANTIATE_TEST_SUITE_P(
                     ShortReal{"bf16", plan::DType::bf16, from_bf16, to_bf16, 0x7f80, 0x1.FEp127, 0x1p-133}),
     [](const auto& info) { return std::string(info.param.name); });
 
+struct ByteReal {
+  plan::DType dtype;
+  double (*from)(std::uint8_t);
+  std::uint8_t (*to)(double);
+  std::uint32_t count;  // of numbers from 0 on
+  double largest, least;
+};
+
+constexpr ByteReal kByteReals[] = {{plan::DType::f8e4m3, from_e4m3, to_e4m3, 0x7f, 448, 0x1p-9},
+                                   {plan::DType::f8e5m2, from_e5m2, to_e5m2, 0x7c, 57344, 0x1p-16}};
+
+// The numbers come back, and what lies between two goes to the nearer, of two as near to the even one.
+TEST(ByteReals, AreTheNearest) {
+  for (const ByteReal& real : kByteReals) {
+    EXPECT_EQ(real.from(static_cast<std::uint8_t>(real.count - 1)), real.largest);
+    EXPECT_EQ(real.from(1), real.least);
+    for (std::uint32_t bits = 0; bits < real.count; ++bits) {
+      const double low = real.from(static_cast<std::uint8_t>(bits));
+      EXPECT_EQ(real.to(low), bits);
+      EXPECT_EQ(real.to(-low), bits | 0x80);
+      if (bits + 1 == real.count) continue;
+      const double high = real.from(static_cast<std::uint8_t>(bits + 1)), middle = (low + high) / 2;
+      EXPECT_LT(low, high);
+      EXPECT_EQ(real.to(middle), bits % 2 == 0 ? bits : bits + 1);
+      EXPECT_EQ(real.to(std::nextafter(middle, high)), bits + 1);
+      EXPECT_EQ(real.to(std::nextafter(middle, low)), bits);
+    }
+    EXPECT_TRUE(std::isnan(real.from(real.to(NAN))));
+  }
+}
+
+// e4m3 has no infinity: half way to what would be the next number is still the largest, beyond is none.
+TEST(ByteReals, EndWhereTheyDo) {
+  EXPECT_EQ(from_e4m3(to_e4m3(464)), 448);
+  for (const double huge : {464.1, 480.0, 1e300, static_cast<double>(INFINITY)})
+    EXPECT_TRUE(std::isnan(from_e4m3(to_e4m3(huge)))) << huge;
+  EXPECT_EQ(from_e5m2(to_e5m2(61439)), 57344);
+  for (const double huge : {61440.0, 1e300, static_cast<double>(INFINITY)})
+    EXPECT_EQ(from_e5m2(to_e5m2(-huge)), -INFINITY) << huge;
+}
+
 }  // namespace
 }  // namespace weft::device

@@ -7,7 +7,6 @@
 
 #include "lanes_reference.h"
 #include "weft/device/cpu/lanes.h"
-#include "weft/ops/f8.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -62,8 +61,7 @@ constexpr Judged kLanes[] = {
     {Lane::gelu_tanh_gradient, "gelu-tanh-gradient", 16 * kUlp, 2e-6},
     {Lane::silu_gradient, "silu-gradient", 16 * kUlp, 2e-6},
 };
-static_assert(std::size(kLanes) ==
-              kLaneCount - 2);  // e4m3 and e5m2, whose operators do not round by themselves
+static_assert(std::size(kLanes) == kLaneCount);
 
 bool is_boolean(Lane lane, int operand) {
   return lane == Lane::logical_and || lane == Lane::logical_or || lane == Lane::logical_not ||
@@ -113,47 +111,6 @@ void expect_agreement(const Judged& judged, const std::vector<Floats>& operands)
                       (!exact && error <= judged.relative * std::fabs(expected) + judged.absolute);
     ASSERT_TRUE(good) << judged.op << " of " << operands[0][i] << ", " << operands.back()[i] << " gives "
                       << y[i] << ", the operator " << expected;
-  }
-}
-
-// Every number that eight bits hold stays; what lies between goes to the nearer, of two the even one.
-TEST(Lanes, RoundToEightBits) {
-  Floats x = {0.0f,
-              -0.0f,
-              448.0f,
-              464.0f,
-              464.1f,
-              1e30f,
-              -448.0f,
-              57344.0f,
-              61440.0f,
-              61439.0f,
-              0x1p-9f,
-              0x1p-10f,
-              1e-30f,
-              17.0f,
-              17.01f,
-              1.0625f,
-              1.1875f,
-              0x1.8p-9f,
-              0x1p-17f,
-              0x1.8p-16f,
-              -0x1p-6f,
-              std::numeric_limits<float>::infinity(),
-              std::numeric_limits<float>::quiet_NaN()};
-  Random random(5);
-  for (int i = 0; i < 4000; ++i)
-    x.push_back(std::ldexp(static_cast<float>(random.between(-4096, 4096)),
-                           static_cast<int>(random.between(-34, 2))));
-  for (const auto& [lane, bits] : {std::pair{Lane::e4m3, 3}, {Lane::e5m2, 2}}) {
-    const Floats y = run(lane, {x});
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double expected = ops::nearest_f8(x[i], bits);
-      ASSERT_TRUE(same(y[i], static_cast<float>(expected)))
-          << x[i] << " gives " << y[i] << ", not " << expected;
-    }
-    const Floats again = run(lane, {y});
-    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(same(again[i], y[i])) << y[i];
   }
 }
 

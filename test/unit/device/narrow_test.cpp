@@ -1,4 +1,4 @@
-// bf16 and f16: converted as element_access.h defines it, and multiplied as their f32 values are.
+// bf16, f16 and eight bits: converted as element_access.h defines it, and multiplied as their f32 values are.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 using plan::DType;
 
-constexpr DType kNarrow[] = {DType::bf16, DType::f16};
+constexpr DType kNarrow[] = {DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2};
 
 std::byte* bytes_of(std::vector<std::uint16_t>& shorts) {
   return reinterpret_cast<std::byte*>(shorts.data());
@@ -26,9 +26,10 @@ TEST(Narrow, EveryPatternIsWidenedToItsNumber) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
   for (const DType dtype : kNarrow) {
-    std::vector<float> wide(all.size());
-    widen(dtype, bytes_of(all), wide.data(), 65536);
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    // As numbers of eight bits these are twice as many.
+    std::vector<float> wide(all.size() * 2 / static_cast<std::size_t>(plan::size_in_bytes(dtype)));
+    widen(dtype, bytes_of(all), wide.data(), static_cast<std::int64_t>(wide.size()));
+    for (std::size_t i = 0; i < wide.size(); ++i) {
       const double expected = load_element(dtype, bytes_of(all), static_cast<std::int64_t>(i));
       if (std::isnan(expected))
         ASSERT_TRUE(std::isnan(wide[i])) << i;
@@ -42,6 +43,7 @@ TEST(Narrow, EveryPatternIsWidenedToItsNumber) {
 // every length up to two vectors and a bit.
 TEST(Narrow, FloatsAreRoundedToTheNearest) {
   for (const DType dtype : kNarrow) {
+    const auto size = static_cast<std::size_t>(plan::size_in_bytes(dtype));
     std::uint32_t word = 0;
     for (std::int64_t n = 1; n < 700; ++n) {
       const std::int64_t count = n % 37 + 1;
@@ -56,7 +58,8 @@ TEST(Narrow, FloatsAreRoundedToTheNearest) {
         if (std::isnan(line[i]))
           ASSERT_TRUE(std::isnan(load_element(dtype, bytes_of(shorts), static_cast<std::int64_t>(i))));
         else
-          ASSERT_EQ(shorts[i], expected[0]) << plan::name(dtype) << " of " << line[i];
+          ASSERT_EQ(std::memcmp(bytes_of(shorts) + i * size, bytes_of(expected), size), 0)
+              << plan::name(dtype) << " of " << line[i];
       }
     }
   }

@@ -15,13 +15,10 @@ bool is_for_processors(const ops::Case& c) {
   return on_another_device() && (c.op == "linear-cross-entropy" || c.op == "attention-merge");
 }
 
-// Kernels round where definitions do not: lanes_test has these.
-bool rounds_to_f8(const ops::Case& c) { return c.op == "e4m3" || c.op == "e5m2"; }
-
 TEST(Execution, EveryOperatorIsItsDefinition) {
   Random random(11);
   for (const ops::Case& c : ops::all_cases()) {
-    if (is_for_processors(c) || rounds_to_f8(c)) continue;
+    if (is_for_processors(c)) continue;
     const plan::Graph graph = ops::graph_of(c);
     const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
     Tensors rounded = inputs;
@@ -42,7 +39,7 @@ TEST(Execution, EveryOperatorIsItsDefinitionOnRandomLegalShapes) {
   for (int round = 0; round < 6; ++round)
     for (const ops::Case& c : ops::all_cases()) {
       const std::optional<ops::Case> other = ops::resized(c, round < 3 ? 5 : 19, random);
-      if (!other || is_for_processors(c) || rounds_to_f8(c)) continue;
+      if (!other || is_for_processors(c)) continue;
       const plan::Graph graph = ops::graph_of(*other);
       if (graph.value_count() > 0 && graph.type(graph.outputs()[0].value).elements() > 20'000) continue;
       Tensors inputs = ops::random_inputs<double>(*other, graph, {}, random);

@@ -95,6 +95,14 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
         "inner=[d]}\n"
         "linear-cross-entropy:3 | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
         "smoothing=0.1}\n"
+        "linear-cross-entropy:4 | TYPE[b=3,s=201,d=17] | TYPE[v=70,d=17] | i32[b=3,s=201] < 71 | TYPE[v=70] "
+        "| "
+        "{over=v, inner=[d]}\n"
+        "linear-cross-entropy:4 | TYPE[b=1100,d=2] | TYPE[d=2,v=33] | i64[b=1100] < 34 | TYPE[v=33] | "
+        "{over=v, "
+        "inner=[d], smoothing=0.1}\n"
+        "linear-cross-entropy | TYPE[b=600,d=5] | TYPE[v=33,d=5] | i32[b=600] < 34 | TYPE[v=33] | {over=v, "
+        "inner=[d], slopes=0}\n"
         "linear-cross-entropy | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
         "smoothing=0.1, slopes=0}\n"
         "linear-cross-entropy:3 | TYPE[b=2,d=3,e=2] | TYPE[v=1,d=3,e=2] | i32[b=2] < 2 | {over=v, "
@@ -114,6 +122,32 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
         ASSERT_TRUE(rank->step().ok());
         expect_close(contents(*rank), expected, type == "f32" ? 1e-5 : 1e-2);
       }
+    }
+  }
+}
+
+// Both kinds, either operand turned, several of them, sums longer than what is widened at a time.
+TEST(OwnKernels, AProductOfEightBitsIsItsDefinition) {
+  if (on_another_device()) GTEST_SKIP() << "it is the processor's";
+  Random random(33);
+  for (const ops::Case& c :
+       ops::read_cases("contract | f8e4m3[m=7,k=1300] | f8e4m3[k=1300,n=19] | {to=[m,n]}\n"
+                       "contract | f8e5m2[k=40,m=530] | f8e4m3[n=3,k=40] | {to=[m,n]}\n"
+                       "contract | f8e5m2[k=40,m=5] | f8e4m3[n=800,k=40] | {to=[n,m]}\n"
+                       "contract | f8e4m3[b=3,m=4,k=9] | f8e5m2[b=3,n=5,k=9] | {to=[b,m,n]}\n"
+                       "contract | f8e4m3[m=4,j=3,k=9] | f8e5m2[k=9,n=5,j=3] | {to=[m,n]}\n"
+                       "contract | f8e4m3[k=1] | f8e4m3[k=1] | {to=[]}\n")) {
+    SCOPED_TRACE(ops::text_of(c));
+    const plan::Graph graph = ops::graph_of(c);
+    Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+    round_sources(graph, inputs);
+    const Tensors expected = interpreted(graph, inputs);
+    for (const int workers : {1, 3}) {
+      const auto rank = start(graph, workers);
+      EXPECT_EQ(rank->reference_units(), 0u);
+      fill(*rank, inputs);
+      ASSERT_TRUE(rank->step().ok());
+      expect_close(contents(*rank), expected, 1e-2);
     }
   }
 }

@@ -2,13 +2,14 @@
 #include "weft/train/f8_products.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/ops/f8.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
@@ -55,17 +56,52 @@ TEST(F8Products, AreThoseWithWeights) {
   auto made = with_f8_products(graph_of(kPlan));
   ASSERT_TRUE(made.ok()) << made.error().message;
   ASSERT_TRUE(plan::verify(*made).ok());
-  auto found = counts(*made);
-  EXPECT_EQ(found["contract"], 6);
-  EXPECT_EQ(found["e4m3"], 3);  // x, w by its columns, and w by its rows
-  EXPECT_EQ(found["e5m2"], 1);  // the gradient
+  EXPECT_EQ(counts(*made)["contract"], 6);
+  std::map<plan::DType, int> values;
+  for (std::size_t v = 0; v < made->value_count(); ++v) ++values[made->type(plan::ValueId(v)).dtype];
+  EXPECT_EQ(values[plan::DType::f8e4m3], 3);  // x, w by its columns, and w by its rows
+  EXPECT_EQ(values[plan::DType::f8e5m2], 1);  // the gradient
   int in_f8 = 0;
   for (std::size_t n = 0; n < made->node_count(); ++n)
     if (const plan::NodeView node = made->view(NodeId(n)); &node.op() == &ops::contract())
-      in_f8 += ops::multiplies_f8(node) ? 1 : 0;
+      in_f8 += plan::is_f8(node.input_type(0).dtype) && plan::is_f8(node.input_type(1).dtype) ? 1 : 0;
   EXPECT_EQ(in_f8, 2);
   for (std::size_t k = 0; k < made->outputs().size(); ++k)
     EXPECT_EQ(made->type(made->outputs()[k].value).dtype, k == 2 ? plan::DType::f32 : plan::DType::bf16);
+}
+
+// What the backward pass reads for the gradient of a weight alone is kept as a byte an element.
+TEST(F8Products, AreKeptInAByteForTheGradientOfAWeight) {
+  const auto kept_bytes = [](std::string_view other) {
+    auto made =
+        with_f8_products(graph_of(fmt::format("plan layer\n"
+                                              "%0 = input {{name=x, type=bf16[b=3,d=4]}}\n"
+                                              "%1 = parameter {{name=w, type=bf16[d=4,f=5]}}\n"
+                                              "%2 = tanh %0\n"
+                                              "%3 = contract %2, %1 {{to=[b,f]}}\n"
+                                              "%4 = mul %3, %3 in backward\n"
+                                              "%5 = contract %2, %4 {{to=[d,f]}} in backward\n"
+                                              "%6 = {} in backward\n"
+                                              "return dw=%5, other=%6\n",
+                                              other)));
+    EXPECT_TRUE(made.ok() && plan::verify(*made).ok());
+    // Of shape [b, d], made in the forward pass and read in the backward pass.
+    std::int64_t bytes = 0;
+    std::set<std::uint32_t> seen;
+    for (std::size_t n = 0; n < made->node_count(); ++n) {
+      const plan::NodeView node = made->view(NodeId(n));
+      if (node.phase() != plan::Phase::backward) continue;
+      for (const plan::ValueId input : node.node().inputs)
+        if (made->phase(made->value(input).producer) == plan::Phase::forward &&
+            made->type(input).elements() == 12 &&
+            !ops::is_source(made->view(made->value(input).producer).op()) && seen.insert(input.value).second)
+          bytes += made->type(input).bytes();
+    }
+    return bytes;
+  };
+  EXPECT_EQ(kept_bytes("neg %4"), 12);
+  EXPECT_EQ(kept_bytes("neg %2"),
+            24);  // which reads it as it was: then that is what is kept, and nothing beside it
 }
 
 // Scales cancel: over the field both are one plan.

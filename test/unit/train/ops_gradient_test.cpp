@@ -48,8 +48,6 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "gelu-gradient",
     "gelu-tanh-gradient",
     "silu-gradient",
-    "e4m3",  // put in after plans are differentiated
-    "e5m2",
     "broadcast-from"};
 
 // Running statistics are not trained.

@@ -41,9 +41,7 @@ int operand_count(Lane lane) {
     case Lane::relu:
     case Lane::gelu:
     case Lane::gelu_tanh:
-    case Lane::silu:
-    case Lane::e4m3:
-    case Lane::e5m2: return 1;
+    case Lane::silu: return 1;
     default: return 2;
   }
 }

@@ -8,7 +8,7 @@
 // A fused chain of operators runs as such a program, block after block, as a vectorised database
 // engine runs an expression: what an instruction costs to choose is paid once a block.
 //
-// A lane means what the operator of the same name in ops/ means, on f32; a boolean is 1 or 0, and e4m3 and e5m2 round.
+// A lane means what the operator of the same name in ops/ means, on f32; a boolean is 1 or 0.
 // NaN and infinities behave. Arithmetic, comparisons and select agree with ops/ to the bit (the
 // payload of a NaN aside); lanes_math.h says how close the other functions come, and that results
 // too small for a normal float may become 0.
@@ -30,11 +30,10 @@ enum class Lane : std::uint8_t {
   add, sub, mul, div, mod, pow, maximum, minimum, neg, abs,
   equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_not, select,
   exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, relu, gelu, gelu_tanh, silu,
-  gelu_gradient, gelu_tanh_gradient, silu_gradient,  // dx from (dy, x)
-  e4m3, e5m2
+  gelu_gradient, gelu_tanh_gradient, silu_gradient  // dx from (dy, x)
 };
 // clang-format on
-inline constexpr int kLaneCount = static_cast<int>(Lane::e5m2) + 1;
+inline constexpr int kLaneCount = static_cast<int>(Lane::silu_gradient) + 1;
 
 int operand_count(Lane lane);  // 1, 2 or 3
 

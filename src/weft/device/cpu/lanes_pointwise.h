@@ -103,24 +103,6 @@ inline Vector silu_gradient(Vector dy, Vector x) {
   return dy * (s * (1.0f + x * (1.0f - s)));
 }
 
-// The nearest number of eight bits (ops/f8.h). What is too small for a normal one is rounded by adding a number whose
-// last bit is the smallest.
-template <int kFractionBits>
-inline Vector f8(Vector x) {
-  constexpr std::uint32_t kDropped = 23 - kFractionBits, kHalf = (1u << (kDropped - 1)) - 1;
-  constexpr float kLeast = kFractionBits == 3 ? 0x1p-6f : 0x1p-14f;
-  constexpr float kUnit = kFractionBits == 3 ? 0x1p14f : 0x1p7f;
-  constexpr float kTop = kFractionBits == 3 ? 448 : 57344;
-  const Vector size = magnitude(x);
-  const Bits bits = bits_of(size);
-  const Vector normal = float_of((bits + kHalf + (bits >> kDropped & 1u)) & ~((1u << kDropped) - 1));
-  const Vector small = (size + kUnit) - kUnit;
-  const Vector y = choose(size < kLeast, small, normal);
-  return with_sign_of(choose(y <= kTop, y, splat(__builtin_nanf(""))), x);
-}
-inline Vector e4m3(Vector x) { return f8<3>(x); }
-inline Vector e5m2(Vector x) { return f8<2>(x); }
-
 }  // namespace lane
 
 inline Varying varying(const LaneOperand& x) { return {x.data}; }
@@ -230,8 +212,6 @@ inline void run_lane(Lane which, std::int64_t n, const LaneOperand* x, float* y)
     case Lane::gelu_gradient: return binary<lane::gelu_gradient>(n, x, y);
     case Lane::gelu_tanh_gradient: return binary<lane::gelu_tanh_gradient>(n, x, y);
     case Lane::silu_gradient: return binary<lane::silu_gradient>(n, x, y);
-    case Lane::e4m3: return unary<lane::e4m3>(n, x, y);
-    case Lane::e5m2: return unary<lane::e5m2>(n, x, y);
   }
 }
 

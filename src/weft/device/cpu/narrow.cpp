@@ -95,17 +95,21 @@ void narrow_all(const float* from, Short* to, std::int64_t n) {
 }  // namespace
 
 void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n) {
-  if (dtype == plan::DType::bf16)
-    widen_all(reinterpret_cast<const Bf16*>(from), to, n);
-  else
-    widen_all(reinterpret_cast<const F16*>(from), to, n);
+  switch (dtype) {
+    case plan::DType::bf16: return widen_all(reinterpret_cast<const Bf16*>(from), to, n);
+    case plan::DType::f8e4m3: return widen_all(reinterpret_cast<const E4m3*>(from), to, n);
+    case plan::DType::f8e5m2: return widen_all(reinterpret_cast<const E5m2*>(from), to, n);
+    default: return widen_all(reinterpret_cast<const F16*>(from), to, n);
+  }
 }
 
 void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n) {
-  if (dtype == plan::DType::bf16)
-    narrow_all(from, reinterpret_cast<Bf16*>(to), n);
-  else
-    narrow_all(from, reinterpret_cast<F16*>(to), n);
+  switch (dtype) {
+    case plan::DType::bf16: return narrow_all(from, reinterpret_cast<Bf16*>(to), n);
+    case plan::DType::f8e4m3: return narrow_all(from, reinterpret_cast<E4m3*>(to), n);
+    case plan::DType::f8e5m2: return narrow_all(from, reinterpret_cast<E5m2*>(to), n);
+    default: return narrow_all(from, reinterpret_cast<F16*>(to), n);
+  }
 }
 
 }  // namespace weft::device::cpu

@@ -1,7 +1,9 @@
-// weft/device/cpu/narrow.h -- bf16 and f16 in memory, f32 in registers.
+// weft/device/cpu/narrow.h -- bf16, f16 and numbers of eight bits in memory, f32 in registers.
 //
 //   bf16   sign, 8 bits of exponent, 7 of fraction: the upper half of an f32
 //   f16    sign, 5 bits of exponent, 10 of fraction
+//   e4m3   sign, 4 bits of exponent, 3 of fraction; all bits set are NaN, and there is no infinity
+//   e5m2   sign, 5 bits of exponent, 2 of fraction: the upper half of an f16
 //
 // Every kernel that meets them widens what it loads and rounds what it stores, to the nearest, of two the even
 // one; what it sums is f32. Four at a time with nothing but integers of vectors, so that the packing of a product
@@ -20,9 +22,15 @@ struct Bf16 {
 struct F16 {
   std::uint16_t bits;
 };
+struct E4m3 {
+  std::uint8_t bits;
+};
+struct E5m2 {
+  std::uint8_t bits;
+};
 
 constexpr bool is_narrow(plan::DType dtype) {
-  return dtype == plan::DType::bf16 || dtype == plan::DType::f16;
+  return dtype == plan::DType::bf16 || dtype == plan::DType::f16 || plan::is_f8(dtype);
 }
 
 // Vectors of so many floats, and of the integers that they are made of. Spelled out: g++ forgets attributes that
@@ -34,18 +42,21 @@ struct NarrowVectors<4> {
   typedef float Floats [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint32_t Words [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint16_t Shorts [[gnu::vector_size(8), gnu::may_alias, gnu::aligned(2)]];
+  typedef std::uint8_t Bytes [[gnu::vector_size(4), gnu::may_alias, gnu::aligned(1)]];
 };
 template <>
 struct NarrowVectors<8> {
   typedef float Floats [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint32_t Words [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint16_t Shorts [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(2)]];
+  typedef std::uint8_t Bytes [[gnu::vector_size(8), gnu::may_alias, gnu::aligned(1)]];
 };
 template <>
 struct NarrowVectors<16> {
   typedef float Floats [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint32_t Words [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]];
   typedef std::uint16_t Shorts [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(2)]];
+  typedef std::uint8_t Bytes [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(1)]];
 };
 
 template <int kLanes>
@@ -53,6 +64,7 @@ struct NarrowLanes {
   using Floats = typename NarrowVectors<kLanes>::Floats;
   using Words = typename NarrowVectors<kLanes>::Words;
   using Shorts = typename NarrowVectors<kLanes>::Shorts;
+  using Bytes = typename NarrowVectors<kLanes>::Bytes;
 
   [[gnu::always_inline]] static inline void widen(const Bf16* from, float* to) {
     *reinterpret_cast<Words*>(to) = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words)
@@ -65,6 +77,20 @@ struct NarrowLanes {
     const Words size = (words & 0x7fffu) << 13, sign = (words & 0x8000u) << 16;
     const Floats scaled = reinterpret_cast<Floats>(size) * 0x1p112f;
     const Words infinite = reinterpret_cast<Words>(size >= (0x7c00u << 13)) & 0x7f800000u;
+    *reinterpret_cast<Words*>(to) = reinterpret_cast<Words>(scaled) | infinite | sign;
+  }
+  [[gnu::always_inline]] static inline void widen(const E4m3* from, float* to) {
+    const Words words = __builtin_convertvector(*reinterpret_cast<const Bytes*>(from), Words);
+    const Words size = words & 0x7fu, sign = (words & 0x80u) << 24;
+    const Floats scaled = reinterpret_cast<Floats>(size << 20) * 0x1p120f;
+    const Words none = reinterpret_cast<Words>(size == 0x7fu) & 0x7fc00000u;
+    *reinterpret_cast<Words*>(to) = reinterpret_cast<Words>(scaled) | none | sign;
+  }
+  [[gnu::always_inline]] static inline void widen(const E5m2* from, float* to) {
+    const Words words = __builtin_convertvector(*reinterpret_cast<const Bytes*>(from), Words);
+    const Words size = (words & 0x7fu) << 21, sign = (words & 0x80u) << 24;
+    const Floats scaled = reinterpret_cast<Floats>(size) * 0x1p112f;
+    const Words infinite = reinterpret_cast<Words>(size >= (0x7cu << 21)) & 0x7f800000u;
     *reinterpret_cast<Words*>(to) = reinterpret_cast<Words>(scaled) | infinite | sign;
   }
   [[gnu::always_inline]] static inline void narrow(const float* from, Bf16* to) {
@@ -88,6 +114,38 @@ struct NarrowLanes {
     bits = (is_large & 0x7c00u) | (bits & ~is_large);
     bits |= is_none & 0x0200u;
     *reinterpret_cast<Shorts*>(to) = __builtin_convertvector(bits | sign, Shorts);
+  }
+  [[gnu::always_inline]] static inline void narrow(const float* from, E4m3* to) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    Words bits;
+    find_eight_bits<20, 120>(words, 0x1p14f, bits);
+    const Words is_large = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x43e80000u);  // 464: NaN as well
+    *reinterpret_cast<Bytes*>(to) =
+        __builtin_convertvector((is_large & 0x7fu) | (bits & ~is_large) | (words >> 24 & 0x80u), Bytes);
+  }
+  [[gnu::always_inline]] static inline void narrow(const float* from, E5m2* to) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    const Words size = words & 0x7fffffffu;
+    Words bits;
+    find_eight_bits<21, 112>(words, 0x1p7f, bits);
+    const Words is_large = reinterpret_cast<Words>(size >= 0x47700000u);  // 61440 and more
+    const Words is_none = reinterpret_cast<Words>(size > 0x7f800000u) & 0x02u;
+    *reinterpret_cast<Bytes*>(to) = __builtin_convertvector(
+        (is_large & 0x7cu) | (bits & ~is_large) | is_none | (words >> 24 & 0x80u), Bytes);
+  }
+
+ private:
+  // The size of a number that is not too large, with so many bits of fraction dropped and so much off its exponent;
+  // `unit` has the smallest such number as its last bit. By reference: vectors as arguments would depend on the target.
+  template <unsigned kDropped, unsigned kExponent>
+  [[gnu::always_inline]] static inline void find_eight_bits(const Words& words, float unit, Words& bits) {
+    const Words size = words & 0x7fffffffu;
+    const Words normal =
+        (size + ((1u << (kDropped - 1)) - 1) + (size >> kDropped & 1u) - (kExponent << 23)) >> kDropped;
+    const Floats units = unit - Floats{}, shifted = reinterpret_cast<Floats>(size) + units;
+    const Words small = reinterpret_cast<Words>(shifted) - reinterpret_cast<Words>(units);
+    const Words is_small = reinterpret_cast<Words>(size < ((kExponent + 1) << 23));
+    bits = (small & is_small) | (normal & ~is_small);
   }
 };
 

@@ -71,25 +71,29 @@ class ProductKernel final : public Kernel {
   std::int64_t points_ = 1;
 };
 
-// Of bf16 or f16: sums are f32 until all terms are in, a block of c at a time, and rounded then.
+// One side of a product in memory.
+struct ProductSide {
+  std::byte* memory;
+  plan::DType dtype;
+};
+
+// Of bf16 or f16: sums are f32 until all terms are in, a block of c at a time, and rounded then. Numbers of eight bits
+// all are bf16 as well: they become so a piece at a time, beside the sums.
 template <class Short>
 class NarrowProductKernel final : public Kernel {
  public:
-  NarrowProductKernel(const MatrixProduct& product, Cut cut, plan::DType dtype, std::byte* a, std::byte* b,
-                      std::byte* c)
-      : product_(product),
-        cut_(cut),
-        dtype_(dtype),
-        a_(reinterpret_cast<const Short*>(a)),
-        b_(reinterpret_cast<const Short*>(b)),
-        c_(reinterpret_cast<Short*>(c)) {
+  NarrowProductKernel(const MatrixProduct& product, Cut cut, ProductSide a, ProductSide b, ProductSide c)
+      : product_(product), cut_(cut), a_(a), b_(b), c_(c) {
     for (const ProductLoop& loop : product.outer) points_ *= loop.size;
     for (const ProductLoop& loop : product.summed) terms_ *= loop.size;
   }
 
   std::int64_t scratch_bytes() const override {
-    return std::min(high_, product_.m) * std::min(wide_, product_.n) *
-           static_cast<std::int64_t>(sizeof(float));
+    const auto of_shorts = [](std::int64_t count) {
+      return count * static_cast<std::int64_t>(sizeof(Short));
+    };
+    return sums_bytes() + (plan::is_f8(a_.dtype) ? of_shorts(rows_at_once() * piece()) : 0) +
+           (plan::is_f8(b_.dtype) ? of_shorts(columns_at_once() * piece()) : 0);
   }
 
   void run(const program::Task& task, std::byte* scratch) const override {
@@ -101,8 +105,7 @@ class NarrowProductKernel final : public Kernel {
       const ProductLoop at = place(product_.outer, point);
       for (std::int64_t column = n.begin; column < n.end; column += wide_)
         for (std::int64_t row = m.begin; row < m.end; row += high_)
-          sum({row, std::min(row + high_, m.end)}, {column, std::min(column + wide_, n.end)}, at,
-              reinterpret_cast<float*>(scratch));
+          sum({row, std::min(row + high_, m.end)}, {column, std::min(column + wide_, n.end)}, at, scratch);
     }
   }
 
@@ -112,6 +115,17 @@ class NarrowProductKernel final : public Kernel {
   // shapes in one run on a busy machine, for four of them in another.
   static bool by_tiles() { return std::is_same_v<Short, Bf16> && bf16_products() == Bf16Products::amx; }
   const std::int64_t high_ = by_tiles() ? 256 : 512, wide_ = by_tiles() ? 384 : 768;
+  static constexpr std::int64_t kPiece = 1024;  // summands whose eight bits are widened at a time
+
+  std::int64_t rows_at_once() const { return std::min(high_, product_.m); }
+  std::int64_t columns_at_once() const { return std::min(wide_, product_.n); }
+  std::int64_t sums_bytes() const {
+    return rows_at_once() * columns_at_once() * static_cast<std::int64_t>(sizeof(float));
+  }
+  std::int64_t piece() const {
+    const bool widens = plan::is_f8(a_.dtype) || plan::is_f8(b_.dtype);
+    return std::max<std::int64_t>(widens ? std::min(kPiece, product_.k) : product_.k, 1);
+  }
 
   // How far a point of the loops moves in each of the three.
   template <class Loops>
@@ -125,31 +139,62 @@ class NarrowProductKernel final : public Kernel {
     return at;
   }
 
-  void sum(program::Range m, program::Range n, const ProductLoop& at, float* sums) const {
+  struct Matrix {
+    const Short* first;
+    std::int64_t row_stride;
+  };
+
+  // The part with these rows and columns of what lies `offset` elements into a side, where it lies or in `room`,
+  // which then moves on.
+  static Matrix part(const ProductSide& side, std::int64_t row_stride, std::int64_t offset,
+                     program::Range rows, program::Range columns, Short*& room) {
+    offset += rows.begin * row_stride + columns.begin;
+    if (!plan::is_f8(side.dtype)) return {reinterpret_cast<const Short*>(side.memory) + offset, row_stride};
+    constexpr plan::DType kShort = std::is_same_v<Short, Bf16> ? plan::DType::bf16 : plan::DType::f16;
+    constexpr std::int64_t kLine = 256;
+    const std::int64_t width = columns.end - columns.begin;
+    const Matrix made{room, width};
+    float line[kLine];
+    for (std::int64_t row = rows.begin; row < rows.end; ++row, offset += row_stride, room += width)
+      for (std::int64_t i = 0; i < width; i += kLine) {
+        const std::int64_t count = std::min(kLine, width - i);
+        widen(side.dtype, side.memory + offset + i, line, count);
+        narrow(kShort, line, reinterpret_cast<std::byte*>(room + i), count);
+      }
+    return made;
+  }
+
+  void sum(program::Range m, program::Range n, const ProductLoop& at, std::byte* scratch) const {
     const std::int64_t rows = m.end - m.begin, columns = n.end - n.begin;
-    const Short* const a = a_ + at.a + m.begin * (product_.a.transposed ? 1 : product_.a.row_stride);
-    const Short* const b = b_ + at.b + n.begin * (product_.b.transposed ? product_.b.row_stride : 1);
-    std::optional<program::Band> nothing;
-    if (product_.nothing) nothing = product_.nothing->from(m.begin, n.begin);
+    float* const sums = reinterpret_cast<float*>(scratch);
+    float beta = 0;
     for (std::int64_t term = 0; term < terms_; ++term) {
       const ProductLoop of = place(product_.summed, term);
-      narrow_gemm(product_.a.transposed ? Transpose::yes : Transpose::no,
-                  product_.b.transposed ? Transpose::yes : Transpose::no, rows, columns, product_.k, a + of.a,
-                  product_.a.row_stride, b + of.b, product_.b.row_stride, term == 0 ? 0.0f : 1.0f, sums,
-                  columns, nothing ? &*nothing : nullptr);
+      // A sum of nothing is a piece as well.
+      for (std::int64_t first = 0; first == 0 || first < product_.k; first += piece(), beta = 1) {
+        const program::Range k{first, std::min(first + piece(), product_.k)};
+        Short* room = reinterpret_cast<Short*>(scratch + sums_bytes());
+        const bool a_turned = product_.a.transposed, b_turned = product_.b.transposed;
+        const Matrix a = part(a_, product_.a.row_stride, at.a + of.a, a_turned ? k : m, a_turned ? m : k,
+                              room),
+                     b = part(b_, product_.b.row_stride, at.b + of.b, b_turned ? n : k, b_turned ? k : n,
+                              room);
+        std::optional<program::Band> nothing;
+        if (product_.nothing) nothing = product_.nothing->from(m.begin, n.begin, k.begin);
+        narrow_gemm(a_turned ? Transpose::yes : Transpose::no, b_turned ? Transpose::yes : Transpose::no,
+                    rows, columns, k.end - k.begin, a.first, a.row_stride, b.first, b.row_stride, beta, sums,
+                    columns, nothing ? &*nothing : nullptr);
+      }
     }
-    Short* const c = c_ + at.c + m.begin * product_.c.row_stride + n.begin;
+    Short* const c = reinterpret_cast<Short*>(c_.memory) + at.c + m.begin * product_.c.row_stride + n.begin;
     for (std::int64_t row = 0; row < rows; ++row)
-      narrow(dtype_, sums + row * columns, reinterpret_cast<std::byte*>(c + row * product_.c.row_stride),
+      narrow(c_.dtype, sums + row * columns, reinterpret_cast<std::byte*>(c + row * product_.c.row_stride),
              columns);
   }
 
   const MatrixProduct product_;
   const Cut cut_;
-  const plan::DType dtype_;
-  const Short* const a_;
-  const Short* const b_;
-  Short* const c_;
+  const ProductSide a_, b_, c_;
   std::int64_t points_ = 1, terms_ = 1;
 };
 
@@ -160,12 +205,14 @@ std::unique_ptr<Kernel> make_product_kernel(const program::Program& program, con
   const auto& product = std::get<MatrixProduct>(unit.kernel);
   if (const plan::DType dtype = unit.writes.front().dtype; is_narrow(dtype)) {
     const auto at = [&](const program::Operand& operand) {
-      return memory + program.buffer(operand.buffer).offset + operand.offset * plan::size_in_bytes(dtype);
+      return ProductSide{memory + program.buffer(operand.buffer).offset +
+                             operand.offset * plan::size_in_bytes(operand.dtype),
+                         operand.dtype};
     };
-    std::byte *const a = at(product.a), *const b = at(product.b), *const c = at(product.c);
+    const ProductSide a = at(product.a), b = at(product.b), c = at(product.c);
     if (dtype == plan::DType::bf16)
-      return std::make_unique<NarrowProductKernel<Bf16>>(product, unit.cut, dtype, a, b, c);
-    return std::make_unique<NarrowProductKernel<F16>>(product, unit.cut, dtype, a, b, c);
+      return std::make_unique<NarrowProductKernel<Bf16>>(product, unit.cut, a, b, c);
+    return std::make_unique<NarrowProductKernel<F16>>(product, unit.cut, a, b, c);
   }
   const auto find = [&](const program::Operand& operand) {
     return reinterpret_cast<float*>(memory + program.buffer(operand.buffer).offset) + operand.offset;

@@ -285,7 +285,7 @@ class RowKernel final : public Kernel {
 
   static void load_narrow(const RowOperand& from, const std::byte* memory, std::int64_t start,
                           std::int64_t count, float* result) {
-    const std::int64_t step = from.along * 2;
+    const std::int64_t step = from.along * plan::size_in_bytes(from.place.dtype);
     memory += start * step;
     if (from.along == 1 || count == 1) return widen(from.place.dtype, memory, result, count);
     for (std::int64_t i = 0; i < count; ++i) widen(from.place.dtype, memory + i * step, result + i, 1);
@@ -293,7 +293,7 @@ class RowKernel final : public Kernel {
 
   static void store_narrow(const RowOperand& to, std::byte* memory, std::int64_t start, std::int64_t count,
                            const float* from, std::int64_t step) {
-    const std::int64_t along = to.along * 2;
+    const std::int64_t along = to.along * plan::size_in_bytes(to.place.dtype);
     memory += start * along;
     if ((to.along == 1 && step == 1) || count == 1) return narrow(to.place.dtype, from, memory, count);
     for (std::int64_t i = 0; i < count; ++i) narrow(to.place.dtype, from + i * step, memory + i * along, 1);

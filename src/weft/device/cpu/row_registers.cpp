@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "weft/ops/f8.h"
 #include "weft/ops/operators.h"
 
 namespace weft::device::cpu {
@@ -55,9 +54,7 @@ Lane lane_of(const plan::Operator& op) {
                                                                            &ops::silu(),
                                                                            &ops::gelu_gradient(),
                                                                            &ops::gelu_tanh_gradient(),
-                                                                           &ops::silu_gradient(),
-                                                                           &ops::e4m3(),
-                                                                           &ops::e5m2()};
+                                                                           &ops::silu_gradient()};
   const auto found = std::ranges::find(kOperators, &op);
   WEFT_CHECK(found != kOperators.end(), "no lane for this operator");
   return static_cast<Lane>(found - kOperators.begin());

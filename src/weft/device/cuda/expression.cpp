@@ -163,7 +163,9 @@ std::string_view type_name(plan::DType dtype) {
     case plan::DType::i64: return "long long";
     case plan::DType::bf16: return "weft_bf16";
     case plan::DType::f16: return "weft_f16";
-    case plan::DType::boolean: break;
+    case plan::DType::boolean:
+    case plan::DType::f8e4m3:
+    case plan::DType::f8e5m2: break;
   }
   return "unsigned char";
 }

@@ -248,7 +248,8 @@ class CodecPlacer {
   // `cut` is the index whose blocks go to and come from the ranks. None: it goes as it is.
   std::optional<CodedRows> rows_of(const NodeView& node, const AllowedCodec& codec, Symbol& cut) const {
     const plan::Type x = node.input_type(0);
-    if (ranks_of(node) == 1 || x.elements() < block_ || !is_real(x.dtype) || x.dtype == plan::DType::f64)
+    if (ranks_of(node) == 1 || x.elements() < block_ || !is_real(x.dtype) || x.dtype == plan::DType::f64 ||
+        plan::is_f8(x.dtype))
       return std::nullopt;
     if (&node.op() != &ops::all_reduce()) {
       cut = node.symbol(1);

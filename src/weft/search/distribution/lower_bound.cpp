@@ -19,7 +19,9 @@ using plan::NodeView;
 
 double node_seconds_at_peak(const NodeView& node, const cluster::Device& device) {
   if (node.input_count() == 0) return 0;
-  const double rate = cost::peak_rate(device, node.result_type(0).dtype);
+  // Sums of eight bits are bf16, and made at the rate of what is multiplied.
+  const plan::DType read = node.input_type(0).dtype;
+  const double rate = cost::peak_rate(device, plan::is_f8(read) ? read : node.result_type(0).dtype);
   return rate > 0 ? node.op().work(node).flops / rate : 0;
 }
 
