@@ -35,9 +35,7 @@ class Cast final : public OperatorOf<Cast> {
   plan::Work work(const NodeView& node) const override { return bytes_of(node); }
 
   Status gradient(Gradient& g) const override {
-    // Eight bits are not computed with: a gradient of what has them is bf16.
-    const plan::DType from = g.node().input_type(0).dtype;
-    WEFT_TRY(value, add_cast(g.graph, g.of_result(), plan::is_f8(from) ? plan::DType::bf16 : from));
+    WEFT_TRY(value, add_cast(g.graph, g.of_result(), g.node().input_type(0).dtype));
     g.set(0, value);
     return {};
   }

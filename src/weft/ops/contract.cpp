@@ -71,12 +71,7 @@ class Contract final : public OperatorOf<Contract> {
       if (!g.wants(i)) continue;
       std::vector<plan::ValueId> operands = {g.of_result()};
       for (std::size_t j = 0; j < node.input_count(); ++j)
-        if (j != i) {
-          // Beside a gradient, which is bf16, eight bits are so as well.
-          WEFT_TRY(factor, multiplies_f8(node) ? add_cast(g.graph, node.input(j), plan::DType::bf16)
-                                               : Result<plan::ValueId>(node.input(j)));
-          operands.push_back(factor);
-        }
+        if (j != i) operands.push_back(node.input(j));
       WEFT_TRY(value, add_contract_spread(g.graph, operands, node.input_type(i).dims));
       g.set(i, value);
     }

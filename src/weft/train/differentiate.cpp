@@ -139,6 +139,12 @@ Status step_back(Graph& graph, NodeId id, std::span<const char> depends, Gradien
   for (const ValueId input : node.node().inputs) wanted.push_back(depends[input.value]);
   if (std::ranges::none_of(wanted, [](char w) { return w != 0; })) return {};
 
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const plan::DType dtype = node.input_type(i).dtype; wanted[i] != 0 && plan::is_f8(dtype))
+      return user_error(
+          fmt::format("node {}: there are no gradients of {}", plan::describe(graph, id), plan::name(dtype)),
+          "a wider type; precision = f8 rounds a model's products by itself");
+
   ops::Gradient g(graph, id, of_results, wanted);
   if (Status status = ops::operator_of(node).gradient(g); !status.ok()) {
     Error error = std::move(status).error();
