@@ -95,7 +95,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Progr
                                             const program::Unit& unit, Address memory) {
   for (const auto* places : {&unit.reads, &unit.writes})
     for (const program::Place& place : *places)
-      if (place.dtype == plan::DType::f64)
+      if (place.dtype == plan::DType::f64 || plan::is_f8(place.dtype))
         return user_error(fmt::format("the GPU has no kernel for {} of {} yet",
                                       program::describe(program, unit), plan::name(place.dtype)),
                           "precision = f32, bf16 or f16 runs there");
