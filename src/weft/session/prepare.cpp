@@ -287,7 +287,8 @@ search::RewrittenForward rewritten_first(const Session::State& state, const Prep
       .logits_from = logits_to_tile(prepared, mode),
       .learns = mode == language::Mode::train};
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
-  return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove, which);
+  static const search::ForwardRules shipped(rule::shipped_rules());
+  return search::rewrite_forward(forward, prepared.target.device, shipped, prove, which);
 }
 
 language::BindOptions binding_of(const Prepared& prepared, language::Mode mode,

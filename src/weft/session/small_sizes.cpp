@@ -99,12 +99,26 @@ class SmallSizes {
     return operators == operators_;
   }
 
-  // Infinite where the model refuses the sizes, or is another model with them.
+  struct Answer {
+    double score = std::numeric_limits<double>::infinity();
+    std::int64_t nodes = 0;
+  };
+
+  // Rounds ask for the same again where others have not changed. What was heard before counts as asked, so that what is
+  // found is the same.
   double ask(const std::vector<std::int64_t>& sizes) {
+    const auto [at, is_new] = heard_.try_emplace(sizes);
+    if (is_new) at->second.score = score_of(sizes, at->second.nodes);
+    asked_ += at->second.nodes;
+    return at->second.score;
+  }
+
+  // Infinite where the model refuses the sizes, or is another model with them.
+  double score_of(const std::vector<std::int64_t>& sizes, std::int64_t& nodes) {
     std::vector<SizeOverride> asked = thin_;
     for (std::size_t i = 0; i < free_.size(); ++i) asked.push_back({free_[i], sizes[i], {}});
     const auto bound = bind_again(state_, prepared_, wanted_.mode, asked);
-    asked_ += bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : kNodesUntilRefused;
+    nodes = bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : kNodesUntilRefused;
     if (!bound.ok() || !is_alike(bound->graph)) return std::numeric_limits<double>::infinity();
     double work = cost::plan_flops(bound->graph);  // and what is held: a table that is only looked up in
     for (std::size_t v = 0; v < bound->graph.value_count(); ++v)
@@ -165,6 +179,7 @@ class SmallSizes {
   std::vector<std::int64_t> chosen_;  // one for each that is free
   std::vector<SizeOverride> thin_;
   std::vector<const plan::Operator*> operators_;  // of the thin model, at its own sizes
+  std::map<std::vector<std::int64_t>, Answer> heard_;
   double score_ = std::numeric_limits<double>::infinity();
   std::int64_t asked_ = 0;
 };

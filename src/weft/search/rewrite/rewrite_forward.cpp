@@ -125,14 +125,25 @@ bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64
   return false;
 }
 
+// What may fire in a plan.
+struct Tried {
+  bool attention, losses, learns;
+
+  bool operator()(const rule::Rule& rule) const {
+    return is_of(rule, kAttentionRules) ? attention
+                                        : losses && is_of(rule, learns ? kLossRules : kLossAloneRules);
+  }
+};
+
 RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device& device,
-                              std::span<const rule::Rule> rules, std::int64_t logits_from, bool learns) {
+                              const rule::Automaton& automaton, const Tried& tried,
+                              std::int64_t logits_from) {
   RewrittenForward result;
   rule::Draft draft(forward);
   std::vector<plan::NodeId> places;
-  const rule::Automaton automaton(rules);
   for (const rule::Match& match : automaton.all(draft)) {
-    const rule::Rule& rule = rules[match.rule];
+    const rule::Rule& rule = automaton.rules()[match.rule];
+    if (!tried(rule)) continue;
     Step step{rule.name, {}, 0};
     for (const plan::NodeId node : match.nodes) step.replaced.push_back(plan::describe(draft.graph(), node));
     // One that an earlier match has changed no longer stands, and is refused.
@@ -141,7 +152,7 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
     places.resize(draft.graph().node_count() - forward.node_count(), match.root);
     const bool is_loss = !is_of(rule, kAttentionRules);
     const auto price = [&](const std::vector<plan::NodeId>& nodes) {
-      return is_loss && learns ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
+      return is_loss && tried.learns ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
     };
     step.change = price(change->added) - price(change->removed);
     if (is_loss ? tiles_loss(draft, *change, logits_from, step.change) : step.change < 0)
@@ -154,25 +165,42 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
   return result;
 }
 
-}  // namespace
-
-RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
-                                 std::span<const rule::Rule> rules, const ProveRule& prove,
-                                 const ForwardRewrites& which) {
-  const bool attention = which.attention && has(forward, ops::softmax()),
-             losses = which.logits_from && has(forward, ops::cross_entropy());
-  if (!attention && !losses) return {};
+std::vector<rule::Rule> forward_rules(std::span<const rule::Rule> rules) {
   std::vector<rule::Rule> first;
   for (const rule::Rule& rule : rules)
-    if ((attention && is_of(rule, kAttentionRules)) ||
-        (losses && is_of(rule, which.learns ? kLossRules : kLossAloneRules)))
+    if (is_of(rule, kAttentionRules) || is_of(rule, kLossRules) || is_of(rule, kLossAloneRules))
       first.push_back(rule);
-  RulesToProve trial(std::move(first), prove);
-  while (true) {
-    RewrittenForward found =
-        rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0), which.learns);
-    if (trial.prove_used(found.trail)) return found;
-  }
+  return first;
+}
+
+bool are_proven_as_they_are(std::span<const rule::Rule> rules, std::span<const Step> trail,
+                            const ProveRule& prove) {
+  return std::ranges::all_of(trail, [&](const Step& step) {
+    const auto at = std::ranges::find(rules, step.rule, &rule::Rule::name);
+    const std::optional<rule::Rule> proven = prove(*at);
+    return proven && proven->when == at->when;
+  });
+}
+
+}  // namespace
+
+ForwardRules::ForwardRules(std::span<const rule::Rule> rules)
+    : rules_(forward_rules(rules)), automaton_(rules_) {}
+
+RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
+                                 const ForwardRules& rules, const ProveRule& prove,
+                                 const ForwardRewrites& which) {
+  const Tried tried = {which.attention && has(forward, ops::softmax()),
+                       which.logits_from && has(forward, ops::cross_entropy()), which.learns};
+  if (!tried.attention && !tried.losses) return {};
+  const std::int64_t logits_from = which.logits_from.value_or(0);
+  RewrittenForward found = rewritten_by(forward, device, rules.automaton(), tried, logits_from);
+  if (are_proven_as_they_are(rules.rules(), found.trail, prove)) return found;
+  // A rule was refused or got a guard: its automaton is another.
+  RulesToProve trial({rules.rules().begin(), rules.rules().end()}, prove);
+  while (!trial.prove_used(found.trail))
+    found = rewritten_by(forward, device, rule::Automaton(trial.rules()), tried, logits_from);
+  return found;
 }
 
 }  // namespace weft::search

@@ -15,6 +15,7 @@
 
 #include "weft/cluster/device.h"
 #include "weft/plan/graph.h"
+#include "weft/rule/match.h"
 #include "weft/rule/rule.h"
 #include "weft/search/rewrite/rules_to_prove.h"
 #include "weft/search/rewrite/trail.h"
@@ -33,9 +34,25 @@ struct ForwardRewrites {
   bool learns = true;  // losses are made with their slopes, and priced so
 };
 
-// Of `rules` those of attention.rules, and loss.rules or loss_alone.rules, are tried; none fires that `prove` does not prove.
+// Of a library the rules of attention.rules, loss.rules and loss_alone.rules, and what finds them in a plan: made once,
+// as a model is bound a hundred times while small sizes for its proof are looked for.
+class ForwardRules {
+ public:
+  explicit ForwardRules(std::span<const rule::Rule> rules);
+  ForwardRules(const ForwardRules&) = delete;
+  ForwardRules& operator=(const ForwardRules&) = delete;
+
+  std::span<const rule::Rule> rules() const { return rules_; }
+  const rule::Automaton& automaton() const { return automaton_; }
+
+ private:
+  std::vector<rule::Rule> rules_;
+  rule::Automaton automaton_;
+};
+
+// None fires that `prove` does not prove.
 RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
-                                 std::span<const rule::Rule> rules, const ProveRule& prove,
+                                 const ForwardRules& rules, const ProveRule& prove,
                                  const ForwardRewrites& which = {});
 
 }  // namespace weft::search
