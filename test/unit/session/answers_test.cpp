@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kRows = WEFT_SOURCE_DIR "/test/data/pixels.csv";
-constexpr std::string_view kSizes = "b = 2, p = 2, c = 3, f = 4, threads = 1";
+constexpr std::string_view kSizes = "b = 2, p = 2, c = 3, f = 4, threads = 1, rules = false";
 
 // The JSON object that the last statement answers with.
 Json last_answer(Session& session, const std::string& text) {
@@ -171,7 +171,7 @@ TEST(Answers, AHoldoutIsDrawnByTheSeed) {
   }
   const auto test = [&](std::string_view by, int seed) {
     Session session;
-    const std::string with = fmt::format("threads = 1, holdout = 100, holdout_by = {}", by);
+    const std::string with = fmt::format("threads = 1, rules = false, holdout = 100, holdout_by = {}", by);
     const Json trained = last_answer(
         session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5 WITH (seed = {}, {})", digits, seed, with));
     const Json asked =
@@ -192,7 +192,7 @@ TEST(Answers, ATextIsContinued) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += "abcd";
   std::ofstream(folder / "letters.txt") << text;
-  const std::string sizes = "b = 8, s = 8, d = 16, h = 2, layers = 1, threads = 1";
+  const std::string sizes = "b = 8, s = 8, d = 16, h = 2, layers = 1, threads = 1, rules = false";
   Session session;
   last_answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 120 WITH ({}, learning_rate = 0.01)",
                                    folder / "letters.txt", sizes));

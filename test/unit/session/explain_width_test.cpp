@@ -22,8 +22,8 @@ void expect_fits(std::string_view text, std::size_t width) {
 // The longest of each kind: big models on big clusters, plans with measured times, listings.
 TEST(Width, AnswersFitTheScreen) {
   for (const std::string_view statement :
-       {"EXPLAIN TRAIN gpt3_175b ON superpod WITH (b = 128, precision = bf16, layers = 2, prove = false, "
-        "distribution = 'node=128: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
+       {"EXPLAIN TRAIN gpt3_175b ON pod WITH (b = 128, precision = bf16, layers = 1, prove = false, "
+        "distribution = 'node=4: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
         "EXPLAIN TRAIN mixtral_8x7b WITH (layers = 1)", "EXPLAIN INFER alexnet",
         "EXPLAIN (SUMMARY) TRAIN gpt2 WITH (layers = 2)",
         "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (threads = 1)",

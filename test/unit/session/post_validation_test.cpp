@@ -26,8 +26,8 @@ Learned learn(const std::string& on, const std::string& with) {
   Learned learned;
   learned.said = answer(
       session, fmt::format("TRAIN char_gpt {} FROM '" WEFT_SOURCE_DIR
-                           "/README.md' STEPS 4 WITH (b = 8, s = 8, d = 16, h = 2, layers = 3, seed = 3, "
-                           "threads = 1, transport = inproc, {})",
+                           "/README.md' STEPS 4 WITH (b = 8, s = 8, d = 16, h = 2, layers = 2, seed = 3, "
+                           "threads = 1, transport = inproc, rules = false, {})",
                            on, with));
   answer(session, fmt::format("SAVE char_gpt TO '{}'", file));
   const auto loaded = formats::load(file);
@@ -62,10 +62,13 @@ TEST_P(PostValidation, GivesTheSameBits) {
   std::map<std::string, std::string> by_clip;
   for (const std::string clip : {"1000", "0.01"}) {
     const std::string with = fmt::format("{}, clip_norm = {}", how.with, clip);
-    const Learned before = learn(how.on, with), after = learn(how.on, with + ", post_validation = true");
+    // What is learned does not hang on the proof; one is enough to see that there is one.
+    const bool proven = clip == "1000";
+    const Learned before = learn(how.on, with + ", prove = false"),
+                  after = learn(how.on, fmt::format("{}, post_validation = true, prove = {}", with, proven));
     EXPECT_TRUE(before.tensors == after.tensors) << clip;
     EXPECT_EQ(before.said.at("last_loss"), after.said.at("last_loss")) << clip;
-    EXPECT_FALSE(after.said.contains("unproven")) << after.said;
+    if (proven) EXPECT_FALSE(after.said.contains("unproven")) << after.said;
     for (const auto& [name, bytes] : after.tensors) by_clip[clip] += bytes;
   }
   // One of the norms is too large and the other is not; steps that overflow change nothing with either.

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 const std::string kText = WEFT_SOURCE_DIR "/docs/tour.md";
-const std::string kSmallGpt = "b = 2, s = 16, d = 32, layers = 1, h = 2";
+const std::string kSmallGpt = "b = 2, s = 16, d = 32, layers = 1, h = 2, rules = false";
 
 double last_loss(const std::string& statement) {
   Session session;
@@ -45,7 +45,7 @@ float number_at(const std::string& path, const std::string& name) {
 }
 
 std::string digits(const std::string& on, const std::string& with, int steps = 30) {
-  return fmt::format("TRAIN digits_mlp {} FROM '{}' STEPS {} WITH (b = 32, learning_rate = 0.01{})", on,
+  return fmt::format("TRAIN digits_mlp {} FROM '{}' STEPS {} WITH (b = 32, rules = false, learning_rate = 0.01{})", on,
                      kDigits, steps, with);
 }
 
@@ -103,7 +103,7 @@ TEST(Precision, MasterWeightsKeepWhatAWeightTooCoarseLoses) {
       "CREATE MODEL m (b = 1) INPUT x[b] PARAMETER w INIT ones AS SELECT mean(x * w) AS loss FROM x, w; ";
   const auto loss = [&](const std::string& precision) {
     return last_loss(
-        fmt::format("{}TRAIN m FROM '{}' STEPS 101 WITH (optimizer = sgd, learning_rate = 0.001, "
+        fmt::format("{}TRAIN m FROM '{}' STEPS 101 WITH (rules = false, optimizer = sgd, learning_rate = 0.001, "
                     "precision = {})",
                     model, folder / "one.csv", precision));
   };
@@ -162,7 +162,7 @@ TEST(Precision, AnOverflowSkipsTheStep) {
       "CREATE MODEL m (b = 1) INPUT x[b] PARAMETER w INIT ones AS SELECT mean(x * w * w) AS loss FROM x, w; ";
   const auto train = [&](int steps) {
     Session session;
-    answer(session, fmt::format("{}TRAIN m FROM '{}' STEPS {} WITH (optimizer = sgd, learning_rate = 0.25, "
+    answer(session, fmt::format("{}TRAIN m FROM '{}' STEPS {} WITH (rules = false, optimizer = sgd, learning_rate = 0.25, "
                                 "precision = f16, loss_scale = {}, loss_scale_steps = 2); SAVE m TO '{}'",
                                 model, folder / "one.csv", steps, 0x1p17, folder / "m"));
   };

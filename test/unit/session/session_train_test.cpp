@@ -58,7 +58,7 @@ TEST(SessionTrain, TheGptLearnsFromText) {
   }();
   Session session;
   const Json trained =
-      answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 250 WITH (b = 4, s = 32, d = 32, h = 2, "
+      answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 150 WITH (b = 4, s = 24, d = 32, h = 2, "
                                   "layers = 1, learning_rate = 0.01, holdout = 2000)",
                                   folder / "poem.txt"));
   EXPECT_GT(trained["first_loss"], 5.0);  // near log 256: every byte as likely as another
@@ -67,18 +67,20 @@ TEST(SessionTrain, TheGptLearnsFromText) {
   EXPECT_GT(trained["test"]["accuracy"], 0.4);
 }
 
-// Twenty steps, or ten, a file, another session, and ten: the files are the same, byte for byte.
+// Eight steps, or four, a file, another session, and four: the files are the same, byte for byte.
 TEST(SessionTrain, WhatWasSavedAndLoadedGoesOnBitForBit) {
   const TemporaryFolder folder;
   for (const std::string model : {"digits_mlp", "digits_conv"})
     for (const std::string optimizer : {"adam", "adamw", "momentum", "sgd"}) {
-      const std::string with = fmt::format("WITH (optimizer = {}, threads = 2)", optimizer);
+      // The convnet has other kernels; each optimizer has its own states, whatever the model.
+      if (model == "digits_conv" && optimizer != "adam" && !is_thorough()) continue;
+      const std::string with = fmt::format("WITH (optimizer = {}, threads = 2, b = 16)", optimizer);
       Session whole, first, second;
-      answer(whole, fmt::format("TRAIN {0} FROM '{1}' STEPS 20 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
+      answer(whole, fmt::format("TRAIN {0} FROM '{1}' STEPS 8 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
                                 folder / "whole"));
-      answer(first, fmt::format("TRAIN {0} FROM '{1}' STEPS 10 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
+      answer(first, fmt::format("TRAIN {0} FROM '{1}' STEPS 4 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
                                 folder / "half"));
-      answer(second, fmt::format("LOAD {0} FROM '{3}'; TRAIN {0} FROM '{1}' STEPS 10 {2}; SAVE {0} TO '{4}'",
+      answer(second, fmt::format("LOAD {0} FROM '{3}'; TRAIN {0} FROM '{1}' STEPS 4 {2}; SAVE {0} TO '{4}'",
                                  model, kDigits, with, folder / "half", folder / "rest"));
       EXPECT_EQ(read(folder / "whole"), read(folder / "rest")) << model << " " << optimizer;
       EXPECT_NE(read(folder / "whole"), read(folder / "half"));

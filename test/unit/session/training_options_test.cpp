@@ -228,7 +228,7 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
 
 TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
   Session session;
-  session.execute(kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
+  session.execute(std::string(kAsWritten) + kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
   answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (clip_norm = 1)", kLine));
   // The gradient is (-4, -2): a step of a quarter along it.
   const double norm = std::sqrt(20.0), slope = 2 - 0.25 * 4 / norm, height = 1 - 0.25 * 2 / norm;
