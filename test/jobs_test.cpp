@@ -96,7 +96,7 @@ const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 std::string train(int steps, const std::string& with = {}, const std::string& data = kDigits) {
   return fmt::format(
       "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {} WITH (distribution = 'rank=2: slice b', threads = "
-      "2{}{});\n",
+      "2, rules = false, prove = false{}{});\n",
       data, steps, with.empty() ? "" : ", ", with);
 }
 

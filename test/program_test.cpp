@@ -182,7 +182,7 @@ TEST(Program, LeavesQuietlyWhenItsReaderDoes) {
 TEST(Program, RanksOfALauncherGiveOneAnswer) {
   const std::string train = fmt::format(
       "$weft -c \"TRAIN digits_mlp ON LOCAL 2 FROM '{}/examples/digits.csv.gz' STEPS 5 "
-      "WITH (distribution = 'rank=2: slice b')\" -c 'SHOW MODELS' 2>/dev/null",
+      "WITH (rules = false, threads = 1, distribution = 'rank=2: slice b')\" -c 'SHOW MODELS' 2>/dev/null",
       WEFT_SOURCE_DIR);
   const auto times = [](const std::string& text, std::string_view what) {
     int found = 0;
@@ -226,10 +226,10 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
     }
     return found;
   };
-  const std::string settings = "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100)";
+  const std::string settings = "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100, rules = false, prove = false)";
   const std::string explain = "EXPLAIN TRAIN digits_mlp ON JOB " + settings;
   const std::string given =
-      "EXPLAIN TRAIN digits_mlp ON JOB WITH (network = '100 MB/s, 100 us', "
+      "EXPLAIN TRAIN digits_mlp ON JOB WITH (rules = false, prove = false, network = '100 MB/s, 100 us', "
       "distribution = 'host=2: slice b; rank=2: slice f')";
   EXPECT_NE(lines_with(launch("RANK % 2", given), "chosen  ").find("host 18.8 KiB, rank 1.25 KiB"),
             std::string::npos);
@@ -249,7 +249,7 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   EXPECT_NE(launch("RANK / 3", train).find("rank=4"), std::string::npos) << "hosts of 3 ranks and 1";
 
   // Without a word about the network it is measured.
-  const std::string measured = launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB");
+  const std::string measured = launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false)");
   EXPECT_NE(lines_with(measured, "hosts  ").find("measured"), std::string::npos) << measured;
 
   const Outcome alone = shell("$weft -c 'EXPLAIN TRAIN digits_mlp ON JOB'");

@@ -100,6 +100,11 @@ class Comparison {
 
  private:
   const plan::Graph& graph() const { return *plans_.graph; }
+  // The plan of one device; over the field with its choices behind its outputs.
+  const plan::Graph& asked() const {
+    return std::is_same_v<T, Field> && plans_.choices != nullptr ? plans_.choices->asked()
+                                                                 : *plans_.original;
+  }
   using Whole = std::map<std::string, Tensor<T>, std::less<>>;
 
   Result<std::vector<Tensor<T>>> whole_run(const plan::Graph& plan, const Whole& values) const {
@@ -120,7 +125,9 @@ class Comparison {
   Result<std::vector<Tensor<T>>> draw_and_run() {
     for (const double peak : kPeaks) {
       WEFT_TRY_STATUS(draw_sources(peak));
-      WEFT_TRY(expected, whole_run(*plans_.original, whole_));
+      WEFT_TRY(expected, whole_run(asked(), whole_));
+      if constexpr (std::is_same_v<T, Field>)
+        if (plans_.choices != nullptr) plans_.choices->see(expected);
       if (peak == kPeaks.back() || mostly_numbers(expected)) return expected;
     }
     return user_error("no values were drawn");

@@ -1,28 +1,30 @@
 #include "weft/distribute/prove.h"
 
-#include <algorithm>
-
 #include "weft/base/random.h"
+#include "weft/distribute/choices.h"
 #include "weft/distribute/compare_plans.h"
 #include "weft/distribute/half_dropout.h"
 #include "weft/distribute/open_nodes.h"
 #include "weft/distribute/promises.h"
-#include "weft/ops/operators.h"
 #include "weft/plan/hash.h"
 
 namespace weft::distribute {
 namespace {
 
-// Both plans as they are compared, at the rates of the model or at one half.
+// Both plans as they are compared, at the rates of the model or at one half. It stays where it is.
 struct Prepared {
   plan::Graph original, open, graph;  // empty where they are the caller's
   spmd::MeshPlan ranks;
+  Choices choices;
   ComparedPlans compared;
 };
 
 Status open_and_place(const DistributedPlan& plan, Prepared& made) {
   made.compared.plan = &plan;
   made.compared.open = made.compared.original;
+  WEFT_TRY(choices, Choices::of(*made.compared.original));
+  made.choices = std::move(choices);
+  made.compared.choices = &made.choices;
   if (!plan.opened.empty()) {
     WEFT_TRY(opened, open_nodes(*made.compared.original, plan.opened));
     made.open = std::move(opened);
@@ -44,18 +46,6 @@ Status prepare_halved(const plan::Graph& original, const DistributedPlan& plan, 
   return open_and_place(plan, made);
 }
 
-// Whether a single number decides which of two values the plan takes: one draw shows one of them alone. That is so of a
-// norm's smaller one as well, whose parts floats may not tell apart; of a larger one, which counts, they do.
-bool has_choice(const plan::Graph& graph) {
-  for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (&node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
-      return true;
-    if (&node.op() == &ops::minimum() && node.result_type(0).rank() == 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
@@ -73,9 +63,10 @@ Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan
   if (drops) WEFT_TRY_STATUS(prepare_halved(original, plan, halved));
   // Another plan meets other values: none can be made to fit those that will be drawn.
   Random random(options.seed, plan::structural_hash(plan.graph).low);
-  constexpr std::int64_t kDrawsOfChoices = 6;
-  const std::int64_t draws = has_choice(original) ? std::max(options.draws, kDrawsOfChoices) : options.draws;
-  for (; proof.draws < draws && proof.holds(); ++proof.draws) {
+  const auto is_enough = [&] {
+    return proof.draws >= options.draws && as_is.choices.all_seen() && halved.choices.all_seen();
+  };
+  for (; proof.holds() && !is_enough(); ++proof.draws) {
     // Streams show at one half, rates as they are; what runs in floats drops one half too.
     const bool halves = drops && proof.draws % 2 == (options.in_floats ? 1 : 0);
     WEFT_TRY(wrong, compare<ops::Field>(halves ? halved.compared : as_is.compared, random, proof.elements));

@@ -1,6 +1,5 @@
 #include "weft/pipeline/prove_in_time.h"
 
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
+#include "weft/distribute/choices.h"
 #include "weft/distribute/compare_plans.h"
 #include "weft/distribute/draw_sources.h"
 #include "weft/ops/exchange.h"
@@ -33,26 +33,6 @@ using plan::NodeView;
 
 constexpr std::string_view kNextValue = "next ";
 
-// Adds as outputs the single flags by which a plan takes one of two values: those of its selects, and whether the larger
-// or smaller of two numbers is the first. One draw shows what is right where a flag holds, or where it does not.
-Result<std::size_t> add_flags(Graph& graph) {
-  std::set<std::uint32_t> flags;
-  const std::size_t nodes = graph.node_count();
-  for (std::size_t n = 0; n < nodes; ++n) {
-    const NodeView node = graph.view(NodeId(n));
-    if (&node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
-      flags.insert(node.input(0).value);
-    const bool is_either = &node.op() == &ops::maximum() || &node.op() == &ops::minimum();
-    if (!is_either || node.result_type(0).rank() > 0) continue;
-    const std::array<plan::ValueId, 2> both = {node.result(0), node.input(0)};
-    WEFT_TRY(is_first, graph.add_value(ops::equal(), both, {}));
-    flags.insert(is_first.value);
-  }
-  for (const std::uint32_t flag : flags)
-    graph.add_output(graph.symbol(fmt::format("flag {}", flag)), plan::ValueId(flag));
-  return flags.size();
-}
-
 // A source of the whole model, and what each rank of a stage's mesh holds of it and of its next value.
 struct Held {
   plan::Type type;
@@ -63,11 +43,10 @@ struct Held {
 
 class TimedProof {
  public:
-  // `asked`: the same plan with its flags as further outputs.
-  TimedProof(const Graph& original, const Graph& asked, const distribute::DistributedPlan& plan,
+  TimedProof(const Graph& original, distribute::Choices& choices, const distribute::DistributedPlan& plan,
              std::uint64_t seed)
       : original_(original),
-        asked_(asked),
+        choices_(choices),
         plan_(plan),
         mesh_(inner_mesh(plan.time->distribution)),
         random_(seed, plan::structural_hash(plan.graph).low) {
@@ -80,11 +59,10 @@ class TimedProof {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.whole;
     };
-    WEFT_TRY(expected, ops::interpret<Field>(asked_, whole, numbers_, distribute::kMostProvenElements));
-    for (std::size_t o = original_.outputs().size(); o < expected.size(); ++o)
-      flags_.push_back(expected[o].data.front() != Field());
-    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(original_.outputs().size()),
-                   expected.end());
+    WEFT_TRY(expected,
+             ops::interpret<Field>(choices_.asked(), whole, numbers_, distribute::kMostProvenElements));
+    choices_.see(expected);
+    expected.resize(original_.outputs().size());
     const RankSources<Field> shares = [&](std::int32_t rank, std::string_view name) -> const Tensor<Field>* {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
@@ -103,8 +81,6 @@ class TimedProof {
     WEFT_TRY_STATUS(compare(expected, ranks, *outputs, proof));
     return proof;
   }
-
-  const std::vector<bool>& flags() const { return flags_; }
 
  private:
   static Status check_sources(std::span<const Graph* const> ranks, const RankSources<Field>& shares) {
@@ -195,38 +171,26 @@ class TimedProof {
   }
 
   const Graph& original_;
-  const Graph& asked_;
+  distribute::Choices& choices_;
   const distribute::DistributedPlan& plan_;
   const plan::Mesh mesh_;
   Random random_;
   ops::Numbers<Field> numbers_;
   std::map<std::string, Held, std::less<>> held_;
-  std::vector<bool> flags_;  // as they were drawn
 };
 
 }  // namespace
 
 Result<PlanProof> prove_ranks(const Graph& original, const distribute::DistributedPlan& plan,
                               std::span<const Graph* const> ranks, std::uint64_t seed) {
-  // Until each flag was seen to hold and not to; some hardly ever do.
-  constexpr std::uint64_t kMostDraws = 8, kBetweenSeeds = 7919;
-  Graph asked = original.clone();
-  WEFT_TRY(flags, add_flags(asked));
-  std::vector<bool> held(flags), failed(flags);
+  constexpr std::uint64_t kBetweenSeeds = 7919;
+  WEFT_TRY(choices, distribute::Choices::of(original));
   PlanProof all;
-  for (std::uint64_t draw = 0; draw < kMostDraws; ++draw) {
-    TimedProof one(original, asked, plan, seed + draw * kBetweenSeeds);
-    WEFT_TRY(proof, one.run(ranks));
+  for (std::uint64_t draw = 0; all.holds() && (draw == 0 || !choices.all_seen()); ++draw) {
+    WEFT_TRY(proof, TimedProof(original, choices, plan, seed + draw * kBetweenSeeds).run(ranks));
     all.draws += proof.draws;
     all.elements += proof.elements;
     all.wrong = std::move(proof.wrong);
-    if (!all.holds()) break;
-    bool seen = true;
-    for (std::size_t f = 0; f < flags; ++f) {
-      (one.flags()[f] ? held : failed)[f] = true;
-      seen = seen && held[f] && failed[f];
-    }
-    if (seen) break;
   }
   return all;
 }

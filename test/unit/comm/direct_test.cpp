@@ -14,6 +14,8 @@
 #include <numeric>
 #include <random>
 #include <thread>
+
+#include "thorough.h"
 #include "weft/device/cpu/reduction.h"
 #include "weft/transport/peer_memory.h"
 
@@ -22,6 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kDeadline{60};  // reached only by what hangs
+const int kCalls = thorough_or(80, 32);        // drawn at random for each number of ranks and kind of memory
 
 // Small, so that few bytes make many pieces and use every slot and place again.
 DirectTuning small_tuning() {
@@ -326,7 +329,7 @@ TEST(Direct, GivesTheReferencesBitsAmongThreads) {
       const World world(ranks, memory);
       ++seed;
       world.run_threads(
-          [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, seed, 80); });
+          [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, seed, kCalls); });
     }
 }
 
@@ -334,7 +337,7 @@ TEST(Direct, GivesTheReferencesBitsAmongProcesses) {
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
     const World world(ranks, Memory::mixed);
     world.run_processes(
-        [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, 77, 150); });
+        [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, 77, 2 * kCalls); });
   }
 }
 
@@ -345,11 +348,11 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
     const World world(ranks, Memory::own, tuning);
     world.run_processes(
-        [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, 78, 150); });
+        [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, 78, 2 * kCalls); });
   }
   const World threads(3, Memory::own, tuning);
   threads.run_threads(
-      [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
+      [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, kCalls); });
 }
 
 TEST(Direct, GivesTheReferencesBitsWithNonTemporalStores) {
@@ -359,7 +362,7 @@ TEST(Direct, GivesTheReferencesBitsWithNonTemporalStores) {
     for (const Memory memory : {Memory::own, Memory::allocated, Memory::mixed}) {
       const World world(ranks, memory, tuning);
       world.run_threads([&](std::int32_t rank, DirectGroup& group) {
-        run_random_calls(world, rank, group, 80 + static_cast<unsigned>(ranks), 80);
+        run_random_calls(world, rank, group, 80 + static_cast<unsigned>(ranks), kCalls);
       });
     }
 }

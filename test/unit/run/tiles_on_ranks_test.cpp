@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
+#include "thorough.h"
 #include "tile_case.h"
 
 namespace weft::session {
@@ -21,7 +22,8 @@ TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
   const Learner model = learner(
       "char_gpt", {{"b", 5, {}}, {"s", 8, {}}, {"d", 8, {}}, {"h", 4, {}}, {"layers", 2, {}}, {"v", 8, {}}},
       Optimizer::momentum);
-  const auto alone = train_alone(model, 6);
+  constexpr int kSteps = 4;
+  const auto alone = train_alone(model, kSteps);
   for (const RankTiles& one : {RankTiles{"rank=2: slice h, f, v", "b", 1, 2, 2},
                                RankTiles{"rank=2: slice h, f, v", "s", 1, 3, 2},
                                RankTiles{"rank=2: slice h, f, v, s", "b", 1, 4, 2},
@@ -32,10 +34,12 @@ TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
                                       << static_cast<int>(reach));
       const DistributedPlan made =
           search::tiled(spread(model, one.distribution), one.index, one.blocks, reach, one.tiles);
-      const auto learned = train(model, made, on(one.ranks), 6), again = train(model, made, on(one.ranks), 6);
+      const auto learned = train(model, made, on(one.ranks), kSteps);
       EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4)
           << apart(learned.weights, alone.weights).worst;
-      expect_same_bits(learned.weights, again.weights);
+      // What reaches furthest moves most.
+      if (reach == TileReach::all || is_thorough())
+        expect_same_bits(learned.weights, train(model, made, on(one.ranks), kSteps).weights);
     }
 }
 

@@ -23,7 +23,7 @@ void expect_fits(std::string_view text, std::size_t width) {
 TEST(Width, AnswersFitTheScreen) {
   for (const std::string_view statement :
        {"EXPLAIN TRAIN gpt3_175b ON pod WITH (b = 128, precision = bf16, layers = 1, prove = false, "
-        "distribution = 'node=4: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
+        "decompose = off, distribution = 'node=4: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
         "EXPLAIN TRAIN mixtral_8x7b WITH (layers = 1)", "EXPLAIN INFER alexnet",
         "EXPLAIN (SUMMARY) TRAIN gpt2 WITH (layers = 2)",
         "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (threads = 1)",

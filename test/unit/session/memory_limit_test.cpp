@@ -129,7 +129,7 @@ TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
 // Tiles are held beside what they are put together to: where they leave no room, collectives stay whole.
 TEST(MemoryLimit, TilesThatDoNotFitAreNotCut) {
   const std::string sizes =
-      "b = 8, s = 64, d = 64, h = 4, layers = 2, distribution = 'rank=2: slice h, f, v, s'";
+      "b = 8, s = 64, d = 64, h = 4, layers = 2, prove = false, distribution = 'rank=2: slice h, f, v, s'";
   const Learned whole = learn("ON LOCAL 2", sizes + ", decompose = off, memory = '4 MiB'");
   const Learned tiled = learn("ON LOCAL 2", sizes + ", decompose = 4, memory = '4 MiB'");
   EXPECT_EQ(tiled.said.value("untiled", false), true) << tiled.said.dump();
