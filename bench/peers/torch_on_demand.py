@@ -5,13 +5,13 @@
                                               "attention bf16 8 1024 64"             heads, length, width: causal
                                               "attention-back bf16 8 1024 64"        and its gradients
 
-Lines between the two are those of torch_training.py; a step is the kernel, once.
+Lines between the two are those of on_demand.py; a step is the kernel, once.
 """
 
-import json
 import os
 import sys
-import time
+
+import on_demand
 
 KERNELS = {"product": 3, "attention": 3, "attention-back": 3}
 DTYPES = ("f32", "bf16")
@@ -26,18 +26,9 @@ def arguments():
 
 
 kernel, dtype, sizes, threads = arguments()
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = str(threads)
-
-try:
-    import torch
-except ImportError as error:
-    print(json.dumps({"ready": False, "reason": str(error)}), flush=True)
-    sys.exit(1)
+torch = on_demand.import_torch(threads)
 
 from torch.nn import functional as F
-
-torch.set_num_threads(threads)
 
 
 def attend(q, k, v):
@@ -68,24 +59,14 @@ def make_step():
 
 
 def main():
-    torch.backends.mkldnn.set_flags(os.uname().machine != "aarch64")
     step = make_step()
 
-    def answer(fields):
-        print(json.dumps(fields), flush=True)
-
-    answer({"ready": True, "torch": torch.__version__, "threads": threads, "processes": [os.getpid()]})
-    for line in sys.stdin:
-        command, _, count = line.strip().partition(" ")
-        if command == "quit":
-            break
-        if command != "steps" or not count.isdigit() or int(count) < 1:
-            answer({"error": f"expected 'steps N' or 'quit', found '{line.strip()}'"})
-            continue
-        start = time.perf_counter()
-        for _ in range(int(count)):
+    def take_steps(count):
+        for _ in range(count):
             step()
-        answer({"seconds": time.perf_counter() - start})
+        return {}
+
+    on_demand.serve({"torch": torch.__version__, "threads": threads, "processes": [os.getpid()]}, take_steps)
 
 
 if __name__ == "__main__":

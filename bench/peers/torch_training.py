@@ -16,13 +16,13 @@ are those of models/MODEL.weft; README.md beside this file says why each model i
 """
 
 import itertools
-import json
 import math
 import os
 import subprocess
 import sys
 import tempfile
-import time
+
+import on_demand
 
 MODELS = ("digits_mlp", "large_mlp", "digits_conv", "char_gpt", "char_gpt_tuned", "char_gpt_bf16", "char_gpt_stages")
 MICRO_BATCHES = 4
@@ -39,21 +39,11 @@ def arguments():
 
 model_name, threads, ranks, rank, meeting = arguments()
 
-# OpenBLAS and OpenMP read these once, when they are loaded; torch.set_num_threads reaches only OpenMP.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = str(threads)
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-
-try:
-    import torch
-except ImportError as error:
-    print(json.dumps({"ready": False, "reason": str(error)}), flush=True)
-    sys.exit(1)
+torch = on_demand.import_torch(threads)
 
 from torch import nn
 from torch.nn import functional as F
-
-torch.set_num_threads(threads)
 
 
 def linear(inputs, outputs, spread):
@@ -321,8 +311,6 @@ class OtherRanks:
 
 
 def main():
-    # Debian's oneDNN has only reference kernels for Arm; without it bmm and conv2d go to the BLAS.
-    torch.backends.mkldnn.set_flags(os.uname().machine != "aarch64")
     others = OtherRanks()
     model, batches = build(model_name)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -337,9 +325,6 @@ def main():
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
     batches = itertools.cycle(batches)
-
-    def answer(fields):
-        print(json.dumps(fields), flush=True)
 
     def train(steps):
         for _ in range(steps):
@@ -357,27 +342,18 @@ def main():
             optimizer.step()
         if schedule is not None and ranks > 1:
             torch.distributed.broadcast(loss, ranks - 1)
-        return loss.item()
+        return {"loss": loss.item()}
 
-    answer({
-        "ready": True,
+    def begin(line):
+        others.tell(line)
+        others.meet()
+
+    on_demand.serve({
         "torch": torch.__version__,
         "threads": threads,
         "parameters": parameters,
         "processes": [os.getpid()] + [process.pid for process in others.processes],
-    })
-    for line in sys.stdin:
-        command, _, count = line.strip().partition(" ")
-        if command == "quit":
-            break
-        if command != "steps" or not count.isdigit() or int(count) < 1:
-            answer({"error": f"expected 'steps N' or 'quit', found '{line.strip()}'"})
-            continue
-        others.tell(line)
-        others.meet()
-        start = time.perf_counter()
-        loss = train(int(count))
-        answer({"seconds": time.perf_counter() - start, "loss": loss})
+    }, train, begin)
     others.end()
 
 
