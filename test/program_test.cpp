@@ -226,7 +226,8 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
     }
     return found;
   };
-  const std::string settings = "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100, rules = false, prove = false)";
+  const std::string settings =
+      "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100, rules = false, prove = false)";
   const std::string explain = "EXPLAIN TRAIN digits_mlp ON JOB " + settings;
   const std::string given =
       "EXPLAIN TRAIN digits_mlp ON JOB WITH (rules = false, prove = false, network = '100 MB/s, 100 us', "
@@ -249,7 +250,8 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   EXPECT_NE(launch("RANK / 3", train).find("rank=4"), std::string::npos) << "hosts of 3 ranks and 1";
 
   // Without a word about the network it is measured.
-  const std::string measured = launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false)");
+  const std::string measured =
+      launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false)");
   EXPECT_NE(lines_with(measured, "hosts  ").find("measured"), std::string::npos) << measured;
 
   const Outcome alone = shell("$weft -c 'EXPLAIN TRAIN digits_mlp ON JOB'");

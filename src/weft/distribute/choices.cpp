@@ -50,7 +50,8 @@ void Choices::see(const std::vector<ops::Tensor<ops::Field>>& outputs) {
 
 bool Choices::all_seen() const {
   return std::ranges::all_of(choices_, [&](const Choice& choice) {
-    return (choice.held && choice.failed) || draws_ >= (choice.is_even ? kMostDrawsOfEven : kMostDrawsOfFlags);
+    return (choice.held && choice.failed) ||
+           draws_ >= (choice.is_even ? kMostDrawsOfEven : kMostDrawsOfFlags);
   });
 }
 

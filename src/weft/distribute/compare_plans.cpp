@@ -102,8 +102,7 @@ class Comparison {
   const plan::Graph& graph() const { return *plans_.graph; }
   // The plan of one device; over the field with its choices behind its outputs.
   const plan::Graph& asked() const {
-    return std::is_same_v<T, Field> && plans_.choices != nullptr ? plans_.choices->asked()
-                                                                 : *plans_.original;
+    return std::is_same_v<T, Field> && plans_.choices != nullptr ? plans_.choices->asked() : *plans_.original;
   }
   using Whole = std::map<std::string, Tensor<T>, std::less<>>;
 

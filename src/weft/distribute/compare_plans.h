@@ -26,7 +26,7 @@ std::uint64_t balanced_key(Random& random);
 
 struct ComparedPlans {
   const plan::Graph* original = nullptr;
-  Choices* choices = nullptr;         // of the original, which see what is drawn over the field; none: nobody asks
+  Choices* choices = nullptr;  // of the original, which see what is drawn over the field; none: nobody asks
   const plan::Graph* open = nullptr;  // the original with the nodes open that the plan opened
   const DistributedPlan* plan = nullptr;
   const plan::Graph* graph = nullptr;  // the plan's, or one that differs in what its nodes drop

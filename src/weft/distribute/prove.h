@@ -39,7 +39,7 @@ struct PlanProof {
 };
 
 struct ProveOptions {
-  std::int64_t draws = 2;  // over the field
+  std::int64_t draws = 2;  // over the field; more where choices (choices.h) did not fall both ways by then
   bool in_floats = true;   // and one in f64
   std::uint64_t seed = 1;
 };

@@ -58,8 +58,10 @@ Field Field::inverse() const {
     for (int i = 0; i < length; ++i) ones *= ones;
     return ones * more;
   };
-  const Field one = *this, three = joined(joined(one, one, 1), one, 1), seven = joined(joined(three, three, 3), one, 1);
-  const Field fourteen = joined(seven, seven, 7), twenty_nine = joined(joined(fourteen, fourteen, 14), one, 1);
+  const Field one = *this, three = joined(joined(one, one, 1), one, 1),
+              seven = joined(joined(three, three, 3), one, 1);
+  const Field fourteen = joined(seven, seven, 7),
+              twenty_nine = joined(joined(fourteen, fourteen, 14), one, 1);
   const Field all = joined(joined(twenty_nine, twenty_nine, 29), one, 1);
   return joined(all, one, 2);
 }

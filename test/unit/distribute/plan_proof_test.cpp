@@ -180,8 +180,8 @@ return low=%12, high=%13, either=%14
   const auto is_refused = [&](std::string_view right, std::string_view wrong, std::uint64_t seed) {
     std::string text(kOnRanks);
     text.replace(text.find(right), right.size(), wrong);
-    const auto proof = prove(one, written(text, {{{"gpu", 2}}}, one),
-                             {.draws = 1, .in_floats = false, .seed = seed});
+    const auto proof =
+        prove(one, written(text, {{{"gpu", 2}}}, one), {.draws = 1, .in_floats = false, .seed = seed});
     EXPECT_TRUE(proof.ok()) << proof.error().message;
     return !proof->holds();
   };
@@ -212,8 +212,8 @@ return y=%4
   for (std::uint64_t seed = 1; seed <= 16; ++seed)
     for (const int bound : {2, 5}) {
       const std::string text = fmt::format(fmt::runtime(kBounded), R"(, layout="sliced(b) on gpu")", bound);
-      const auto proof = prove(one, written(text, {{{"gpu", 2}}}, one),
-                               {.draws = 1, .in_floats = false, .seed = seed});
+      const auto proof =
+          prove(one, written(text, {{{"gpu", 2}}}, one), {.draws = 1, .in_floats = false, .seed = seed});
       ASSERT_TRUE(proof.ok()) << proof.error().message;
       EXPECT_EQ(proof->holds(), bound == 2) << bound << ", seed " << seed;
     }

@@ -151,7 +151,8 @@ TEST(ExchangePricesTest, SynthesizedTreesWinOnWiresOfTheirOwn) {
   const cost::MeshLink link = links(cluster, "gpu=8")[0];
   ExchangePrices shipped(cluster, "shm"), synthesized(cluster, "shm", {}, true);
   const std::int64_t bytes = 1 << 26;
-  for (const Kind kind : thorough_or<std::vector<Kind>>({Kind::all_gather, Kind::all_reduce}, {Kind::all_gather})) {
+  for (const Kind kind :
+       thorough_or<std::vector<Kind>>({Kind::all_gather, Kind::all_reduce}, {Kind::all_gather})) {
     const auto before = shipped.price(kind, link, bytes), now = synthesized.price(kind, link, bytes);
     ASSERT_TRUE(before && now);
     EXPECT_FALSE(before->algorithm.find("_trees") != std::string::npos) << before->algorithm;

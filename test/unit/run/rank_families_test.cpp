@@ -110,12 +110,15 @@ void expect_close(const OneRank& alone, const run::DistributedOutcome& found, do
   EXPECT_LT(far.relative, kTolerance) << far.worst;
 }
 
+// A mistake in a plan shows after a few steps; where all are run, more of them would tell rounding that grows.
+const int kSteps = thorough_or(20, 8);
+
 // A model on one rank, and what is compared with it.
 class Against {
  public:
   // `turn`: where in the list of turns the first family is; the next has the next.
   Against(Learner learner, std::size_t turn)
-      : learner_(std::move(learner)), alone_(train_alone(learner_)), turn_(turn) {
+      : learner_(std::move(learner)), alone_(train_alone(learner_, kSteps)), turn_(turn) {
     // Or nothing would have to be right.
     EXPECT_GT(apart(train_alone(learner_, 1).weights, alone_.weights).relative, 100 * kTolerance);
   }
@@ -140,11 +143,11 @@ class Against {
     EXPECT_TRUE(has(plan, family.moves)) << "expected: " << family.moves;
     run::LocalRanksOptions options = on(static_cast<std::int32_t>(plan.mesh.ranks()));
     options.overlap = false;
-    const run::DistributedOutcome first = train(learner_, plan, options);
+    const run::DistributedOutcome first = train(learner_, plan, options, kSteps);
     expect_close(alone_, first);
     if (!every_plan_ && (options.ranks != 4 || plan.mesh.axes.size() > 1)) return;
     options.overlap = true;  // what runs beside what must not show either
-    const run::DistributedOutcome again = train(learner_, plan, options);
+    const run::DistributedOutcome again = train(learner_, plan, options, kSteps);
     expect_same_bits(first.weights, again.weights);
     EXPECT_EQ(first.training.last_loss, again.training.last_loss);
   }

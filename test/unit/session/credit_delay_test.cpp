@@ -136,10 +136,11 @@ TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
   Session session;
   const auto loss = [&](const std::string& with) {
     return answer(session,
-                  fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
-                              "= 1, restart = true, threads = 1, transport = inproc, prove = false, rules = false, "
-                              "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
-                              kDigitsFile, with))["test"]["loss"]
+                  fmt::format(
+                      "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
+                      "= 1, restart = true, threads = 1, transport = inproc, prove = false, rules = false, "
+                      "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
+                      kDigitsFile, with))["test"]["loss"]
         .get<double>();
   };
   EXPECT_LT(loss(", delay = 1"), 1.2 * loss(""));

@@ -84,7 +84,8 @@ void expect_alike(const Learned& one, const Learned& other, double tolerance) {
 // What is learned is compared with what one rank learns: that such plans are proven is seen once of each kind, in
 // StagesLearnWhatOneRankDoes, RanksThatTakeUnequalNumbersGoOnFromACheckpoint and ExplainInTime.
 constexpr std::string_view kMlpSizes = "b = 32, optimizer = sgd, learning_rate = 0.05, prove = false";
-constexpr std::string_view kGpt = "b = 8, s = 8, d = 16, h = 2, layers = 4, optimizer = sgd, learning_rate = 0.05";
+constexpr std::string_view kGpt =
+    "b = 8, s = 8, d = 16, h = 2, layers = 4, optimizer = sgd, learning_rate = 0.05";
 const std::string kGptSizes = fmt::format("{}, prove = false", kGpt);
 
 TEST(TrainInTime, MicroBatchesLearnWhatTheWholeBatchDoes) {

@@ -45,8 +45,9 @@ float number_at(const std::string& path, const std::string& name) {
 }
 
 std::string digits(const std::string& on, const std::string& with, int steps = 30) {
-  return fmt::format("TRAIN digits_mlp {} FROM '{}' STEPS {} WITH (b = 32, rules = false, learning_rate = 0.01{})", on,
-                     kDigits, steps, with);
+  return fmt::format(
+      "TRAIN digits_mlp {} FROM '{}' STEPS {} WITH (b = 32, rules = false, learning_rate = 0.01{})", on,
+      kDigits, steps, with);
 }
 
 // bf16 has 8 bits of a number: a loss of about 1 after 30 steps is within 2 % of that in f32, f16 within 1 %.
@@ -102,10 +103,10 @@ TEST(Precision, MasterWeightsKeepWhatAWeightTooCoarseLoses) {
   const std::string model =
       "CREATE MODEL m (b = 1) INPUT x[b] PARAMETER w INIT ones AS SELECT mean(x * w) AS loss FROM x, w; ";
   const auto loss = [&](const std::string& precision) {
-    return last_loss(
-        fmt::format("{}TRAIN m FROM '{}' STEPS 101 WITH (rules = false, optimizer = sgd, learning_rate = 0.001, "
-                    "precision = {})",
-                    model, folder / "one.csv", precision));
+    return last_loss(fmt::format(
+        "{}TRAIN m FROM '{}' STEPS 101 WITH (rules = false, optimizer = sgd, learning_rate = 0.001, "
+        "precision = {})",
+        model, folder / "one.csv", precision));
   };
   EXPECT_EQ(loss("pure_bf16"), 1);
   EXPECT_NEAR(loss("bf16"), 0.9, 0.004);
@@ -162,9 +163,11 @@ TEST(Precision, AnOverflowSkipsTheStep) {
       "CREATE MODEL m (b = 1) INPUT x[b] PARAMETER w INIT ones AS SELECT mean(x * w * w) AS loss FROM x, w; ";
   const auto train = [&](int steps) {
     Session session;
-    answer(session, fmt::format("{}TRAIN m FROM '{}' STEPS {} WITH (rules = false, optimizer = sgd, learning_rate = 0.25, "
-                                "precision = f16, loss_scale = {}, loss_scale_steps = 2); SAVE m TO '{}'",
-                                model, folder / "one.csv", steps, 0x1p17, folder / "m"));
+    answer(session,
+           fmt::format(
+               "{}TRAIN m FROM '{}' STEPS {} WITH (rules = false, optimizer = sgd, learning_rate = 0.25, "
+               "precision = f16, loss_scale = {}, loss_scale_steps = 2); SAVE m TO '{}'",
+               model, folder / "one.csv", steps, 0x1p17, folder / "m"));
   };
   train(1);  // 2^17 is too large
   EXPECT_EQ(number_at(folder / "m", "w.master"), 1);

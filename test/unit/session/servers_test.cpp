@@ -17,10 +17,10 @@ const std::string kDigitTable = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 
 double loss_with(const std::string& with) {
   Session session;
-  return answer(session,
-                fmt::format("TRAIN digits_mlp FROM '{}' STEPS 12 ON LOCAL 3 WITH (b = 31, check_every = 3, rules = false, "
-                            "transport = inproc, distribution = 'rank=3: slice b'{})",
-                            kDigitTable, with))["last_loss"]
+  return answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 12 ON LOCAL 3 WITH (b = 31, "
+                                     "check_every = 3, rules = false, "
+                                     "transport = inproc, distribution = 'rank=3: slice b'{})",
+                                     kDigitTable, with))["last_loss"]
       .get<double>();
 }
 

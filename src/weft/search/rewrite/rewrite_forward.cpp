@@ -152,7 +152,8 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
     places.resize(draft.graph().node_count() - forward.node_count(), match.root);
     const bool is_loss = !is_of(rule, kAttentionRules);
     const auto price = [&](const std::vector<plan::NodeId>& nodes) {
-      return is_loss && tried.learns ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
+      return is_loss && tried.learns ? learning_seconds(draft, nodes, device)
+                                     : seconds_of(draft, nodes, device);
     };
     step.change = price(change->added) - price(change->removed);
     if (is_loss ? tiles_loss(draft, *change, logits_from, step.change) : step.change < 0)
