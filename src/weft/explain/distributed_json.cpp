@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "weft/explain/codecs.h"
 #include "weft/explain/distributed.h"
 #include "weft/explain/head_json.h"
 #include "weft/explain/operator_list.h"
@@ -71,20 +72,7 @@ std::string print_json(const DistributedExplanation& explanation) {
   if (!explanation.servers.empty()) json["servers"] = explanation.servers;
   if (!explanation.delayed.empty()) json["delay"] = explanation.delayed;
   if (!explanation.averages.empty()) json["sync"] = explanation.averages;
-  for (const search::CodedExchanges& kind : explanation.coded)
-    json["codecs"].push_back({{"what", kind.what},
-                              {"codec", ops::name(kind.codec.kind)},
-                              {"exchanges", kind.coded},
-                              {"tensors", kind.tensors},
-                              {"bytes", kind.bytes},
-                              {"code_bytes", kind.code_bytes},
-                              {"times", kind.times},
-                              {"error_bound", ops::error_bound_text(kind.codec.kind)},
-                              {"feedback", kind.codec.feedback},
-                              {"lost_bytes", kind.lost_bytes},
-                              {"unworthy", kind.unworthy},
-                              {"exact_exchanges", kind.exact},
-                              {"exact_bytes", kind.exact_bytes}});
+  if (!explanation.coded.empty()) json["codecs"] = codecs_json(explanation.coded);
   json["proven"] = explanation.proven;
   json["proof"] = explanation.proof;
   Json alternatives = Json::array();

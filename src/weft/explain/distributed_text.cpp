@@ -5,6 +5,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/explain/codecs.h"
 #include "weft/explain/distributed.h"
 #include "weft/explain/operator_list.h"
 #include "weft/explain/predicted_step.h"
@@ -178,9 +179,7 @@ std::string wire_lines(const DistributedExplanation& explanation) {
     text += wrap(fmt::format("delay: {}\n", explanation.delayed), explanation.width);
   if (!explanation.averages.empty())
     text += wrap(fmt::format("sync: {}\n", explanation.averages), explanation.width);
-  for (const search::CodedExchanges& kind : explanation.coded)
-    text += wrap(fmt::format("codecs: {}\n", search::print(kind)), explanation.width);
-  return text;
+  return text + codecs_lines(explanation.coded, explanation.width);
 }
 
 // The chosen plan is spelled out in the summary; below each other one stand its distribution and why not.

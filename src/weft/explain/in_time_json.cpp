@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/distribute/stage_meshes.h"
+#include "weft/explain/codecs.h"
 #include "weft/explain/head_json.h"
 #include "weft/explain/in_time.h"
 #include "weft/explain/predicted_step.h"
@@ -99,6 +100,7 @@ std::string print_json(const InTimeExplanation& explanation) {
                     {"layers", choice.layers},
                     {"layers_folded_to", choice.folded},
                     {"ended_early", choice.ended_early}};
+  if (!about.coded.empty()) json["codecs"] = codecs_json(about.coded);
   json["proven"] = about.proven;
   json["proof"] = about.proof;
   json["batch_norms_by_micro_batch"] =

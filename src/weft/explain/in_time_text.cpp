@@ -8,6 +8,7 @@
 #include "weft/base/units.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/distribute/stage_meshes.h"
+#include "weft/explain/codecs.h"
 #include "weft/explain/in_time.h"
 #include "weft/explain/in_time_words.h"
 #include "weft/explain/predicted_step.h"
@@ -360,7 +361,7 @@ std::string print_text(const InTimeExplanation& explanation) {
   }
   text += alternatives(explanation) + "\n";
   if (!about.brief) text += wrap(search_line(explanation), width);
-  text += wrap(about.proof, width);
+  text += codecs_lines(about.coded, width) + wrap(about.proof, width);
   if (!about.hints.empty()) text += wrap(fmt::format("hints: {}", fmt::join(about.hints, ", ")), width);
   return text;
 }

@@ -14,6 +14,7 @@
 #include "weft/distribute/draw_sources.h"
 #include "weft/ops/exchange.h"
 #include "weft/ops/interpret.h"
+#include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
 #include "weft/pipeline/in_time.h"
 #include "weft/pipeline/interpret_ranks.h"

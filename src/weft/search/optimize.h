@@ -28,6 +28,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/plan/graph.h"
 #include "weft/rule/rule.h"
+#include "weft/search/codec/codec_use.h"
 #include "weft/search/codec/place_codecs.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/search/rewrite/rules_to_prove.h"
@@ -84,6 +85,7 @@ struct Choice {
   std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
   std::vector<StageReport> reports;       // one for each stage
   std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
+  CodecUse codecs;                        // that did so, of a plan in time
   std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
   std::string credit;                     // of long all-reduces that go in parts: how many, and of what size
   std::string delayed;  // of gradients that are applied a step later: which, and what is kept

@@ -64,11 +64,15 @@ class InTimeExplainer {
   Result<std::string> given(Distribution asked) {
     explained_.given = !asked.mesh.axes.empty();
     WEFT_TRY(distribution, complete_in_time(state_, &context_, prepared_, std::move(asked)));
-    if (cost::is_local(prepared_.target) || prepared_.gpu != nullptr) {
-      WEFT_TRY(runs, plan_in_time(state_, &context_, prepared_, distribution));
-      running_ = std::move(runs);
+    const bool runs_here = cost::is_local(prepared_.target) || prepared_.gpu != nullptr;
+    search::InTimeProblem problem = problem_;
+    if (runs_here || prepared_.settings.codecs.any()) {
+      WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, distribution));
+      explained_.about.coded = made.coded;
+      problem.codecs = codecs_ = made.codecs;
+      (runs_here ? running_ : planned_) = std::move(made);
     }
-    WEFT_TRY(priced, search::price_given(problem_, made_.as_priced(distribution)));
+    WEFT_TRY(priced, search::price_given(problem, made_.as_priced(distribution)));
     priced.distribution = std::move(distribution);
     if (prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families());
     return say(priced);
@@ -210,8 +214,17 @@ class InTimeExplainer {
     };
     if (!options_.plan && options_.chakra.empty()) return std::optional<std::string>();
     if (running_) return written(*running_);
-    WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, choice.distribution));
-    return written(made);
+    WEFT_TRY(made, planned(choice.distribution));
+    return written(*made);
+  }
+
+  // What other machines would run.
+  Result<const search::Choice*> planned(const Distribution& distribution) const {
+    if (!planned_) {
+      WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, distribution));
+      planned_ = std::move(made);
+    }
+    return &*planned_;
   }
 
   Result<std::string> say(const search::ChosenInTime& choice) {
@@ -267,6 +280,10 @@ class InTimeExplainer {
     spread.plan = micro.plan.graph.clone();
     spread.until = problem_.until;
     WEFT_TRY(plan, distribute::distribute(micro.plan.graph, within, {.prices = std::move(prices)}));
+    if (codecs_.any()) {
+      WEFT_TRY(coded, search::place_codecs(plan, codecs_));
+      plan = std::move(coded.plan);
+    }
     spread.spread.emplace();
     spread.spread->distribution = within;
     spread.spread->chosen.plan = std::move(plan);
@@ -279,8 +296,8 @@ class InTimeExplainer {
     if (running_) return require_proof(state_, prepared_, prepared_.plan.graph, *running_);
     const Distribution& distribution = choice.distribution;
     if (is_quickly_proven(distribution) && !distribution.offload)
-      if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok()) {
-        WEFT_TRY(whole, require_proof(state_, prepared_, prepared_.plan.graph, *plan));
+      if (const auto plan = planned(distribution); plan.ok()) {
+        WEFT_TRY(whole, require_proof(state_, prepared_, prepared_.plan.graph, **plan));
         if (whole.holds) return whole;
       }
     WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));
@@ -303,6 +320,7 @@ class InTimeExplainer {
         proven.size() > 1 ? fmt::format(" on each of {} meshes", proven.size()) : std::string(), proof.text,
         schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", schedule.stages,
         schedule.stages == 1 ? "" : "s");
+    if (codecs_.activations) proof.text += "\nwhat goes from stage to stage is equal up to codecs";
     return proof;
   }
 
@@ -312,8 +330,10 @@ class InTimeExplainer {
   const ExplainOptions& options_;
   TimeProblem made_;
   const search::InTimeProblem& problem_ = made_.problem();
-  std::optional<search::Choice> running_;  // where this machine runs it
+  std::optional<search::Choice> running_;          // where this machine runs it
+  mutable std::optional<search::Choice> planned_;  // for others, once it was asked for
   std::optional<MeasurementInTime> measured_;
+  search::CodecUse codecs_;  // of what is explained
   explain::InTimeExplanation explained_;
 };
 

@@ -31,8 +31,7 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings, Span
     std::string_view name, why;
     bool is_asked_for;
   };
-  const Unfit unfit[] = {{"codecs", "codecs are", settings.codecs.any()},
-                         {"credit", "a credit is", settings.credit.value_or(0) > 0},
+  const Unfit unfit[] = {{"credit", "a credit is", settings.credit.value_or(0) > 0},
                          {"delay", "delay is", settings.delay > 0},
                          {"servers", "servers are", settings.servers > 0},
                          {"sync_every", "sync_every is", settings.sync_every > 1}};
@@ -140,6 +139,22 @@ Cuts cuts_in_time(const Session::State& state, const Context* context, const Pre
   return {work.ok() ? *std::move(work) : std::vector<double>(), {}};
 }
 
+// Codecs that make a step quicker, or that are asked for in any case.
+Result<search::CodecUse> codecs_in_time(const Session::State& state, const Context* context,
+                                        const Prepared& prepared, const distribute::DistributedPlan& plan) {
+  const Distribution& distribution = plan.time->distribution;
+  WEFT_TRY(batch, needed_batch_of(prepared));
+  const TimeProblem made(state, context, prepared, batch, distribution.micro_batches);
+  search::InTimeProblem problem = made.problem();
+  const Distribution priced = made.as_priced(distribution);
+  return search::choose_use(plan, prepared.settings.codecs,
+                            [&](const search::CodecUse& use) -> Result<search::PricedUse> {
+                              problem.codecs = use;
+                              WEFT_TRY(step, search::price_given(problem, priced));
+                              return search::PricedUse{step.priced.seconds, step.fits};
+                            });
+}
+
 }  // namespace
 
 Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
@@ -156,6 +171,13 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
     return error;
   }
   search::Choice choice;
+  if (prepared.settings.codecs.any()) {
+    WEFT_TRY(use, codecs_in_time(state, context, prepared, *plan));
+    WEFT_TRY(coded, search::place_codecs(*plan, use));
+    *plan = std::move(coded.plan);
+    choice.coded = std::move(coded.exchanges);
+    choice.codecs = std::move(use);
+  }
   choice.plan = prepared.plan.graph.clone();
   choice.spread.emplace();
   choice.spread->distribution = std::move(complete);

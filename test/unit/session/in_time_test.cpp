@@ -344,7 +344,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
             std::string::npos);
-  for (const char* setting : {"replan_every = 2", "sync_every = 2", "codecs = 'gradients: int8'"})
+  for (const char* setting : {"replan_every = 2", "sync_every = 2"})
     EXPECT_NE(
         train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, takes 3:1; micro=2'", setting))
             .find("for plans without stages and micro-batches"),

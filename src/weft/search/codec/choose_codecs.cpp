@@ -47,18 +47,11 @@ class CodecSearch {
     std::ranges::fill(picks_, std::nullopt);
   }
 
-  // From the largest to all of them.
   std::vector<std::int64_t> limits_of(const CodecChoice& choice, bool gradients) const {
-    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> bytes;
     for (const CodableExchange& exchange : exchanges_)
-      if (exchange.is_gradient == gradients) sizes.push_back(exchange.bytes);
-    std::ranges::sort(sizes, std::greater<>());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    if (sizes.empty() || choice.always) return sizes.empty() ? sizes : std::vector{sizes.back()};
-    std::vector<std::int64_t> limits;
-    const std::size_t count = std::min(sizes.size(), kMostLimits);
-    for (std::size_t i = 1; i <= count; ++i) limits.push_back(sizes[i * sizes.size() / count - 1]);
-    return limits;
+      if (exchange.is_gradient == gradients) bytes.push_back(exchange.bytes);
+    return sizes_to_try(std::move(bytes), choice.always);
   }
 
   Status look(const CodecChoice& choice, bool gradients) {
@@ -112,6 +105,16 @@ class CodecSearch {
 };
 
 }  // namespace
+
+std::vector<std::int64_t> sizes_to_try(std::vector<std::int64_t> bytes, bool always) {
+  std::ranges::sort(bytes, std::greater<>());
+  bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
+  if (bytes.empty() || always) return bytes.empty() ? bytes : std::vector{bytes.back()};
+  std::vector<std::int64_t> sizes;
+  const std::size_t count = std::min(bytes.size(), kMostLimits);
+  for (std::size_t i = 1; i <= count; ++i) sizes.push_back(bytes[i * bytes.size() / count - 1]);
+  return sizes;
+}
 
 Result<ChosenCodecs> choose_codecs(const PredictedPlan& before, const Machine& machine, const Codecs& codecs,
                                    const ChooseCodecsOptions& options) {

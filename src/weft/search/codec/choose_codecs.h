@@ -31,6 +31,10 @@ struct ChosenCodecs {
   std::vector<CodedExchanges> exchanges;
 };
 
+// Sizes from which on exchanges may be coded, from the largest of these to all of them: a few, since each of them is
+// simulated. Where nothing but all of them will do, that alone.
+std::vector<std::int64_t> sizes_to_try(std::vector<std::int64_t> bytes, bool always);
+
 // REQUIRES: the plan is not cut in time. Fails where what must be coded does not fit into memory.
 Result<ChosenCodecs> choose_codecs(const PredictedPlan& before, const Machine& machine, const Codecs& codecs,
                                    const ChooseCodecsOptions& options = {});

@@ -18,7 +18,13 @@ using ops::CodecKind;
 
 constexpr std::string_view kExample = "for example: codecs = 'gradients: int8, weights: int8'";
 constexpr std::string_view kWith = " with feedback", kAlways = " always";
-constexpr std::array<std::string_view, 2> kCoded = {"gradients", "weights"};
+constexpr std::array<std::string_view, 3> kCoded = {"gradients", "weights", "activations"};
+
+// Of `codecs`, by its word.
+CodecChoice& choice_of(Codecs& codecs, std::string_view what) {
+  if (what == kCoded[0]) return codecs.gradients;
+  return what == kCoded[1] ? codecs.weights : codecs.activations;
+}
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -82,7 +88,7 @@ Result<std::int64_t> read_rank(std::string_view text) {
   return rank;
 }
 
-Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
+Result<AllowedCodec> read_codec(std::string_view text, std::string_view what) {
   AllowedCodec codec;
   const bool with = take_end(text, kWith);
   const std::size_t open = std::min(text.find('('), text.size());
@@ -107,11 +113,10 @@ Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
   } else if (open < text.size()) {
     return user_error(fmt::format("{} takes no number, found '{}'", word, text.substr(open)));
   }
-  if (is_weight && (with || needs_feedback(codec.kind)))
-    return user_error(
-        fmt::format("{} is for gradients: what is lost of weights is not added to what is sent next",
-                    needs_feedback(codec.kind) ? std::string(word) : "feedback"),
-        "weights: int8");
+  if (what != kCoded[0] && (with || needs_feedback(codec.kind)))
+    return user_error(fmt::format("{} is for gradients: what is lost of {} is not added to what is sent next",
+                                  needs_feedback(codec.kind) ? word : std::string_view("feedback"), what),
+                      fmt::format("{}: int8", what));
   codec.feedback = with || needs_feedback(codec.kind);
   return codec;
 }
@@ -123,7 +128,7 @@ Result<CodecChoice> read_choice(std::string_view text, std::string_view what) {
   for (bool more = true; more;) {
     const std::size_t end = std::min(text.find(kOr), text.size());
     more = end < text.size();
-    WEFT_TRY(codec, read_codec(trimmed(text.substr(0, end)), what == kCoded[1]));
+    WEFT_TRY(codec, read_codec(trimmed(text.substr(0, end)), what));
     if (std::ranges::find(choice.codecs, codec) != choice.codecs.end())
       return user_error(fmt::format("{} are given {} twice", what, print(codec)));
     choice.codecs.push_back(codec);
@@ -162,13 +167,13 @@ Result<Codecs> read_codecs(std::string_view text) {
       return user_error(fmt::format("expected what is coded and by what, found '{}'", more ? rest : part),
                         std::string(kExample));
     const std::string_view what = trimmed(part.substr(0, colon));
-    if (what != kCoded[0] && what != kCoded[1]) {
+    if (std::ranges::find(kCoded, what) == kCoded.end()) {
       std::string hint = did_you_mean(what, kCoded);
-      return user_error(fmt::format("expected gradients or weights, found '{}'", what),
+      return user_error(fmt::format("expected gradients, weights or activations, found '{}'", what),
                         hint.empty() ? std::string(kExample) : std::move(hint));
     }
     WEFT_TRY(choice, read_choice(trimmed(part.substr(colon + 1)), what));
-    CodecChoice& place = what == kCoded[0] ? codecs.gradients : codecs.weights;
+    CodecChoice& place = choice_of(codecs, what);
     if (place.any())
       return user_error(fmt::format("{} are given two codecs", what),
                         "one of several, whichever is quicker: 'gradients: int8 or int4'");
@@ -187,11 +192,12 @@ std::string print(const AllowedCodec& codec) {
 }
 
 std::string print(const Codecs& codecs) {
-  std::string text;
-  if (codecs.gradients.any()) text += fmt::format("gradients: {}", print_choice(codecs.gradients));
-  if (codecs.weights.any())
-    text += fmt::format("{}weights: {}", text.empty() ? "" : ", ", print_choice(codecs.weights));
-  return text;
+  std::vector<std::string> said;
+  Codecs all = codecs;
+  for (const std::string_view what : kCoded)
+    if (const CodecChoice& choice = choice_of(all, what); choice.any())
+      said.push_back(fmt::format("{}: {}", what, print_choice(choice)));
+  return fmt::format("{}", fmt::join(said, ", "));
 }
 
 }  // namespace weft::search

@@ -7,9 +7,10 @@
 //            'gradients: int4(32)'                      a scale for each 32 numbers: more bytes, less lost
 //            'gradients: int8 with feedback'            what is lost is added to what is encoded next
 //            'gradients: int4 always'                   wherever it can be, whether it pays or not
+//            'activations: int8'                        what goes from one stage to another, both ways
 //
-// Feedback goes without saying for one_bit, top_k and low_rank, which are of no use without it. Weights have none: what is lost of
-// them is lost in one step and not in the next.
+// Feedback goes without saying for one_bit, top_k and low_rank, which are of no use without it. Weights and activations
+// have none: what is lost of them is lost in one step and not in the next.
 #pragma once
 #include <string>
 #include <string_view>
@@ -41,10 +42,11 @@ struct CodecChoice {
 };
 
 struct Codecs {
-  CodecChoice gradients;  // of parameters, summed over ranks
-  CodecChoice weights;    // sharded, and gathered to be used
+  CodecChoice gradients;    // of parameters, summed over ranks
+  CodecChoice weights;      // sharded, and gathered to be used
+  CodecChoice activations;  // of micro-batches, and their gradients, sent from stage to stage
 
-  bool any() const { return gradients.any() || weights.any(); }
+  bool any() const { return gradients.any() || weights.any() || activations.any(); }
   friend bool operator==(const Codecs&, const Codecs&) = default;
 };
 

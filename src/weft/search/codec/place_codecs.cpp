@@ -16,7 +16,9 @@
 #include "weft/ops/communication.h"
 #include "weft/ops/formula.h"
 #include "weft/ops/loops.h"
+#include "weft/pipeline/in_time.h"
 #include "weft/search/bucket/gradient_sums.h"
+#include "weft/search/codec/add_codec.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::search {
@@ -142,6 +144,7 @@ class CodecPlacer {
   struct Lost {
     std::string name;
     ValueId now, next;
+    NodeId exchange;  // whose codes lost it
     std::size_t pick = 0;
   };
 
@@ -165,7 +168,19 @@ class CodecPlacer {
     return reports;
   }
 
+  // What micro-batches add up is moved by nobody.
+  bool is_moved(const NodeView& node) const {
+    return !plan_.time || (node.word(0) != pipeline::kMicroAxis && is_whole_batch(node.input(0)));
+  }
+  // The same for all micro-batches: else it would have to be coded for each of them.
+  bool is_whole_batch(ValueId value) const {
+    const int micro = plan_.mesh.find(pipeline::kMicroAxis);
+    return micro < 0 || plan_.mesh.axes[static_cast<std::size_t>(micro)].ranks == 1 ||
+           plan_.layouts[value.value].axes[static_cast<std::size_t>(micro)].is_replicated();
+  }
+
   const CodecChoice* choice_of(std::size_t node) const {
+    if ((is_gradient_[node] || is_weight_[node]) && !is_moved(plan_.graph.view(NodeId(node)))) return nullptr;
     if (is_gradient_[node] && codecs_.gradients.any()) return &codecs_.gradients;
     if (is_weight_[node] && codecs_.weights.any()) return &codecs_.weights;
     return nullptr;
@@ -267,35 +282,19 @@ class CodecPlacer {
     return best;
   }
 
-  // A name that the value has no index of.
-  Symbol fresh(ValueId value, std::string name) {
-    while (edit_.graph().type(value).has(edit_.graph().symbol(name))) name += '_';
-    return edit_.graph().symbol(name);
-  }
-
   Result<ValueId> encode(ValueId x, const SymbolList& keep, const CodedRows& rows) {
     SymbolList kept;
     for (const plan::Dim& dim : edit_.graph().type(x).dims)
       if (ops::contains(keep, dim.index)) kept.push_back(dim.index);
     const auto key = std::tuple(x, kept, rows.segment, rows.codec.kind, rows.codec.block);
     if (const auto known = encoded_.find(key); known != encoded_.end()) return known->second;
-    const std::array<plan::AttributeValue, 6> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
-                                                            rows.codec.block,
-                                                            rows.segment,
-                                                            std::span<const Symbol>(kept),
-                                                            fresh(x, "code"),
-                                                            rows.codec.kept};
-    WEFT_TRY(codes, edit_.graph().add_value(ops::encode(), {&x, 1}, attributes));
+    WEFT_TRY(codes, add_encode(edit_.graph(), x, kept, rows.segment, rows.codec));
     encoded_.emplace(key, codes);
     return codes;
   }
 
   Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, const CodedRows& rows) {
-    WEFT_TRY(type, edit_.graph().intern_type(dtype, like.dims));
-    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
-                                                            rows.codec.block, rows.segment, type,
-                                                            rows.codec.kept};
-    return edit_.graph().add_value(ops::decode(), {&codes, 1}, attributes);
+    return add_decode(edit_.graph(), codes, like, dtype, rows.segment, rows.codec);
   }
 
   // As a source of the plan, which is of no layer and comes before all of them.
@@ -314,21 +313,28 @@ class CodecPlacer {
   // Gradients are multiplied by the loss's scale, and so is what is lost of them: it goes with the scale. A step that
   // halves it changes nothing else, and what it lost is not of this training.
   Status follow_loss_scale() {
-    ValueId next;
+    ValueId next_scale;
     for (const plan::Output& output : plan_.graph.outputs())
       if (plan_.graph.text(output.name) == fmt::format("next {}", train::kLossScaleName))
-        next = edit_.now(output.value);
-    if (!next.valid() || lost_.empty()) return {};
+        next_scale = output.value;
+    if (!next_scale.valid() || lost_.empty()) return {};
+    const ValueId next = edit_.now(next_scale);
     const NodeId source = distribute::sources_of(plan_.graph).find(train::kLossScaleName)->second;
     const ValueId scale = edit_.now(plan_.graph.result(source));
     plan::Graph& graph = edit_.graph();
-    graph.set_label({});
-    graph.set_scope({});
-    graph.set_when({.phase = plan::Phase::update});
+    const auto stand_at = [&](NodeId node) {
+      edit_.stand_at(node);  // where that is in time
+      graph.set_label({});
+      graph.set_scope({});
+      graph.set_when({.phase = plan::Phase::update});
+    };
+    stand_at(plan_.graph.value(next_scale).producer);
     ops::Formula f(graph);
     const ValueId ratio = f(ops::div(), {next, scale}), is_skipped = f(ops::less(), {next, scale});
-    for (Lost& lost : lost_)
+    for (Lost& lost : lost_) {
+      stand_at(lost.exchange);
       lost.next = f(ops::mul(), {f(ops::select(), {is_skipped, lost.now, lost.next}), ratio});
+    }
     return f.status();
   }
 
@@ -347,7 +353,7 @@ class CodecPlacer {
     ValueId next = f(ops::sub(), {wanted, arrives});
     if (skips_steps_) next = f(ops::select(), {f(ops::equal(), {next, next}), next, lost});
     WEFT_TRY_STATUS(f.status());
-    lost_.push_back({std::move(name), lost, next});
+    lost_.push_back({std::move(name), lost, next, node.id()});
     return codes;
   }
 
@@ -395,7 +401,7 @@ class CodecPlacer {
   // Row r is what rank r of the axis adds.
   Result<ValueId> stack(ValueId x, std::size_t axis, SymbolList& kept) {
     const plan::MeshAxis& along = plan_.mesh.axes[axis];
-    const Symbol rows = fresh(x, along.name + "_addend");
+    const Symbol rows = fresh_index(edit_.graph(), x, along.name + "_addend");
     kept.push_back(rows);
     const std::array<plan::AttributeValue, 3> attributes = {edit_.graph().symbol(along.name), rows,
                                                             std::int64_t{along.ranks}};

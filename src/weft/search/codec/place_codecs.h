@@ -69,7 +69,8 @@ struct CodableExchange {
 std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                                std::int64_t block = ops::Codec().block);
 
-// REQUIRES: the plan is not cut in time.
+// Of a plan that is cut in time what is the same for all micro-batches is coded, once a step. What goes from stage to
+// stage is not of these (code_crossings.h).
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                const CodecPicks& picks, std::int64_t block = ops::Codec().block);
 // By the first codec of its kind, wherever it can be.

@@ -44,6 +44,7 @@ struct InTimeProblem {
   // Of a plan without stages that fits: what takes no less is not looked for, and not finding any is an error.
   double beat_seconds = std::numeric_limits<double>::infinity();
   std::vector<double> work = {};  // by part: what stages are cut by; empty: what each of them takes
+  CodecUse codecs = {};           // of what is priced as it is given
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 

@@ -4,9 +4,13 @@
 #include <array>
 #include <set>
 
+#include "weft/cost/plan_cost.h"
+#include "weft/ops/build.h"
 #include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
 #include "weft/program/program.h"
+#include "weft/search/codec/add_codec.h"
+#include "weft/search/codec/code_crossings.h"
 #include "weft/search/distribution/fold.h"
 #include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
@@ -61,13 +65,27 @@ bool shards_parameters(const Distribution& within, std::string_view axis) {
   return false;
 }
 
+// By node: the axis along which the codes that it makes are sent; empty where it makes none.
+std::vector<std::string> axes_of_codes(const Graph& graph) {
+  std::vector<std::string> axes(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::local_exchange() || node.input_count() == 0) continue;
+    const NodeId maker = graph.value(node.input(0)).producer;
+    if (graph.node(maker).op == &ops::encode()) axes[maker.value] = ops::read_local_exchange(node).axis;
+  }
+  return axes;
+}
+
 // The update, and before it the sums of gradients over ranks: of all micro-batches at once.
 std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, const Distribution& within) {
   std::vector<bool> late(graph.node_count());
+  const std::vector<std::string> codes_go_along = axes_of_codes(graph);
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
     late[n] = pass[n] == Pass::update;
     if (pass[n] != Pass::weight) continue;
+    if (const std::string& axis = codes_go_along[n]; !axis.empty()) late[n] = !shards_parameters(within, axis);
     if (&node.op() == &ops::local_exchange()) {
       const ops::LocalExchange what = ops::read_local_exchange(node);
       const bool sums =
@@ -91,9 +109,13 @@ std::int32_t busiest_rank(const distribute::DistributedPlan& plan) {
 }
 
 Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, const Machine& machine,
-                               const EntryParts& entries) {
+                               const EntryParts& entries, const CodedParts& coded) {
   WEFT_TRY(prices, machine.prices(within.mesh));
   WEFT_TRY(plan, distribute::distribute(graph, within, {.prices = std::move(prices)}));
+  if (coded.use != nullptr && coded.use->any()) {
+    WEFT_TRY(made, place_codecs(plan, *coded.use));
+    plan = std::move(made.plan);
+  }
   WEFT_TRY(local,
            spmd::localize(plan.graph, plan.mesh, plan.layouts, busiest_rank(plan), spmd::Exchanges::stay));
   LocalParts made;
@@ -218,8 +240,33 @@ void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
   }
 }
 
+// What codes spare of a value that is sent, and the seconds that they take at both ends.
+struct SentAsCodes {
+  double spared = 0, seconds = 0;
+};
+
+Result<SentAsCodes> as_codes(const Graph& graph, ValueId value, const CodedParts& coded) {
+  const plan::Type type = graph.type(value);
+  const SentAsCodes as_it_is;
+  if (coded.use == nullptr || !coded.use->activations || type.rank() < 2 || !is_real(type.dtype)) return as_it_is;
+  const CodecUse::From& from = *coded.use->activations;
+  const AllowedCodec& codec = coded.use->allowed.activations.codecs[from.codec];
+  const std::int64_t rows = type.dims[0].size, numbers = type.elements() / rows;
+  const auto bytes = coded_bytes(codec, rows, numbers, plan::size_in_bytes(type.dtype));
+  if (!bytes || type.bytes() < from.bytes) return as_it_is;
+  Graph both;
+  std::vector<plan::Dim> dims;
+  for (const plan::Dim& dim : type.dims) dims.push_back({both.symbol(graph.text(dim.index)), dim.size});
+  WEFT_TRY(typed, both.intern_type(type.dtype, dims));
+  WEFT_TRY(x, ops::add_input(both, "x", typed));
+  const ops::Codec of = codec.of(ops::Codec().block, numbers, numbers / dims[1].size);
+  WEFT_TRY(codes, add_encode(both, x, {dims[0].index}, dims[1].size, of));
+  WEFT_TRY_STATUS(add_decode(both, codes, both.type(x), type.dtype, dims[1].size, of));
+  return SentAsCodes{static_cast<double>(type.bytes() - *bytes), cost::plan_seconds(both, *coded.device)};
+}
+
 // What the forward pass hands on from part to part: a value that is read two parts on passes both.
-void add_sent(const LocalParts& local, PartCosts& costs) {
+Status add_sent(const LocalParts& local, const CodedParts& coded, PartCosts& costs) {
   const Graph& graph = local.graph;
   std::vector<std::size_t> last(graph.value_count(), 0);
   for (std::size_t n = 0; n < graph.node_count(); ++n)
@@ -229,10 +276,17 @@ void add_sent(const LocalParts& local, PartCosts& costs) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
     if (node.input_count() == 0 || local.pass[n] != Pass::forward) continue;
-    for (std::size_t k = 0; k < node.result_count(); ++k)
-      for (std::size_t p = local.part[n]; p < last[node.result(k).value]; ++p)
+    for (std::size_t k = 0; k < node.result_count(); ++k) {
+      if (local.part[n] >= last[node.result(k).value]) continue;
+      WEFT_TRY(codes, as_codes(graph, node.result(k), coded));
+      for (std::size_t p = local.part[n]; p < last[node.result(k).value]; ++p) {
         costs[p].sent += static_cast<double>(node.result_type(k).bytes());
+        costs[p].spared += codes.spared;
+        costs[p].coding += codes.seconds;
+      }
+    }
   }
+  return {};
 }
 
 // Parameters lie with every part that reads them, a tied one with several; the optimizer's states with them.
@@ -347,19 +401,20 @@ PartCosts PricedParts::unfolded(const PartCosts& costs) const {
   return all;
 }
 
-Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Machine& machine) const {
-  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_));
+Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Machine& machine,
+                                           const CodedParts& coded) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/false, within, machine));
   PartCosts costs(looked_parts_);
   add_seconds(local, half, costs);
   add_memory(local, half, costs);
-  add_sent(local, costs);
+  WEFT_TRY_STATUS(add_sent(local, coded, costs));
   return unfolded(costs);
 }
 
 Result<PartCosts> PricedParts::end_of_step(const Distribution& within, const Machine& machine,
-                                           bool accumulates) const {
-  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_));
+                                           bool accumulates, const CodedParts& coded) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/true, within, machine));
   PartCosts costs(looked_parts_);
   add_update(local, half, costs);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/search/codec/codec_use.h"
 #include "weft/search/distribution/evaluator.h"
 #include "weft/train/chain.h"
 #include "weft/train/recompute.h"
@@ -36,12 +37,20 @@ struct PartCost {
   double kept = 0, working = 0;                  // bytes of a micro-batch in flight, and while a pass runs
   double parameters = 0, gradients = 0, optimizer = 0;  // bytes
   double sent = 0;      // bytes that go on to the next part, and back as gradients
+  // Where they go to another stage as codes: bytes less, and seconds to make codes and numbers again of them.
+  double spared = 0, coding = 0;
   double on_host = 0;   // bytes of the optimizer that lie there (offload.h)
   double repeated = 0;  // of backward and weight, the seconds that do forward work again
   std::vector<TiedParameter> tied = {};
   double work() const { return forward + backward + weight; }
 };
 using PartCosts = std::vector<PartCost>;  // in the order of the chain
+
+// Codecs that make small what ranks exchange, on such a device; null: none do.
+struct CodedParts {
+  const CodecUse* use = nullptr;
+  const cluster::Device* device = nullptr;
+};
 
 // The parts of one plan. Layers that are alike are priced once.
 class PricedParts {
@@ -56,11 +65,12 @@ class PricedParts {
   std::int64_t folded_layers() const { return folded_ ? kFolded : 0; }
 
   // What a micro-batch of the plan's size takes on this mesh.
-  Result<PartCosts> micro_batch(const distribute::Distribution& within, const Machine& machine) const;
+  Result<PartCosts> micro_batch(const distribute::Distribution& within, const Machine& machine,
+                                const CodedParts& coded = {}) const;
   // What the end of a step takes there, and what is kept from step to step, with gradients in f32 if they
   // accumulate.
   Result<PartCosts> end_of_step(const distribute::Distribution& within, const Machine& machine,
-                                bool accumulates) const;
+                                bool accumulates, const CodedParts& coded = {}) const;
 
  private:
   static constexpr std::int64_t kFolded = 5;

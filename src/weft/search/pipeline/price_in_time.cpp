@@ -147,12 +147,19 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
     if (position + 1 == positions) continue;
     const std::int32_t next = schedule.stage_at(position + 1, 0);
     if (next == here) continue;
+    // Either end makes codes of what it sends and numbers of what it gets, once in each pass.
+    for (const std::int32_t end_of_wire : {here, next}) {
+      StageCost& codes = stages[static_cast<std::size_t>(end_of_wire)];
+      codes.forward += costs[end - 1].coding / 2;
+      codes.backward += costs[end - 1].coding / 2;
+    }
     double& transfer = times.transfer[wire_between(here, next)];
     // Between meshes that differ the smaller share is sent, and the larger one is gathered where it is wanted.
     const auto [sent, held] =
         std::minmax(costs[end - 1].sent, staged.at(static_cast<std::size_t>(next)).costs[end - 1].sent);
     double seconds = link.latency_seconds;
-    if (link.bytes_per_second > 0) seconds += sent / link.bytes_per_second;
+    if (link.bytes_per_second > 0)
+      seconds += std::max(0.0, sent - costs[end - 1].spared) / link.bytes_per_second;
     if (staged.within_bytes_per_second > 0) seconds += (held - sent) / staged.within_bytes_per_second;
     transfer = std::max(transfer, seconds);
   }

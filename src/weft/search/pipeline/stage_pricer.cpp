@@ -88,8 +88,10 @@ Result<PartCosts> StagePricer::look_at(const Stage& stage) const {
   const Machine machine = within_mesh(
       stage.device != nullptr ? *problem_->machine_with(*stage.device) : *problem_->machine, stage.all.mesh);
   const Distribution within = on_stage(stage.all);
-  WEFT_TRY(costs, parts_->micro_batch(within, machine));
-  WEFT_TRY(ends, parts_->end_of_step(within, machine, stage.all.micro_batches > 1));
+  const CodedParts coded{&problem_->codecs,
+                         stage.device != nullptr ? stage.device : &problem_->cluster->device};
+  WEFT_TRY(costs, parts_->micro_batch(within, machine, coded));
+  WEFT_TRY(ends, parts_->end_of_step(within, machine, stage.all.micro_batches > 1, coded));
   add_end_of_step(costs, ends);
   if (stage.all.offload) send_to_host(costs);
   return costs;
