@@ -10,6 +10,8 @@
 // simulator knows that, so `late` is the wait of the rank that waits least. On oversubscribed processors each
 // rank must wait for its turn, and `late` is the average wait. A size that was never seen is priced by a
 // formula, times the ratio of measured to formula at the nearest sizes that were seen.
+//
+// Sums in which servers have a part are of another kind, and so is the transport that they are kept by.
 #pragma once
 #include <functional>
 #include <map>
@@ -34,6 +36,11 @@ struct RankSteps {
   const program::Program* program = nullptr;
   std::span<const program::Timeline> timelines;
 };
+
+// "shm", or "shm servers=2" where there are some.
+std::string transport_with(std::string_view transport, std::int64_t servers);
+// The former of either.
+std::string_view without_servers(std::string_view transport);
 
 // Adds what the collectives of all ranks took. Where the ranks' programs do not meet, nothing is added.
 // REQUIRES: a program for each rank of the mesh, and equally many timelines.

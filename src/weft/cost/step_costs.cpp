@@ -133,7 +133,7 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
   for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
   WEFT_TRY(times, statistics.collective_times());
   for (const CollectiveTime& time : times)
-    if (time.hosts == 1 && time.transport == transport && time.bytes > 0)
+    if (time.hosts == 1 && time.transport == without_servers(transport) && time.bytes > 0)
       figures.collectives[{time.kind, time.ranks}].add(static_cast<double>(time.bytes), time.seconds);
   return {};
 }

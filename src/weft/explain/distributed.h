@@ -64,6 +64,7 @@ struct DistributedExplanation {
   std::vector<search::Step> rules;                // that led to the plan of one device
   std::vector<search::Step> communication_rules;  // and from there to the plan of the mesh
   std::vector<search::CodedExchanges> coded;      // what codecs made small
+  std::string slices;                             // what stages send each other in slices
   std::string credit;                             // long all-reduces that go in parts; empty: none
   std::string servers;                            // what spare hosts add up; empty: there are none
   std::string delayed;                            // gradients that are applied a step later; empty: none

@@ -100,6 +100,7 @@ std::string print_json(const InTimeExplanation& explanation) {
                     {"layers", choice.layers},
                     {"layers_folded_to", choice.folded},
                     {"ended_early", choice.ended_early}};
+  if (!about.slices.empty()) json["slices"] = about.slices;
   if (!about.coded.empty()) json["codecs"] = codecs_json(about.coded);
   json["proven"] = about.proven;
   json["proof"] = about.proof;

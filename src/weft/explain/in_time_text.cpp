@@ -361,6 +361,7 @@ std::string print_text(const InTimeExplanation& explanation) {
   }
   text += alternatives(explanation) + "\n";
   if (!about.brief) text += wrap(search_line(explanation), width);
+  if (!about.slices.empty()) text += wrap(fmt::format("slices: {}\n", about.slices), width);
   text += codecs_lines(about.coded, width) + wrap(about.proof, width);
   if (!about.hints.empty()) text += wrap(fmt::format("hints: {}", fmt::join(about.hints, ", ")), width);
   return text;

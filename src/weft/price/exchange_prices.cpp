@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "weft/collective/summation_service.h"
+#include "weft/cost/exchange_times.h"
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/price/group_times.h"
@@ -354,7 +355,7 @@ CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, in
     cost::StepCostOptions options;
     options.statistics = statistics;
     options.workers = workers;
-    options.transport = over;
+    options.transport = cost::transport_with(over, servers);
     options.exchange = [prices](program::Exchange::Kind kind, const cost::MeshLink& link, std::int64_t bytes,
                                 const program::ChosenAlgorithm& algorithm) {
       return prices->price(kind, link, bytes, algorithm);

@@ -86,6 +86,7 @@ struct Choice {
   std::vector<StageReport> reports;       // one for each stage
   std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
   CodecUse codecs;                        // that did so, of a plan in time
+  std::string slices;                     // of a plan in time: what stages send each other in slices
   std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
   std::string credit;                     // of long all-reduces that go in parts: how many, and of what size
   std::string delayed;  // of gradients that are applied a step later: which, and what is kept

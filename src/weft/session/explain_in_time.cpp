@@ -69,6 +69,7 @@ class InTimeExplainer {
     if (runs_here || prepared_.settings.codecs.any()) {
       WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, distribution));
       explained_.about.coded = made.coded;
+      explained_.about.slices = made.slices;
       problem.codecs = codecs_ = made.codecs;
       (runs_here ? running_ : planned_) = std::move(made);
     }
@@ -235,6 +236,8 @@ class InTimeExplainer {
     if (text) return *std::move(text);
     explain::DistributedExplanation& about = explained_.about;
     explained_.choice = &choice;
+    if (choice.priced.slices && about.slices.empty())
+      about.slices = "ranks of a stage that have the same to send send a slice of it each";
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);
     explained_.lower_bound_seconds = bound.seconds;
     explained_.lower_bound_why = std::move(bound.why);

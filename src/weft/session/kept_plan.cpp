@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 constexpr std::string_view kAskForPlans[] = {
     "algorithm", "batch_norm",   "buckets",      "codecs",        "credit",        "decompose",
     "delay",     "distribution", "memory_limit", "micro_batches", "optimizer_off", "recompute",
-    "rules",     "servers",      "sync_every",   "tiled_loss",    "transport"};
+    "rules",     "servers",      "slice_sends",  "sync_every",    "tiled_loss",    "transport"};
 
 struct KeptPlan {
   std::string version;

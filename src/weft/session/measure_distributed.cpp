@@ -107,7 +107,9 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return {};
   if (!cost::learn(*statistics, program, timelines, concurrency, &cluster.device).ok() ||
-      !cost::learn_exchanges(*statistics, plan.mesh, ranks, name_of(options.transport), concurrency).ok())
+      !cost::learn_exchanges(*statistics, plan.mesh, ranks,
+                             cost::transport_with(name_of(options.transport), settings.servers), concurrency)
+           .ok())
     return {};
   WEFT_TRY(after, costs(plan.mesh, &*statistics));
   found.step.error_after = median_error(program, plan.mesh, after, measured);
@@ -164,9 +166,9 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   request.measure_from = kWarmUp;
   const OtherWork others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
-  // The statistics are of one machine, and of sums that its ranks make among themselves.
+  // The statistics are of one machine.
   const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
-  const bool remembered = !several_hosts && prepared.gpu == nullptr && settings.servers == 0 &&
+  const bool remembered = !several_hosts && prepared.gpu == nullptr &&
                           is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/pipeline/in_time.h"
+#include "weft/pipeline/slice_crossings.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/time_problem.h"
 #include "weft/train/local_norms.h"
@@ -139,6 +140,22 @@ Cuts cuts_in_time(const Session::State& state, const Context* context, const Pre
   return {work.ok() ? *std::move(work) : std::vector<double>(), {}};
 }
 
+// Ranks of a launcher do, each with prices of its own: what they must agree on is not chosen by these.
+bool plans_alone(const TimeProblem& problem) { return !problem.problem().work.empty(); }
+
+// Whether stages send slices: as it is asked for, or where a step is quicker by it.
+Result<bool> sends_slices(const Session::State& state, const Context* context, const Prepared& prepared,
+                          const Distribution& distribution) {
+  if (!distribute::stage_axis(distribution) || distribute::has_stage_meshes(distribution)) return false;
+  if (prepared.settings.slice_sends) return *prepared.settings.slice_sends;
+  const auto batch = batch_of(prepared);
+  if (!batch) return false;
+  const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
+  if (plans_alone(made)) return false;
+  const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
+  return priced.ok() && priced->priced.slices;
+}
+
 // Codecs that make a step quicker, or that are asked for in any case.
 Result<search::CodecUse> codecs_in_time(const Session::State& state, const Context* context,
                                         const Prepared& prepared, const distribute::DistributedPlan& plan) {
@@ -149,6 +166,7 @@ Result<search::CodecUse> codecs_in_time(const Session::State& state, const Conte
   const Distribution priced = made.as_priced(distribution);
   return search::choose_use(plan, prepared.settings.codecs,
                             [&](const search::CodecUse& use) -> Result<search::PricedUse> {
+                              if (plans_alone(made)) return search::PricedUse{};
                               problem.codecs = use;
                               WEFT_TRY(step, search::price_given(problem, priced));
                               return search::PricedUse{step.priced.seconds, step.fits};
@@ -171,6 +189,12 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
     return error;
   }
   search::Choice choice;
+  WEFT_TRY(slices, sends_slices(state, context, prepared, complete));
+  if (slices) {
+    WEFT_TRY(sliced, pipeline::slice_crossings(*plan));
+    choice.slices = print(sliced);
+    *plan = std::move(sliced.plan);
+  }
   if (prepared.settings.codecs.any()) {
     WEFT_TRY(use, codecs_in_time(state, context, prepared, *plan));
     WEFT_TRY(coded, search::place_codecs(*plan, use));

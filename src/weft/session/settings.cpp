@@ -451,6 +451,13 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) {
        return settings.servers == 0 ? std::string("off") : fmt::format("{}", settings.servers);
      }},
+    {"slice_sends",
+     "whether ranks of a stage that have the same to send to the next one send a slice of it each, which puts "
+     "them together; automatic is where that is quicker",
+     [](Settings& settings, const Value& value) -> Status {
+       return set_truth_or_automatic(settings.slice_sends, value);
+     },
+     [](const Settings& settings) { return print_truth_or_automatic(settings.slice_sends); }},
     {"sync_every",
      "steps that ranks which slice the batch learn by themselves, until they average what they learned; 1 is "
      "to "

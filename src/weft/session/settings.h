@@ -80,6 +80,8 @@ struct Settings {
   // That collectives are cut into beside products; 0: as it is quickest; none: they are not.
   std::optional<std::int64_t> tiles = 0;
   search::Codecs codecs = {};  // what may be made small on the wires
+  // Whether ranks of a stage that have the same to send send a slice of it each; none: where it is quicker.
+  std::optional<bool> slice_sends = std::nullopt;
   // Steps that ranks which slice the batch learn by themselves before they average what they learned; 1: none.
   std::int64_t sync_every = 1;
   std::int64_t servers = 0;  // spare hosts that may add up for ranks; of LOCAL processes that do

@@ -82,6 +82,7 @@ TimeProblem::TimeProblem(const Session::State& state, const Context* context, co
   problem_.memory_is_asked = prepared.settings.memory_limit > 0;
   problem_.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
   problem_.fixed = prepared.fixed;
+  problem_.slice_sends = prepared.settings.slice_sends;
   problem_.recomputed = like_.settings.recompute;
   if (context != nullptr) problem_.watching = watching_by(*context, prepared);
   if (prepared.settings.seconds > 0)

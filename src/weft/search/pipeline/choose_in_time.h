@@ -45,6 +45,9 @@ struct InTimeProblem {
   double beat_seconds = std::numeric_limits<double>::infinity();
   std::vector<double> work = {};  // by part: what stages are cut by; empty: what each of them takes
   CodecUse codecs = {};           // of what is priced as it is given
+  // Whether ranks of a stage that have the same to send send slices (pipeline/slice_crossings.h); none: where it is
+  // quicker.
+  std::optional<bool> slice_sends = {};
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 

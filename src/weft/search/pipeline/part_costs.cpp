@@ -36,7 +36,25 @@ struct LocalParts {
   std::vector<Pass> pass;
   std::vector<bool> late;  // done at the end of a step
   std::vector<bool> copy;  // does forward work again
+  std::vector<std::vector<bool>> alike;  // by value and axis: ranks along it all have what they could slice
 };
+
+// By axis of the mesh: whether ranks along it have all of a value, and could have a slice of it each.
+std::vector<bool> sliceable_along(const distribute::DistributedPlan& plan, ValueId value) {
+  const plan::Layout& layout = plan.layouts[value.value];
+  std::vector<bool> along(layout.axes.size());
+  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
+    const std::int32_t ranks = plan.mesh.axes[axis].ranks;
+    along[axis] = ranks > 1 && layout.axes[axis].is_replicated() &&
+                  std::ranges::any_of(plan.graph.type(value).dims, [&](const plan::Dim& dim) {
+                    return dim.size % ranks == 0 &&
+                           std::ranges::none_of(layout.axes, [&](const plan::AxisLayout& other) {
+                             return other.slices(dim.index);
+                           });
+                  });
+  }
+  return along;
+}
 
 // Entries tell; what has none goes with what it reads, or else with who reads it.
 std::vector<std::size_t> homes_of(const Graph& graph, const EntryParts& entries) {
@@ -119,6 +137,9 @@ Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, c
   WEFT_TRY(local,
            spmd::localize(plan.graph, plan.mesh, plan.layouts, busiest_rank(plan), spmd::Exchanges::stay));
   LocalParts made;
+  made.alike.resize(local.graph.value_count());
+  for (std::size_t v = 0; v < local.values.size(); ++v)
+    if (local.values[v].valid()) made.alike[local.values[v].value] = sliceable_along(plan, ValueId(v));
   made.graph = std::move(local.graph);
   made.part = homes_of(made.graph, entries);
   made.pass = train::passes_of(made.graph);
@@ -279,8 +300,13 @@ Status add_sent(const LocalParts& local, const CodedParts& coded, PartCosts& cos
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       if (local.part[n] >= last[node.result(k).value]) continue;
       WEFT_TRY(codes, as_codes(graph, node.result(k), coded));
+      const std::vector<bool>& alike = local.alike[node.result(k).value];
       for (std::size_t p = local.part[n]; p < last[node.result(k).value]; ++p) {
-        costs[p].sent += static_cast<double>(node.result_type(k).bytes());
+        const auto bytes = static_cast<double>(node.result_type(k).bytes());
+        costs[p].sent += bytes;
+        costs[p].alike.resize(std::max(costs[p].alike.size(), alike.size()));
+        for (std::size_t axis = 0; axis < alike.size(); ++axis)
+          if (alike[axis]) costs[p].alike[axis] += bytes;
         costs[p].spared += codes.spared;
         costs[p].coding += codes.seconds;
       }

@@ -56,6 +56,31 @@ void add_run(StageCost& stage, const PartCost& run, double in_flight, double& re
   stage.memory.scratch = std::max(stage.memory.scratch, run.working);
 }
 
+struct Transfer {
+  double seconds = 0;
+  bool slices = false;
+};
+
+// From a stage to the next, as all ranks have it, or in slices that are put together there.
+Transfer transfer_of(const PartCost& last, double sent, const StagedCosts& staged, const cost::MeshLink& link) {
+  const auto over = [](double bytes, const cost::MeshLink& wire) {
+    return wire.bytes_per_second > 0 ? std::max(0.0, bytes) / wire.bytes_per_second : 0.0;
+  };
+  Transfer best{link.latency_seconds + over(sent - last.spared, link), false};
+  bool must = staged.must_slice;
+  for (std::size_t axis = 0; axis < std::min(staged.slicing.size(), last.alike.size()); ++axis) {
+    const StagedCosts::Axis& along = staged.slicing[axis];
+    if (along.ranks < 2 || last.alike[axis] <= 0 || sent <= 0) continue;
+    const double less = last.alike[axis] * (1 - 1.0 / along.ranks);
+    const double seconds = link.latency_seconds + over((sent - last.spared) * (1 - less / sent), link) +
+                           along.link.latency_seconds * (along.ranks - 1) + over(less, along.link);
+    if (!must && seconds >= best.seconds) continue;
+    best = {seconds, true};
+    must = false;
+  }
+  return best;
+}
+
 // What is tied lies on several stages: one of them gets the gradients of the others, updates, and gives them the
 // next value. All of them are at the end of their step only then.
 void add_tied(const std::vector<std::map<std::uint32_t, TiedParameter>>& held, const cost::MeshLink& link,
@@ -126,6 +151,7 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
   pipeline::Times times = pipeline::Times::alike(schedule.stages, 0, 0, 0, 0);
   std::vector<StageCost> stages(count);
   std::vector<double> reducing(count);
+  bool slices = false;
   std::vector<std::map<std::uint32_t, TiedParameter>> tied(count);
   for (std::int32_t position = 0; position < positions; ++position) {
     const auto at = static_cast<std::size_t>(position);
@@ -157,9 +183,9 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
     // Between meshes that differ the smaller share is sent, and the larger one is gathered where it is wanted.
     const auto [sent, held] =
         std::minmax(costs[end - 1].sent, staged.at(static_cast<std::size_t>(next)).costs[end - 1].sent);
-    double seconds = link.latency_seconds;
-    if (link.bytes_per_second > 0)
-      seconds += std::max(0.0, sent - costs[end - 1].spared) / link.bytes_per_second;
+    const Transfer sending = transfer_of(costs[end - 1], sent, staged, link);
+    double seconds = sending.seconds;
+    slices = slices || sending.slices;
     if (staged.within_bytes_per_second > 0) seconds += (held - sent) / staged.within_bytes_per_second;
     transfer = std::max(transfer, seconds);
   }
@@ -172,6 +198,7 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
   }
   add_tied(tied, link, stages);
   PricedInTime made;
+  made.slices = slices;
   WEFT_TRY_STATUS(pipeline::check(times, schedule.stages));
   pipeline::Price price = pipeline::price_verified(schedule, times);
 

@@ -32,6 +32,14 @@ struct StagedCosts {
   std::vector<Kind> kinds;
   std::vector<std::size_t> of_stage = {};  // empty: all stages are of the only kind
   double within_bytes_per_second = 0;      // of a stage's mesh, where meshes differ; 0: as much as you like
+  // By axis of a stage's mesh: what its ranks could put together along it that came in slices. Empty: they send all
+  // that they have.
+  struct Axis {
+    std::int32_t ranks = 1;
+    cost::MeshLink link = {};
+  };
+  std::vector<Axis> slicing = {};
+  bool must_slice = false;  // whether it pays or not
 
   StagedCosts() = default;
   StagedCosts(PartCosts alike, double room = std::numeric_limits<double>::infinity())
@@ -68,6 +76,7 @@ struct PricedInTime {
   std::vector<StageCost> stages;
   pipeline::Schedule schedule;
   pipeline::Price price;
+  bool slices = false;  // ranks of a stage that have the same to send send a slice of it each
   bool fits = true;
   std::size_t fullest = 0;  // stage: the one with the least room left
   double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that

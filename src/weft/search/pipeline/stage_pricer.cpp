@@ -24,24 +24,32 @@ double slowest_that_differs(const Distribution& given, const std::vector<cost::M
   return slowest;
 }
 
-}  // namespace
-
-// Ranks of this machine have no link that says how fast it is: what it costs
-// to send little and much does.
-Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const Distribution& given) {
-  const auto axis = distribute::stage_axis(given);
-  if (!axis) return cost::MeshLink();
+// By axis of the mesh. Ranks of this machine have no link that says how fast it is: what it costs to send little and
+// much does.
+Result<std::vector<cost::MeshLink>> links_of(const InTimeProblem& problem, const Distribution& given) {
   WEFT_TRY(links, cost::mesh_links(*problem.cluster, given.mesh));
-  cost::MeshLink wire = links[*axis];
-  if (wire.bytes_per_second > 0) return wire;
+  if (std::ranges::all_of(links, [](const cost::MeshLink& link) { return link.bytes_per_second > 0; }))
+    return links;
   WEFT_TRY(costs, problem.machine->costs(given.mesh));
   constexpr std::int64_t kLittle = 1, kMuch = 1 << 20;
   program::Exchange message;
   message.kind = program::Exchange::Kind::send;
-  wire.latency_seconds = costs.exchange(message, *axis, kLittle).seconds();
-  const double more = costs.exchange(message, *axis, kMuch).seconds() - wire.latency_seconds;
-  if (more > 0) wire.bytes_per_second = static_cast<double>(kMuch) / more;
-  return wire;
+  for (std::size_t axis = 0; axis < links.size(); ++axis) {
+    if (links[axis].bytes_per_second > 0) continue;
+    links[axis].latency_seconds = costs.exchange(message, axis, kLittle).seconds();
+    const double more = costs.exchange(message, axis, kMuch).seconds() - links[axis].latency_seconds;
+    if (more > 0) links[axis].bytes_per_second = static_cast<double>(kMuch) / more;
+  }
+  return links;
+}
+
+}  // namespace
+
+Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const Distribution& given) {
+  const auto axis = distribute::stage_axis(given);
+  if (!axis) return cost::MeshLink();
+  WEFT_TRY(links, links_of(problem, given));
+  return links[*axis];
 }
 
 Result<StagePricer> StagePricer::of(const InTimeProblem& problem, const Distribution& given,
@@ -121,6 +129,12 @@ Result<StagedCosts> StagePricer::costs(const Distribution& given) const {
         {costs, problem_->room_on(stage.device), devices_.empty() ? std::string() : stage.device->name});
   }
   if (stages.size() == 1) made.of_stage.clear();
+  if (!distribute::has_stage_meshes(given) && stages.size() == 1 && problem_->slice_sends.value_or(true)) {
+    WEFT_TRY(links, links_of(*problem_, given));
+    for (const std::size_t axis : distribute::axes_within_stage(given))
+      made.slicing.push_back({given.mesh.axes[axis].ranks, links[axis]});
+    made.must_slice = problem_->slice_sends.has_value();
+  }
   if (distribute::has_stage_meshes(given)) {
     WEFT_TRY(links, cost::mesh_links(*problem_->cluster, given.mesh));
     made.within_bytes_per_second = slowest_that_differs(given, links);

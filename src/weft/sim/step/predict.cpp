@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "weft/base/do_all.h"
+#include "weft/collective/summation_service.h"
 #include "weft/cost/choose_algorithms.h"
 #include "weft/ops/pointwise.h"
 #include "weft/plan/operator.h"
@@ -79,6 +81,15 @@ PredictedTotals totals_of(const ProgramTasks& tasks, std::span<const program::Ta
   return totals;
 }
 
+// Bytes. Where servers add up, to them and to ranks that do.
+double sent_by_rank(const ExchangeTask& exchange, std::int32_t ranks) {
+  const auto bytes = static_cast<double>(exchange.bytes);
+  constexpr double kNoServer = std::numeric_limits<double>::infinity();  // is the busiest
+  if (const auto service = collective::find_summation_service(exchange.price.algorithm))
+    return bytes * collective::busiest_card(*service, ranks, kNoServer);
+  return cost::sent_bytes(exchange.kind, ranks, bytes);
+}
+
 // Says which rank it is.
 std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
                              std::span<const ProgramTasks* const> ranks, const plan::Mesh& mesh) {
@@ -103,8 +114,7 @@ std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
   for (const ExchangeTask& exchange : tasks.exchanges) {
     AxisTraffic& traffic = prediction.traffic[exchange.axis];
     const program::TaskTime& time = run.times(busiest)[exchange.task];
-    traffic.bytes +=
-        cost::sent_bytes(exchange.kind, mesh.axes[exchange.axis].ranks, static_cast<double>(exchange.bytes));
+    traffic.bytes += sent_by_rank(exchange, mesh.axes[exchange.axis].ranks);
     traffic.busy_seconds += time.end - time.begin;
   }
   return busiest;

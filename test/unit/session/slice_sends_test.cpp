@@ -1,0 +1,96 @@
+// Ranks of a stage that have the same to send send a slice of it each, and CoCoNet's three schedules: found by search,
+// proven, and run with one rank's loss.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "session_case.h"
+#include "thorough.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kLicense = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+
+// 12 divides by 2 and by 3.
+double gpt_loss(const std::string& on, const std::string& with) {
+  Session session;
+  return answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 6 {} WITH (b = 4, s = 12, d = 24, layers = "
+                                     "2, h = 6, learning_rate = 0.01, threads = 1, {})",
+                                     kLicense, on, with))["last_loss"];
+}
+
+TEST(SliceSends, RanksLearnWhatOneRankLearns) {
+  struct Case {
+    int ranks;
+    const char* distribution;
+  };
+  const std::vector<Case> cases = {{4, "stage=2: stage; gpu=2: slice h, f; micro=2"},
+                                   {6, "stage=2: stage; gpu=3: slice h, f; micro=4; schedule zb_h1"},
+                                   {4, "stage=2: stage, chunks=2; gpu=2: slice f; micro=2; schedule interleaved"},
+                                   {4, "stage=2: stage; gpu=2: slice f; micro=1"}};
+  const double alone = gpt_loss("", "seed = 3");
+  for (const Case& one : every(2, cases)) {
+    SCOPED_TRACE(one.distribution);
+    const auto loss = [&](const std::string& with) {
+      return gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
+                      fmt::format("seed = 3, transport = inproc, check_every = 3, distribution = '{}'{}",
+                                  one.distribution, with));
+    };
+    const double sliced = loss(", slice_sends = true");
+    EXPECT_NEAR(sliced, alone, 1e-4 * alone);
+    EXPECT_EQ(sliced, loss(", slice_sends = true"));
+    EXPECT_NEAR(loss(", slice_sends = true, codecs = 'activations: int8 always'"), alone, 0.02 * alone);
+  }
+}
+
+// The sum that makes what crosses leaves each rank its slice: nothing is gathered that was not gathered before.
+TEST(SliceSends, ThePlanSaysSoAndIsProven) {
+  const auto explain = [](const std::string& form, const std::string& with) {
+    return fmt::format("EXPLAIN {} TRAIN char_gpt ON LOCAL 4 WITH (b = 4, s = 12, d = 24, layers = 2, h = 6, "
+                       "distribution = 'stage=2: stage; gpu=2: slice h, f; micro=2', slice_sends = {})",
+                       form, with);
+  };
+  Session session;
+  const Json sliced = answer(session, explain("", "true")), whole = answer(session, explain("", "false"));
+  EXPECT_TRUE(sliced["proven"].get<bool>()) << sliced["proof"];
+  EXPECT_EQ(sliced["slices"].get<std::string>().find("2 of 2 values go from stage to stage in slices"), 0u)
+      << sliced["slices"];
+  EXPECT_NE(sliced["slices"].get<std::string>().find("left scattered"), std::string::npos) << sliced["slices"];
+  EXPECT_FALSE(whole.contains("slices"));
+  const auto plan = [&](const std::string& with) {
+    Session plain;
+    return plain.execute(explain("(FORMAT plan)", with)).output;
+  };
+  EXPECT_NE(plan("true").find("reduce-scatter"), std::string::npos);
+  EXPECT_EQ(plan("false").find("reduce-scatter"), std::string::npos);
+}
+
+Json on_pod(const std::string& with) {
+  Session session;
+  return answer(session, fmt::format("EXPLAIN TRAIN gpt2 ON pod WITH (b = 32, layers = 4, v = 5000, prove = "
+                                     "false, {})",
+                                     with));
+}
+
+// Between nodes 8 GPUs send an eighth each; within a machine nothing is gained.
+TEST(SliceSends, WhereItPays) {
+  const std::string spread = "distribution = 'node=4: stage; gpu=8: slice f, v; micro=4'";
+  const Json automatic = on_pod(spread), off = on_pod(spread + ", slice_sends = false");
+  EXPECT_TRUE(automatic.contains("slices"));
+  EXPECT_LT(automatic["step_seconds"].get<double>(), off["step_seconds"].get<double>());
+}
+
+TEST(SliceSends, RefusesWhatItIsNot) {
+  Session session;
+  EXPECT_NE(complaint(session, "SET slice_sends = 8").find("automatic"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::session
