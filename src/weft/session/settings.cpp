@@ -452,8 +452,8 @@ constexpr SettingSpec kSpecs[] = {
        return settings.servers == 0 ? std::string("off") : fmt::format("{}", settings.servers);
      }},
     {"slice_sends",
-     "whether ranks of a stage that have the same to send to the next one send a slice of it each, which puts "
-     "them together; automatic is where that is quicker",
+     "whether ranks of a stage that have the same to send to the next one send a slice of it each, to be put "
+     "together there; automatic is where that is quicker",
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.slice_sends, value);
      },
