@@ -54,7 +54,7 @@ class ExchangeTimesTest : public testing::Test {
   }
 
   // Two ranks; who comes last takes turns.
-  void learn_two_ranks() {
+  void learn_two_ranks(std::string_view transport = "shm") {
     const std::int64_t counts[] = {4, 64};
     const program::Program program = program_of(counts);
     const double leaves[] = {3, 9};
@@ -65,7 +65,7 @@ class ExchangeTimesTest : public testing::Test {
     auto statistics = Statistics::open(file_, Access::write, "m");
     const std::vector<RankSteps> ranks = {{&program, first}, {&program, second}};
     const Status kept =
-        learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", concurrency_);
+        learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, transport, concurrency_);
     ASSERT_TRUE(kept.ok()) << kept.error().message;
   }
 
@@ -90,6 +90,20 @@ TEST_F(ExchangeTimesTest, KeepsWhatACollectiveTakesAndWhatRanksWait) {
   const auto large = times.price(Kind::all_reduce, 2, 256, by_the_byte);
   EXPECT_DOUBLE_EQ(large->own, 4);
   EXPECT_NEAR(large->late, 0, 1e-9);
+}
+
+// Sums in which servers have a part take another time than those of ranks alone, and of other servers.
+TEST_F(ExchangeTimesTest, SumsWithServersAreKeptApart) {
+  EXPECT_EQ(transport_with("shm", 0), "shm");
+  EXPECT_EQ(without_servers(transport_with("tcp", 3)), "tcp");
+  EXPECT_EQ(without_servers("shm"), "shm");
+  learn_two_ranks(transport_with("shm", 2));
+  const auto knows = [&](std::int64_t servers) {
+    return read(transport_with("shm", servers)).price(Kind::all_reduce, 2, 16, by_the_byte).has_value();
+  };
+  EXPECT_TRUE(knows(2));
+  EXPECT_FALSE(knows(0));
+  EXPECT_FALSE(knows(1));
 }
 
 TEST_F(ExchangeTimesTest, OtherSizesFollowTheFormulaAsTheirNeighboursDo) {

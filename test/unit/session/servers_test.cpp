@@ -47,6 +47,10 @@ TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
              eight = plan_on_wires(", servers = 8");
   EXPECT_FALSE(none.contains("servers"));
   EXPECT_LT(seconds(two), seconds(none));
+  // What a rank sends is 1.75 of the data among 8 ranks, and all of it once where servers add up all.
+  const auto sent = [](const Json& plan) { return plan["bytes_sent_by_axis"]["node"].get<double>(); };
+  EXPECT_LT(sent(two), sent(none));
+  EXPECT_NEAR(sent(eight) / sent(none), 1 / 1.75, 0.01);
   EXPECT_LT(seconds(eight), seconds(two));
   EXPECT_NE(two["servers"].get<std::string>().find("2 add up "), std::string::npos) << two["servers"];
   EXPECT_NE(two["servers"].get<std::string>().find("pass the busiest card each way, 1.75 without servers"),

@@ -87,6 +87,57 @@ TEST(SliceSends, WhereItPays) {
   EXPECT_LT(automatic["step_seconds"].get<double>(), off["step_seconds"].get<double>());
 }
 
+std::string found_for(const std::string& statement) {
+  Session session;
+  const Json plan = answer(session, "EXPLAIN TRAIN " + statement);
+  EXPECT_TRUE(plan["proven"].get<bool>()) << plan["proof"];
+  return plan["plan"].get<std::string>();
+}
+
+// Sum, then Adam: a rank updates its slice. Nobody asks for it.
+TEST(CoCoNet, TheSearchLetsRanksUpdateSlices) {
+  WEFT_LONG_TEST();
+  EXPECT_NE(found_for("gpt2 ON ethernet WITH (b = 8, layers = 2, v = 5000)").find("slice b, shard optimizer"),
+            std::string::npos);
+}
+
+// Product, sum, residual: slices of the sequence between the products of a block.
+TEST(CoCoNet, TheSearchComputesSlicesBetweenProducts) {
+  WEFT_LONG_TEST();
+  EXPECT_NE(found_for("gpt3_175b ON dgx_h100 WITH (layers = 1, b = 4, v = 5000, s = 1024, d = 4096, h = 32, "
+                      "precision = bf16)")
+                .find("slice f, h, s"),
+            std::string::npos);
+}
+
+// Stages whose ranks cut the sequence have a slice each to send.
+TEST(CoCoNet, TheSearchSendsSlicesFromStageToStage) {
+  WEFT_LONG_TEST();
+  const std::string found = found_for("gpt3_175b ON pod WITH (layers = 8, b = 32, precision = bf16)");
+  EXPECT_NE(found.find("stage"), std::string::npos) << found;
+  EXPECT_NE(found.find("slice f, h, v, s"), std::string::npos) << found;
+}
+
+// What it found, on ranks: each of the three and all of them at once.
+TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
+  struct Case {
+    int ranks;
+    const char* distribution;
+  };
+  const std::vector<Case> cases = {
+      {8, "stage=2: stage, chunks=2; data=2: slice b, shard optimizer; gpu=2: slice f, h, v, s; micro=2; schedule "
+          "zb_v"},
+      {2, "rank=2: slice b, shard optimizer"},
+      {2, "rank=2: slice f, h, v, s"}};
+  const double alone = gpt_loss("", "seed = 3");
+  for (const Case& one : every(2, cases))
+    EXPECT_NEAR(gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
+                         fmt::format("seed = 3, transport = inproc, check_every = 3, distribution = '{}'",
+                                     one.distribution)),
+                alone, 1e-4 * alone)
+        << one.distribution;
+}
+
 TEST(SliceSends, RefusesWhatItIsNot) {
   Session session;
   EXPECT_NE(complaint(session, "SET slice_sends = 8").find("automatic"), std::string::npos);
