@@ -57,8 +57,7 @@ class CrossingSlicer {
       made_.sent += bytes / ranks;
       sent_along_.emplace(crossing.value, *along);
       for (const NodeId reader : crossing.readers) reads_.emplace(reader, crossing.value);
-      mark(crossing.value, *along,
-           std::set<NodeId>(crossing.readers.begin(), crossing.readers.end()));
+      mark(crossing.value, *along, std::set<NodeId>(crossing.readers.begin(), crossing.readers.end()));
     }
     for (std::size_t n = 0; n < graph_.node_count(); ++n) WEFT_TRY_STATUS(visit(graph_.view(NodeId(n))));
     WEFT_TRY(plan, edit_.finish());
@@ -168,15 +167,16 @@ class CrossingSlicer {
         inputs.push_back(edit_.now(input));
       }
       const bool is_slice = !comes && slices_[graph_.value(input).producer.value].has_value();
-      if (!along || is_slice || &node.op() == &ops::all_reduce() || !graph_.type(input).has(along->index)) continue;
+      if (!along || is_slice || &node.op() == &ops::all_reduce() || !graph_.type(input).has(along->index))
+        continue;
       edit_.stand_at(node.id());
       WEFT_TRY(part, slice(inputs.back(), *along));
       inputs.back() = part;
     }
     if (along && &node.op() == &ops::all_reduce()) {
       edit_.stand_at(node.id());
-      WEFT_TRY(part, ops::add_reduce_scatter(edit_.graph(), inputs[0], node.word(0), edit_.symbol(along->index),
-                                             node.word(1)));
+      WEFT_TRY(part, ops::add_reduce_scatter(edit_.graph(), inputs[0], node.word(0),
+                                             edit_.symbol(along->index), node.word(1)));
       edit_.become(node.result(0), part);
     } else {
       WEFT_TRY_STATUS(edit_.keep(node.id(), inputs));
@@ -211,11 +211,13 @@ class CrossingSlicer {
 }  // namespace
 
 std::string print(const SlicedCrossings& made) {
-  std::string text = fmt::format("{} of {} values go from stage to stage in slices, {} a rank and step for {}",
-                                 made.sliced, made.sliced + made.whole, print_bytes(static_cast<double>(made.sent)),
-                                 print_bytes(static_cast<double>(made.bytes)));
+  std::string text =
+      fmt::format("{} of {} values go from stage to stage in slices, {} a rank and step for {}", made.sliced,
+                  made.sliced + made.whole, print_bytes(static_cast<double>(made.sent)),
+                  print_bytes(static_cast<double>(made.bytes)));
   if (made.scattered > 0)
-    text += fmt::format("; {} sum{} left scattered for it", made.scattered, made.scattered == 1 ? " is" : "s are");
+    text += fmt::format("; {} sum{} left scattered for it", made.scattered,
+                        made.scattered == 1 ? " is" : "s are");
   return text;
 }
 

@@ -21,9 +21,9 @@ namespace weft::pipeline {
 
 struct SlicedCrossings {
   distribute::DistributedPlan plan;
-  std::size_t sliced = 0, whole = 0;     // values that go from stage to stage
-  std::size_t scattered = 0;             // sums that leave every rank its slice alone
-  std::int64_t bytes = 0, sent = 0;      // of the sliced: what a rank would send a step, and what it sends
+  std::size_t sliced = 0, whole = 0;  // values that go from stage to stage
+  std::size_t scattered = 0;          // sums that leave every rank its slice alone
+  std::int64_t bytes = 0, sent = 0;   // of the sliced: what a rank would send a step, and what it sends
 };
 
 // "2 of 2 values go from stage to stage in slices, 1 MiB a rank for 8 MiB; 2 sums are left scattered"

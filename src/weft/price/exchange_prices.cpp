@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "weft/collective/summation_service.h"
-#include "weft/cost/exchange_times.h"
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
+#include "weft/cost/exchange_times.h"
 #include "weft/price/group_times.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/sim/collective/neighbours.h"

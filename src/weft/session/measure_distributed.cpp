@@ -168,8 +168,8 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
   // The statistics are of one machine.
   const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
-  const bool remembered = !several_hosts && prepared.gpu == nullptr &&
-                          is_remembered(state, settings, others.share());
+  const bool remembered =
+      !several_hosts && prepared.gpu == nullptr && is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");

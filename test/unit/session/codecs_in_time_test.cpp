@@ -94,7 +94,8 @@ TEST(CodecsInTime, GoesOnFromAFileAsIfItHadNotStopped) {
   const auto statement = [](int steps) {
     return fmt::format(
         "TRAIN digits_mlp FROM '{}' STEPS {} ON LOCAL 4 WITH (b = 32, f = 132, transport = inproc, threads = "
-        "1, codecs = 'gradients: int4 with feedback always', distribution = 'stage=2: stage; data=2: slice b; "
+        "1, codecs = 'gradients: int4 with feedback always', distribution = 'stage=2: stage; data=2: slice "
+        "b; "
         "micro=2')",
         kDigitsFile, steps);
   };
@@ -125,7 +126,8 @@ TEST(CodecsInTime, ExplainSaysTheirBytesAndWhatIsProven) {
 
 // On slow wires between nodes codes pay, within a node they do not: what a step takes is never more than without.
 TEST(CodecsInTime, AreUsedWhereTheyPay) {
-  const auto explained = [](const std::string& on, const std::string& distribution, const std::string& codecs) {
+  const auto explained = [](const std::string& on, const std::string& distribution,
+                            const std::string& codecs) {
     Session session;
     return answer(session, fmt::format("EXPLAIN TRAIN gpt2 ON {} WITH (b = 32, layers = 4, v = 5000, prove = "
                                        "false, codecs = '{}', distribution = '{}')",

@@ -21,9 +21,10 @@ const std::string kLicense = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays a
 // 12 divides by 2 and by 3.
 double gpt_loss(const std::string& on, const std::string& with) {
   Session session;
-  return answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 6 {} WITH (b = 4, s = 12, d = 24, layers = "
-                                     "2, h = 6, learning_rate = 0.01, threads = 1, {})",
-                                     kLicense, on, with))["last_loss"];
+  return answer(session,
+                fmt::format("TRAIN char_gpt FROM '{}' STEPS 6 {} WITH (b = 4, s = 12, d = 24, layers = "
+                            "2, h = 6, learning_rate = 0.01, threads = 1, {})",
+                            kLicense, on, with))["last_loss"];
 }
 
 TEST(SliceSends, RanksLearnWhatOneRankLearns) {
@@ -31,10 +32,11 @@ TEST(SliceSends, RanksLearnWhatOneRankLearns) {
     int ranks;
     const char* distribution;
   };
-  const std::vector<Case> cases = {{4, "stage=2: stage; gpu=2: slice h, f; micro=2"},
-                                   {6, "stage=2: stage; gpu=3: slice h, f; micro=4; schedule zb_h1"},
-                                   {4, "stage=2: stage, chunks=2; gpu=2: slice f; micro=2; schedule interleaved"},
-                                   {4, "stage=2: stage; gpu=2: slice f; micro=1"}};
+  const std::vector<Case> cases = {
+      {4, "stage=2: stage; gpu=2: slice h, f; micro=2"},
+      {6, "stage=2: stage; gpu=3: slice h, f; micro=4; schedule zb_h1"},
+      {4, "stage=2: stage, chunks=2; gpu=2: slice f; micro=2; schedule interleaved"},
+      {4, "stage=2: stage; gpu=2: slice f; micro=1"}};
   const double alone = gpt_loss("", "seed = 3");
   for (const Case& one : every(2, cases)) {
     SCOPED_TRACE(one.distribution);
@@ -53,16 +55,18 @@ TEST(SliceSends, RanksLearnWhatOneRankLearns) {
 // The sum that makes what crosses leaves each rank its slice: nothing is gathered that was not gathered before.
 TEST(SliceSends, ThePlanSaysSoAndIsProven) {
   const auto explain = [](const std::string& form, const std::string& with) {
-    return fmt::format("EXPLAIN {} TRAIN char_gpt ON LOCAL 4 WITH (b = 4, s = 12, d = 24, layers = 2, h = 6, "
-                       "distribution = 'stage=2: stage; gpu=2: slice h, f; micro=2', slice_sends = {})",
-                       form, with);
+    return fmt::format(
+        "EXPLAIN {} TRAIN char_gpt ON LOCAL 4 WITH (b = 4, s = 12, d = 24, layers = 2, h = 6, "
+        "distribution = 'stage=2: stage; gpu=2: slice h, f; micro=2', slice_sends = {})",
+        form, with);
   };
   Session session;
   const Json sliced = answer(session, explain("", "true")), whole = answer(session, explain("", "false"));
   EXPECT_TRUE(sliced["proven"].get<bool>()) << sliced["proof"];
   EXPECT_EQ(sliced["slices"].get<std::string>().find("2 of 2 values go from stage to stage in slices"), 0u)
       << sliced["slices"];
-  EXPECT_NE(sliced["slices"].get<std::string>().find("left scattered"), std::string::npos) << sliced["slices"];
+  EXPECT_NE(sliced["slices"].get<std::string>().find("left scattered"), std::string::npos)
+      << sliced["slices"];
   EXPECT_FALSE(whole.contains("slices"));
   const auto plan = [&](const std::string& with) {
     Session plain;
@@ -124,11 +128,12 @@ TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
     int ranks;
     const char* distribution;
   };
-  const std::vector<Case> cases = {
-      {8, "stage=2: stage, chunks=2; data=2: slice b, shard optimizer; gpu=2: slice f, h, v, s; micro=2; schedule "
-          "zb_v"},
-      {2, "rank=2: slice b, shard optimizer"},
-      {2, "rank=2: slice f, h, v, s"}};
+  const std::vector<Case> cases = {{8,
+                                    "stage=2: stage, chunks=2; data=2: slice b, shard optimizer; gpu=2: "
+                                    "slice f, h, v, s; micro=2; schedule "
+                                    "zb_v"},
+                                   {2, "rank=2: slice b, shard optimizer"},
+                                   {2, "rank=2: slice f, h, v, s"}};
   const double alone = gpt_loss("", "seed = 3");
   for (const Case& one : every(2, cases))
     EXPECT_NEAR(gpt_loss(fmt::format("ON LOCAL {}", one.ranks),

@@ -13,12 +13,9 @@ Symbol fresh_index(plan::Graph& graph, plan::ValueId value, std::string name) {
 
 Result<plan::ValueId> add_encode(plan::Graph& graph, plan::ValueId x, std::vector<Symbol> keep,
                                  std::int64_t segment, const ops::Codec& codec) {
-  const std::array<plan::AttributeValue, 6> attributes = {graph.symbol(ops::name(codec.kind)),
-                                                          codec.block,
-                                                          segment,
-                                                          std::span<const Symbol>(keep),
-                                                          fresh_index(graph, x, "code"),
-                                                          codec.kept};
+  const std::array<plan::AttributeValue, 6> attributes = {
+      graph.symbol(ops::name(codec.kind)), codec.block, segment, std::span<const Symbol>(keep),
+      fresh_index(graph, x, "code"),       codec.kept};
   return graph.add_value(ops::encode(), {&x, 1}, attributes);
 }
 

@@ -38,8 +38,7 @@ std::optional<CrossingRows> rows_of_crossing(const distribute::DistributedPlan& 
   if (row.empty()) return std::nullopt;
   rows.segment = row[0].size;
   const std::int64_t numbers = ops::points_of(row);
-  const auto bytes =
-      coded_bytes(codec, type.elements() / numbers, numbers, plan::size_in_bytes(type.dtype));
+  const auto bytes = coded_bytes(codec, type.elements() / numbers, numbers, plan::size_in_bytes(type.dtype));
   if (!bytes) return std::nullopt;
   rows.bytes = *bytes;
   rows.codec = codec.of(ops::Codec().block, numbers, numbers / row[0].size);
@@ -106,7 +105,8 @@ Result<CodedPlan> code_crossings(const distribute::DistributedPlan& plan, const 
         edit.stand_at(node.id());
         const CrossingRows& rows = *coded[input.value];
         const plan::Type type = edit.graph().type(edit.now(input));
-        WEFT_TRY(numbers, add_decode(edit.graph(), codes.at(input), type, type.dtype, rows.segment, rows.codec));
+        WEFT_TRY(numbers,
+                 add_decode(edit.graph(), codes.at(input), type, type.dtype, rows.segment, rows.codec));
         arrives = numbers;
       }
       inputs.back() = arrives;

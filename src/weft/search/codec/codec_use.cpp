@@ -19,8 +19,9 @@ Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Co
   WEFT_TRY(made, place_codecs(plan, use.allowed, picks));
   if (!plan.time || !use.allowed.activations.any()) return made;
   const std::optional<CodecUse::From>& from = use.activations;
-  WEFT_TRY(crossing, code_crossings(made.plan, use.allowed.activations,
-                                    from ? std::optional(from->codec) : std::nullopt, from ? from->bytes : 0));
+  WEFT_TRY(crossing,
+           code_crossings(made.plan, use.allowed.activations,
+                          from ? std::optional(from->codec) : std::nullopt, from ? from->bytes : 0));
   made.plan = std::move(crossing.plan);
   made.exchanges.insert(made.exchanges.end(), crossing.exchanges.begin(), crossing.exchanges.end());
   return made;
@@ -43,7 +44,7 @@ class UseSearch {
   }
 
   Status look(const CodecChoice& choice, std::vector<std::int64_t> bytes,
-              std::optional<CodecUse::From> CodecUse::* kind) {
+              std::optional<CodecUse::From> CodecUse::*kind) {
     bool must = choice.always;
     const CodecUse before = best_;
     for (const std::int64_t least : sizes_to_try(std::move(bytes), choice.always))
@@ -53,8 +54,9 @@ class UseSearch {
         WEFT_TRY(priced, price_(use));
         const bool fits = priced.fits || !fits_;
         if (!fits && must)
-          return user_error("codecs do not fit into a rank's memory",
-                            "without `always` they are used where they fit; without feedback they keep nothing");
+          return user_error(
+              "codecs do not fit into a rank's memory",
+              "without `always` they are used where they fit; without feedback they keep nothing");
         if (!fits || (!must && priced.seconds >= seconds_)) continue;
         must = false;
         seconds_ = priced.seconds;

@@ -34,8 +34,8 @@ struct LocalParts {
   Graph graph;
   std::vector<std::size_t> part;  // sources have that of their first reader
   std::vector<Pass> pass;
-  std::vector<bool> late;  // done at the end of a step
-  std::vector<bool> copy;  // does forward work again
+  std::vector<bool> late;                // done at the end of a step
+  std::vector<bool> copy;                // does forward work again
   std::vector<std::vector<bool>> alike;  // by value and axis: ranks along it all have what they could slice
 };
 
@@ -103,7 +103,8 @@ std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, 
     const NodeView node = graph.view(NodeId(n));
     late[n] = pass[n] == Pass::update;
     if (pass[n] != Pass::weight) continue;
-    if (const std::string& axis = codes_go_along[n]; !axis.empty()) late[n] = !shards_parameters(within, axis);
+    if (const std::string& axis = codes_go_along[n]; !axis.empty())
+      late[n] = !shards_parameters(within, axis);
     if (&node.op() == &ops::local_exchange()) {
       const ops::LocalExchange what = ops::read_local_exchange(node);
       const bool sums =
@@ -269,7 +270,8 @@ struct SentAsCodes {
 Result<SentAsCodes> as_codes(const Graph& graph, ValueId value, const CodedParts& coded) {
   const plan::Type type = graph.type(value);
   const SentAsCodes as_it_is;
-  if (coded.use == nullptr || !coded.use->activations || type.rank() < 2 || !is_real(type.dtype)) return as_it_is;
+  if (coded.use == nullptr || !coded.use->activations || type.rank() < 2 || !is_real(type.dtype))
+    return as_it_is;
   const CodecUse::From& from = *coded.use->activations;
   const AllowedCodec& codec = coded.use->allowed.activations.codecs[from.codec];
   const std::int64_t rows = type.dims[0].size, numbers = type.elements() / rows;

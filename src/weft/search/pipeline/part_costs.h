@@ -36,10 +36,11 @@ struct PartCost {
   double update = 0, reducing = 0;               // seconds of a step: computing, and exchanging beside that
   double kept = 0, working = 0;                  // bytes of a micro-batch in flight, and while a pass runs
   double parameters = 0, gradients = 0, optimizer = 0;  // bytes
-  double sent = 0;      // bytes that go on to the next part, and back as gradients
+  double sent = 0;  // bytes that go on to the next part, and back as gradients
   // Where they go to another stage as codes: bytes less, and seconds to make codes and numbers again of them.
   double spared = 0, coding = 0;
-  std::vector<double> alike = {};  // by axis of the stage's mesh: of those, bytes that ranks along it could slice
+  std::vector<double> alike =
+      {};               // by axis of the stage's mesh: of those, bytes that ranks along it could slice
   double on_host = 0;   // bytes of the optimizer that lie there (offload.h)
   double repeated = 0;  // of backward and weight, the seconds that do forward work again
   std::vector<TiedParameter> tied = {};

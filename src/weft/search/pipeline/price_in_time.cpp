@@ -62,7 +62,8 @@ struct Transfer {
 };
 
 // From a stage to the next, as all ranks have it, or in slices that are put together there.
-Transfer transfer_of(const PartCost& last, double sent, const StagedCosts& staged, const cost::MeshLink& link) {
+Transfer transfer_of(const PartCost& last, double sent, const StagedCosts& staged,
+                     const cost::MeshLink& link) {
   const auto over = [](double bytes, const cost::MeshLink& wire) {
     return wire.bytes_per_second > 0 ? std::max(0.0, bytes) / wire.bytes_per_second : 0.0;
   };
