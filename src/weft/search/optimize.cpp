@@ -16,6 +16,7 @@
 #include "weft/search/bucket/bucket_exchanges.h"
 #include "weft/search/bucket/cut_exchanges.h"
 #include "weft/search/codec/choose_codecs.h"
+#include "weft/search/codec/code_crossings.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
 #include "weft/search/sync/delay_gradients.h"
@@ -214,6 +215,9 @@ Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& 
       return found.plan ? found.plan->prediction.seconds : plan.prediction.seconds;
     };
   WEFT_TRY(chosen, choose_codecs(choice.spread->chosen, *problem.machine, problem.codecs, options));
+  // There are no stages here.
+  if (problem.codecs.activations.any())
+    chosen.exchanges.push_back({.what = kActivations, .codec = problem.codecs.activations.codecs.front()});
   std::vector<std::string> said;
   for (const CodedExchanges& kind : chosen.exchanges) said.push_back(print(kind));
   report.said = fmt::format("{}", fmt::join(said, "; "));

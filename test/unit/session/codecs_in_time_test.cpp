@@ -124,6 +124,16 @@ TEST(CodecsInTime, ExplainSaysTheirBytesAndWhatIsProven) {
   EXPECT_EQ(plan["proof"].get<std::string>().find("proven equal up to codecs"), 0u) << plan["proof"];
 }
 
+TEST(CodecsInTime, WithoutStagesNothingGoesFromOneToAnother) {
+  Session session;
+  const Json plan = answer(session,
+                           "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (codecs = 'activations: int8 always', "
+                           "distribution = 'rank=2: slice b')");
+  ASSERT_EQ(plan["codecs"].size(), 1u);
+  EXPECT_EQ(plan["codecs"][0]["what"], "activations");
+  EXPECT_EQ(plan["codecs"][0]["exchanges"], 0);
+}
+
 // On slow wires between nodes codes pay, within a node they do not: what a step takes is never more than without.
 TEST(CodecsInTime, AreUsedWhereTheyPay) {
   const auto explained = [](const std::string& on, const std::string& distribution,

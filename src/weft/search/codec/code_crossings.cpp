@@ -16,8 +16,6 @@ namespace {
 using plan::NodeId;
 using plan::ValueId;
 
-constexpr std::string_view kActivations = "activations";
-
 // A row is what is left of a value when the indices that ranks or micro-batches cut are fixed.
 struct CrossingRows {
   std::vector<Symbol> kept;

@@ -10,6 +10,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -17,6 +18,9 @@
 #include "weft/search/codec/place_codecs.h"
 
 namespace weft::search {
+
+// As CodedExchanges call it.
+inline constexpr std::string_view kActivations = "activations";
 
 // Bytes of what could be coded by some of these codecs, of each value that goes from stage to stage.
 Result<std::vector<std::int64_t>> codable_crossings(const distribute::DistributedPlan& plan,

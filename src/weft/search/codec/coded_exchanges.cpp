@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/units.h"
-#include "weft/search/codec/place_codecs.h"
+#include "weft/search/codec/code_crossings.h"
 
 namespace weft::search {
 
@@ -16,7 +16,9 @@ std::string print(const CodedExchanges& kind) {
   const std::size_t all = kind.coded + kind.exact;
   const std::string name = fmt::format("{} {}", kind.what, print(kind.codec));
   if (kind.coded == 0) {
-    if (all == 0) return name + ": none are exchanged";
+    if (all == 0)
+      return name +
+             (kind.what == kActivations ? ": nothing goes from stage to stage" : ": none are exchanged");
     if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
     return name + ": nothing that is exchanged can be coded, and it goes as it is";
   }
