@@ -23,7 +23,7 @@ double gpt_loss(const std::string& on, const std::string& with) {
   Session session;
   return answer(session,
                 fmt::format("TRAIN char_gpt FROM '{}' STEPS 6 {} WITH (b = 4, s = 12, d = 24, layers = "
-                            "2, h = 6, learning_rate = 0.01, threads = 1, {})",
+                            "2, h = 6, learning_rate = 0.01, threads = 1, prove = false, {})",
                             kLicense, on, with))["last_loss"];
 }
 
