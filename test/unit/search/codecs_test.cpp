@@ -269,14 +269,15 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(print(*read_codecs(" weights:bf16 , gradients: int4 ")), "gradients: int4, weights: bf16");
   EXPECT_EQ(print(*read_codecs("")), "");
   EXPECT_EQ(complaint("gradients: int9"), "no codec: 'int9'");
-  EXPECT_EQ(complaint("gradient: int8"), "expected gradients or weights, found 'gradient'");
+  EXPECT_EQ(complaint("gradient: int8"), "expected gradients, weights or activations, found 'gradient'");
   EXPECT_EQ(complaint("int8"), "expected what is coded and by what, found 'int8'");
   EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
   for (const std::string_view text :
        {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
         "gradients: low_rank(4) or int8", "gradients: int4 with feedback",
-        "gradients: int8 with feedback or one_bit, weights: bf16 always"})
+        "gradients: int8 with feedback or one_bit, weights: bf16 always",
+        "weights: int8, activations: int8 or bf16 always"})
     EXPECT_EQ(print(*read_codecs(text)), text);
   EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
   EXPECT_EQ(complaint("gradients: top_k(1.5)"),
@@ -290,7 +291,7 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int4 without feedback"), "no codec: 'int4 without feedback'");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
   for (const std::string_view text :
-       {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback"})
+       {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback", "activations: top_k(0.1)"})
     EXPECT_NE(complaint(text).find("is for gradients"), std::string::npos);
 }
 
