@@ -125,14 +125,28 @@ TEST(Program, AnswersErrorsInJson) {
   expect("--format=json collective shwo", 1,
          nowhere("weft collective cannot do: shwo", "did you mean 'show'?"));
   expect("launch --format json -n 2", 1, nowhere("launch needs a program", "weft launch -n 4 PROGRAM"));
-  for (const std::string command :
-       {"rules show no_such_rule", "plan show nosuch.plan", "plan prove nosuch.plan",
-        "plan reshard nosuch.json", "simulate nosuch --network nosuch.yml", "profile --name 1",
-        "tune --ranks 0", "bench no-such-collective", "collective convert nosuch.xml out.json",
-        "collective compile nosuch", "collective show nosuch.xml", "collective run nosuch.xml",
-        "collective fit nosuch.txt", "collective choose nonsense --on pod", "collective list nonsense",
-        "rules apply nosuch.json", "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1",
-        "memory recompute nosuch.json --budget 1", "memory pack nosuch.csv", "memory tile nosuch.json"}) {
+  for (const std::string command : {"rules show no_such_rule",
+                                    "plan show nosuch.plan",
+                                    "plan prove nosuch.plan",
+                                    "plan reshard nosuch.json",
+                                    "simulate nosuch --network nosuch.yml",
+                                    "profile --name 1",
+                                    "tune --ranks 0",
+                                    "bench no-such-collective",
+                                    "collective convert nosuch.xml out.json",
+                                    "collective compile nosuch",
+                                    "collective show nosuch.xml",
+                                    "collective run nosuch.xml",
+                                    "collective fit nosuch.txt",
+                                    "collective choose nonsense --on pod",
+                                    "collective list nonsense",
+                                    "rules apply nosuch.json",
+                                    "rules prove nosuch.rules",
+                                    "rules why nosuch.json rule",
+                                    "doctor 1",
+                                    "memory recompute nosuch.json --budget 1",
+                                    "memory pack nosuch.csv",
+                                    "memory tile nosuch.json"}) {
     const Outcome outcome = shell("$weft " + command + " --format json 2>/dev/null");
     EXPECT_NE(outcome.exit_code, 0) << command;
     const std::size_t last = outcome.text.rfind("{\"error\":{\"message\":");
@@ -142,8 +156,9 @@ TEST(Program, AnswersErrorsInJson) {
 
 TEST(Program, HelpNamesEveryCommand) {
   const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
-  for (const std::string command : {"run", "rules", "plan", "import", "partition", "schedule", "memory", "collective", "launch",
-                                    "simulate", "profile", "tune", "bench", "doctor", "top", "help"}) {
+  for (const std::string command :
+       {"run", "rules", "plan", "import", "partition", "schedule", "memory", "collective", "launch",
+        "simulate", "profile", "tune", "bench", "doctor", "top", "help"}) {
     EXPECT_NE(usage.find("\n  weft " + command), std::string::npos) << command;
     EXPECT_NE(page.find("\n  weft " + command), std::string::npos) << command;
   }
@@ -379,7 +394,8 @@ TEST(Prompt, CtrlCEndsASearch) {
 
 TEST(Program, SaysNothingOfASearchInAPipe) {
   const Outcome outcome = shell(
-      "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, seconds = 0.01)\"");
+      "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, seconds = "
+      "0.01)\"");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
   EXPECT_EQ(outcome.text.find("looked at"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find("more seconds: when they were up"), std::string::npos) << outcome.text;
@@ -390,12 +406,12 @@ TEST(Program, SaysNothingOfASearchInAPipe) {
 TEST(Program, AnInterruptedSynthesisGivesTheBestFound) {
   const TemporaryFolder folder;
   // Asked to stop once, and not before it listens for that: SigCgt, whose second bit is SIGINT's.
-  const Outcome outcome = shell(
-      fmt::format("$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 100000000 "
-                  "-o '{0}' & pid=$!; "
-                  "while kill -0 $pid && ! grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done; "
-                  "sleep 1; kill -INT $pid; wait $pid && $weft collective check '{0}'",
-                  folder / "best.program"));
+  const Outcome outcome = shell(fmt::format(
+      "$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 100000000 "
+      "-o '{0}' & pid=$!; "
+      "while kill -0 $pid && ! grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done; "
+      "sleep 1; kill -INT $pid; wait $pid && $weft collective check '{0}'",
+      folder / "best.program"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find(", stopped"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find("ok (allgather, 8 ranks"), std::string::npos) << outcome.text;
@@ -404,14 +420,14 @@ TEST(Program, AnInterruptedSynthesisGivesTheBestFound) {
 // Trees take long: they are made twice where all tests run in full.
 TEST(Program, TheSameSeedGivesTheSameProgram) {
   const TemporaryFolder folder;
-  const Outcome outcome = shell(
-      fmt::format("cd '{0}' && for file in one.program two.program; do "
-                  "$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 6 --seed 5 "
-                  "-o $file > $file.said; "
-                  "if {1}; then $weft collective synthesize all_reduce --on dgx1 -o trees.$file > trees.$file.said; "
-                  "else echo > trees.$file; fi; done; "
-                  "cmp one.program two.program && cmp trees.one.program trees.two.program && wc -c < one.program",
-                  folder.path(), weft::is_thorough()));
+  const Outcome outcome = shell(fmt::format(
+      "cd '{0}' && for file in one.program two.program; do "
+      "$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 6 --seed 5 "
+      "-o $file > $file.said; "
+      "if {1}; then $weft collective synthesize all_reduce --on dgx1 -o trees.$file > trees.$file.said; "
+      "else echo > trees.$file; fi; done; "
+      "cmp one.program two.program && cmp trees.one.program trees.two.program && wc -c < one.program",
+      folder.path(), weft::is_thorough()));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-
 namespace weft::cost {
 
 std::string_view name(Limit limit) {

@@ -239,9 +239,9 @@ std::string print_text(const Explanation& explanation) {
   if (measurement) notes += taken_line(*measurement) + "\n";
   notes += device_line(explanation, seconds) + "\n";
   if (explanation.spilled_seconds > 0)
-    notes += fmt::format("what lies elsewhere adds {}: {} in all\n",
-                         print_seconds(explanation.spilled_seconds),
-                         print_seconds(seconds + explanation.spilled_seconds));
+    notes +=
+        fmt::format("what lies elsewhere adds {}: {} in all\n", print_seconds(explanation.spilled_seconds),
+                    print_seconds(seconds + explanation.spilled_seconds));
   if (!explanation.by_definition.empty())
     notes += fmt::format("runs by definition here, slowly: {}\n", program::print(explanation.by_definition));
   if (measurement) {

@@ -99,7 +99,8 @@ bool Numbers<T>::keeps(const DropoutPlace& at) const {
 bool keeps_half(std::uint64_t key, const DropoutPlace& at) {
   if (at.rate == 0) return true;
   std::uint64_t word = mix(key + std::bit_cast<std::uint64_t>(at.rate));
-  for (const std::uint64_t part : {at.step, at.stream, at.place}) word = mix(word ^ mix(part + 0x9e3779b97f4a7c15u));
+  for (const std::uint64_t part : {at.step, at.stream, at.place})
+    word = mix(word ^ mix(part + 0x9e3779b97f4a7c15u));
   return (word >> 32 & 1) != 0;
 }
 

@@ -13,8 +13,9 @@ namespace weft::plan {
 // f8e5m2 has 5 and 2, and ends at 57344.
 enum class DType : std::uint8_t { f32, f64, bf16, f16, i32, i64, boolean, f8e4m3, f8e5m2 };
 
-constexpr std::array<DType, 9> kAllDTypes = {DType::f32, DType::f64, DType::bf16,    DType::f16,    DType::i32,
-                                             DType::i64, DType::boolean, DType::f8e4m3, DType::f8e5m2};
+constexpr std::array<DType, 9> kAllDTypes = {DType::f32,     DType::f64,    DType::bf16,
+                                             DType::f16,     DType::i32,    DType::i64,
+                                             DType::boolean, DType::f8e4m3, DType::f8e5m2};
 
 std::string_view name(DType dtype);  // "f32", ..., "bool"
 std::int64_t size_in_bytes(DType dtype);

@@ -24,14 +24,14 @@ TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
       Optimizer::momentum);
   constexpr int kSteps = 4;
   const auto alone = train_alone(model, kSteps);
-  for (const RankTiles& one : {RankTiles{"rank=2: slice h, f, v", "b", 1, 2, 2},
-                               RankTiles{"rank=2: slice h, f, v", "s", 1, 3, 2},
-                               RankTiles{"rank=2: slice h, f, v, s", "b", 1, 4, 2},
-                               RankTiles{"rank=2: slice h, f, v, s", "s", 2, 2, 2},
-                               RankTiles{"data=2: slice s; tensor=2: slice h, f, v", "b", 1, 2, 4}})
+  for (const RankTiles& one :
+       {RankTiles{"rank=2: slice h, f, v", "b", 1, 2, 2}, RankTiles{"rank=2: slice h, f, v", "s", 1, 3, 2},
+        RankTiles{"rank=2: slice h, f, v, s", "b", 1, 4, 2},
+        RankTiles{"rank=2: slice h, f, v, s", "s", 2, 2, 2},
+        RankTiles{"data=2: slice s; tensor=2: slice h, f, v", "b", 1, 2, 4}})
     for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
-      SCOPED_TRACE(testing::Message() << one.distribution << " along " << one.index << ", reach "
-                                      << static_cast<int>(reach));
+      SCOPED_TRACE(testing::Message()
+                   << one.distribution << " along " << one.index << ", reach " << static_cast<int>(reach));
       const DistributedPlan made =
           search::tiled(spread(model, one.distribution), one.index, one.blocks, reach, one.tiles);
       const auto learned = train(model, made, on(one.ranks), kSteps);
@@ -45,13 +45,22 @@ TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
 
 TEST(TilesOnRanks, ExpertsAgreeToo) {
   const Learner model = learner("mixtral_8x7b",
-                                {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"g", 1, {}}, {"f", 3, {}},
-                                 {"experts", 4, {}}, {"layers", 1, {}}, {"v", 8, {}}},
+                                {{"b", 4, {}},
+                                 {"s", 6, {}},
+                                 {"d", 8, {}},
+                                 {"h", 2, {}},
+                                 {"g", 1, {}},
+                                 {"f", 3, {}},
+                                 {"experts", 4, {}},
+                                 {"layers", 1, {}},
+                                 {"v", 8, {}}},
                                 Optimizer::momentum);
   const auto alone = train_alone(model, 4);
-  const DistributedPlan made = search::tiled(spread(model, "rank=2: slice x, b"), "b", 2, TileReach::products, 2);
+  const DistributedPlan made =
+      search::tiled(spread(model, "rank=2: slice x, b"), "b", 2, TileReach::products, 2);
   const auto learned = train(model, made, on(2), 4);
-  EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4) << apart(learned.weights, alone.weights).worst;
+  EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4)
+      << apart(learned.weights, alone.weights).worst;
 }
 
 }  // namespace

@@ -81,14 +81,14 @@ TEST(PostValidation, WhatIsNoNumberIsNoNumberWithout) {
     const TemporaryFolder folder;
     const std::string file = folder / "root.safetensors";
     Session session;
-    const auto said = answer(
-        session,
-        "CREATE MODEL root (b = 4) INPUT x[b], y[b] PARAMETER w[b], v[b] INIT ones AS "
-        "WITH q AS (SELECT x * sqrt(w) + v - y FROM x, w, v, y) SELECT mean(q * q) AS loss FROM q; "
-        "TRAIN root ON LOCAL 2 FROM '" WEFT_SOURCE_DIR
-        "/test/data/line.csv' STEPS 1 WITH (threads = 1, transport = inproc, clip_norm = 1.0, "
-        "distribution = 'rank=2: slice b'" +
-            more + ")");
+    const auto said =
+        answer(session,
+               "CREATE MODEL root (b = 4) INPUT x[b], y[b] PARAMETER w[b], v[b] INIT ones AS "
+               "WITH q AS (SELECT x * sqrt(w) + v - y FROM x, w, v, y) SELECT mean(q * q) AS loss FROM q; "
+               "TRAIN root ON LOCAL 2 FROM '" WEFT_SOURCE_DIR
+               "/test/data/line.csv' STEPS 1 WITH (threads = 1, transport = inproc, clip_norm = 1.0, "
+               "distribution = 'rank=2: slice b'" +
+                   more + ")");
     EXPECT_TRUE(std::isfinite(said.at("last_loss").get<double>()));
     answer(session, fmt::format("SAVE root TO '{}'", file));
     const auto loaded = formats::load(file);

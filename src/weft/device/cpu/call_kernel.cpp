@@ -451,7 +451,8 @@ std::unique_ptr<Kernel> make_codec(const Call& at) {
   const ops::Codec codec = ops::codec_of(at.node);
   const ops::CodeSegments segments = ops::code_segments(at.node);
   const bool encodes = &at.node.op() == &ops::encode();
-  const auto numbers = static_cast<std::size_t>(segments.numbers), bytes = static_cast<std::size_t>(4 * segments.words),
+  const auto numbers = static_cast<std::size_t>(segments.numbers),
+             bytes = static_cast<std::size_t>(4 * segments.words),
              used = static_cast<std::size_t>(ops::encoded_bytes(codec, segments.numbers));
   return call([=](const Task& t, std::byte*) {
     for (auto s = static_cast<std::size_t>(t.begin); s < static_cast<std::size_t>(t.end); ++s) {
