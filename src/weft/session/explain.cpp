@@ -255,12 +255,14 @@ Answer run_explain(const Session::State& state, const Context& context,
     return placed(
         user_error("launchers' words are for several devices, and this is one", "ON pod, or any cluster"),
         run.span);
+  // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
+  const bool is_here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
+  if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
+    explanation.within_limit = print_within_limit(prepared);
+  if (prepared.ranks > 1 && !explanation.within_limit.empty())
+    explanation.settings.emplace_back("kept", explanation.within_limit);
   if (prepared.ranks > 1)
     return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
-  // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
-  if ((cost::is_local(prepared.target) || prepared.gpu != nullptr) &&
-      fit_memory(state, context, prepared, 0).ok())
-    explanation.within_limit = print_within_limit(prepared);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;

@@ -6,7 +6,7 @@
 //   and spill                  optimizer states, waiting activations and parameters to a file beside the checkpoint,
 //                              of a GPU to the host's memory
 //
-// Each is judged by the program that a rank would run, its memory packed. The same numbers come out of all of them.
+// Each is judged by the program that a rank would run, its memory packed. In f32 the same numbers come out of all of them.
 //
 // Included by the files of session/ only.
 #pragma once

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "distant_device.h"
 #include "distribute_case.h"
 #include "weft/exec/rank.h"
 #include "weft/program/spill.h"
@@ -30,8 +31,8 @@ FittedProgram fitted(const plan::Graph& graph, std::int64_t limit) {
 }
 
 // What two steps leave: the loss and every parameter, to the bit.
-std::string two_steps(program::Program program) {
-  auto rank = exec::Rank::start(std::move(program), {.workers = 2});
+std::string two_steps(program::Program program, std::shared_ptr<device::Device> device = nullptr) {
+  auto rank = exec::Rank::start(std::move(program), {.device = std::move(device), .workers = 2});
   EXPECT_TRUE(rank.ok()) << rank.error().message;
   if (!rank.ok()) return {};
   EXPECT_TRUE(write_initial(**rank, 7).ok());
@@ -78,6 +79,21 @@ TEST(FitProgram, SpilledAndRecomputedStepsHaveTheSameBits) {
     EXPECT_LE(tight.resident(), limit);
     EXPECT_EQ(two_steps(std::move(tight.program)), kept) << limit;
   }
+}
+
+// A device with memory of its own has no file: what does not fit lies in the host's memory.
+TEST(FitProgram, ADeviceSpillsToTheHost) {
+  const auto device = std::make_shared<device::DistantDevice>();
+  const auto fit = [&](std::int64_t limit) {
+    return fit_program(std::make_shared<plan::Graph>(gpt().graph.clone()),
+                       {.accelerated = true, .tiles = false}, limit, device)
+        .value();
+  };
+  FittedProgram whole = fit(0), tight = fit(1);  // so little that all goes that can
+  EXPECT_GT(tight.spilled(), whole.resident() / 4);
+  EXPECT_EQ(tight.program.spill_window, program::kHostPages);
+  const std::string kept = two_steps(std::move(whole.program), device);
+  EXPECT_EQ(two_steps(std::move(tight.program), device), kept);
 }
 
 // Whatever is left resident is told, also where it is more than was asked for.

@@ -91,6 +91,25 @@ TEST(MemoryLimit, OneRankRecomputesAndSpillsToTheSameBits) {
   EXPECT_EQ(tight.tensors, whole.tensors);
 }
 
+TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
+  const auto explained = [](const std::string& how, const std::string& on, const std::string& limit) {
+    Session session;
+    return answer(session, fmt::format("EXPLAIN {} TRAIN char_gpt {} STEPS 1 WITH ({}, memory_limit = '{}', "
+                                       "threads = 2, remember = false, rules = false, prove = false)",
+                                       how, on, kSizes, limit));
+  };
+  EXPECT_FALSE(explained("", "", "64 MiB").contains("within_limit"));
+  const nlohmann::json some = explained("", "", "12 MiB"), few = explained("ANALYZE", "", "7 MiB");
+  EXPECT_TRUE(some.at("within_limit").get<std::string>().starts_with("within 12 MiB a rank: recomputed"));
+  EXPECT_FALSE(some.contains("spilled_bytes"));
+  EXPECT_TRUE(few.at("within_limit").get<std::string>().ends_with("what does not fit lies in a file"));
+  EXPECT_GT(few.at("spilled_bytes").get<double>(), 0);
+  EXPECT_LE(few.at("measured").at("memory_bytes").get<double>(), 7 << 20);
+  // Ranks run what was fitted, not what would not fit.
+  const nlohmann::json ranks = explained("ANALYZE", "ON LOCAL 2", "6 MiB', distribution = 'rank=2: slice b");
+  EXPECT_GT(ranks.at("measured").at("step_seconds").get<double>(), 0);
+}
+
 TEST(MemoryLimit, WhatNoPlanTakesIsRefusedWithTheLeast) {
   Session session;
   const std::string said = complaint(
