@@ -222,14 +222,20 @@ Status check_servers(const Settings& settings, const cluster::Cluster& target) {
   return {};
 }
 
-// Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp).
-std::span<const rule::Rule> rules_of_plans() {
-  static const std::vector<rule::Rule> kRules = [] {
+// Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp); nobody
+// wants slopes of a plan that does not learn.
+std::span<const rule::Rule> rules_of_plans(bool learns) {
+  static const auto without = [](std::initializer_list<std::string_view> files) {
     std::vector<rule::Rule> rules = rule::shipped_rules();
-    std::erase_if(rules, [](const rule::Rule& rule) { return rule.file.ends_with("loss_alone.rules"); });
+    std::erase_if(rules, [&](const rule::Rule& rule) {
+      return std::ranges::any_of(
+          files, [&](std::string_view file) { return std::string_view(rule.file).ends_with(file); });
+    });
     return rules;
-  }();
-  return kRules;
+  };
+  static const std::vector<rule::Rule> kLearning = without({"loss_alone.rules"}),
+                                       kAnswering = without({"loss_alone.rules", "loss.rules"});
+  return learns ? kLearning : kAnswering;
 }
 
 // `distribution`: as a user or another rank has it; empty: to be searched for.
@@ -250,7 +256,7 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   problem.cluster = &target;
   problem.machine = &machine;
   problem.alone = &machine_alone;
-  problem.rules = rules_of_plans();
+  problem.rules = rules_of_plans(problem.learns);
   problem.prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
   if (settings.rules == true) {
     problem.least_gain = 0;
