@@ -65,8 +65,8 @@ class GpuMeeting {
   struct Recorded {
     std::unique_ptr<device::Stream> stream;  // on which it was written down, and runs
     std::unique_ptr<device::Event> begun, done;
-    std::vector<std::unique_ptr<device::Event>> ended;  // of every stream of every rank
-    std::unique_ptr<device::Recording> recording;
+    std::vector<std::unique_ptr<device::Event>> ended = {};  // of every stream of every rank
+    std::unique_ptr<device::Recording> recording = nullptr;
   };
 
   // With the lock held: waits until `ranks` have come; the last calls `last` for all.
