@@ -4,6 +4,8 @@
 //
 // Included by settings.cpp only.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -57,6 +59,26 @@ constexpr SettingSpec running_share(std::string_view name, std::string_view summ
             return {};
           },
           [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
+}
+
+// A name that a template can have.
+template <std::size_t kSize>
+struct SettingName {
+  consteval SettingName(const char (&given)[kSize]) { std::copy_n(given, kSize, text); }
+  constexpr operator std::string_view() const { return {text, kSize - 1}; }
+  char text[kSize] = {};
+};
+
+// Whether or not, of the running options.
+template <SettingName kName, bool RunOptions::*kField>
+constexpr SettingSpec running_truth(std::string_view summary) {
+  return {kName, summary,
+          [](Settings& settings, const language::syntax::Value& value) -> Status {
+            WEFT_TRY(given, truth(value, kName));
+            settings.running.*kField = given;
+            return {};
+          },
+          [](const Settings& settings) { return std::string(settings.running.*kField ? "true" : "false"); }};
 }
 
 // A file of the running options; '' is none.

@@ -184,21 +184,11 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.distribution); }},
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
-    {"follow_plan",
-     "whether TRAIN goes on with the plan that the weights were trained with, so that the bits are the same",
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "follow_plan"));
-       settings.running.follow_plan = given;
-       return {};
-     },
-     [](const Settings& settings) { return std::string(settings.running.follow_plan ? "true" : "false"); }},
-    {"gives_way", "whether a step on a GPU leaves room there for what is urgent",
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "gives_way"));
-       settings.running.gives_way = given;
-       return {};
-     },
-     [](const Settings& settings) { return std::string(settings.running.gives_way ? "true" : "false"); }},
+    running_truth<"follow_plan", &RunOptions::follow_plan>(
+        "whether TRAIN goes on with the plan that the weights were trained with, so that the bits are the "
+        "same"),
+    running_truth<"gives_way", &RunOptions::gives_way>(
+        "whether a step on a GPU leaves room there for what is urgent"),
     {"gradients", "what gradients are summed in where precision is bf16 or f16: f32, or that type itself",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, kSumPrecisions));
@@ -376,13 +366,8 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::replan_every>(
         "replan_every",
         "steps after which a slow rank or link lets ranks change to a plan that suits it; 0 is never"),
-    {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "restart"));
-       settings.running.restart = given;
-       return {};
-     },
-     [](const Settings& settings) { return std::string(settings.running.restart ? "true" : "false"); }},
+    running_truth<"restart", &RunOptions::restart>(
+        "whether TRAIN starts from new initial values even if the model has learned before"),
     running_count<&RunOptions::restarts>(
         "restarts",
         "times that TRAIN ON LOCAL starts its ranks again from the last checkpoint when one died"),
@@ -469,13 +454,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.sync_every); }},
-    {"synthesize", "whether algorithms made for the wires compete with those that ship",
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "synthesize"));
-       settings.running.synthesize = given;
-       return {};
-     },
-     [](const Settings& settings) { return std::string(settings.running.synthesize ? "true" : "false"); }},
+    running_truth<"synthesize", &RunOptions::synthesize>(
+        "whether algorithms made for the wires compete with those that ship"),
     {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));
