@@ -36,18 +36,21 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take(std::shared_ptr<device:
   const std::int64_t wanted = std::max<std::int64_t>(bytes, 1);
   if (owner != nullptr && memory->device_->host_accessible())
     memory->address_ = device::Address(owner->allocate(static_cast<std::size_t>(wanted)));
-  if (memory->address_) {
+  if (memory->address_)
     memory->owner_ = owner;
-  } else {
-    WEFT_TRY(own, memory->device_->allocate(wanted));
-    memory->own_ = std::move(own);
-    memory->address_ = memory->own_->address();
-  }
-  if (!memory->device_->host_accessible()) {
-    WEFT_TRY(copies, memory->device_->make_stream({.computes = false}));
-    memory->copies_ = std::move(copies);
-  }
+  else
+    WEFT_TRY_STATUS(memory->own(memory->device_->allocate(wanted)));
   return memory;
+}
+
+Status DeviceMemory::own(Result<std::unique_ptr<device::Memory>> memory) {
+  if (!memory.ok()) return memory.error();
+  own_ = std::move(*memory);
+  address_ = own_->address();
+  if (device_->host_accessible()) return {};
+  WEFT_TRY(copies, device_->make_stream({.computes = false}));
+  copies_ = std::move(copies);
+  return {};
 }
 
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take_spilling(std::shared_ptr<device::Device> device,
@@ -56,12 +59,8 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take_spilling(std::shared_pt
   if (!device->host_accessible()) {
     // To the host's memory, not to a file.
     std::unique_ptr<DeviceMemory> there(new DeviceMemory(std::move(device)));
-    WEFT_TRY(own, there->device_->allocate_spilled(program.bytes(), program.spilled_bytes,
-                                                   program.persistent_bytes + program.work_bytes));
-    there->own_ = std::move(own);
-    there->address_ = there->own_->address();
-    WEFT_TRY(copies, there->device_->make_stream({.computes = false}));
-    there->copies_ = std::move(copies);
+    WEFT_TRY_STATUS(there->own(there->device_->allocate_spilled(
+        program.bytes(), program.spilled_bytes, program.persistent_bytes + program.work_bytes)));
     return there;
   }
   WEFT_TRY(memory, take(std::move(device), program.bytes(), nullptr));

@@ -67,6 +67,8 @@ class DeviceMemory {
   };
 
   explicit DeviceMemory(std::shared_ptr<device::Device> device) : device_(std::move(device)) {}
+  // Has this memory, and a stream to copy by where the host does not reach it.
+  Status own(Result<std::unique_ptr<device::Memory>> memory);
   // What the host uses for a place: an input's own memory, or the device's; null where there is neither.
   std::byte* host(device::Address at) const;
 
