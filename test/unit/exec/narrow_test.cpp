@@ -84,6 +84,22 @@ TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {
   }
 }
 
+// By kernels of its own, on one worker and on three.
+void expect_as_defined(const ops::Case& c, Random& random, double part) {
+  SCOPED_TRACE(ops::text_of(c));
+  const plan::Graph graph = ops::graph_of(c);
+  Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+  round_sources(graph, inputs);
+  const Tensors expected = interpreted(graph, inputs);
+  for (const int workers : {1, 3}) {
+    const auto rank = start(graph, workers);
+    EXPECT_EQ(rank->reference_units(), 0u);
+    fill(*rank, inputs);
+    ASSERT_TRUE(rank->step().ok());
+    expect_close(contents(*rank), expected, part);
+  }
+}
+
 // Several tiles of rows, the last of them shorter, stretches of classes that are no multiple of anything; rows without
 // a label.
 TEST(OwnKernels, ATiledLossIsItsDefinition) {
@@ -109,20 +125,8 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
         "inner=[d,e]}\n");
     for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))
       table.replace(at, 4, type);
-    for (const ops::Case& c : ops::read_cases(table)) {
-      SCOPED_TRACE(ops::text_of(c));
-      const plan::Graph graph = ops::graph_of(c);
-      Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
-      round_sources(graph, inputs);
-      const Tensors expected = interpreted(graph, inputs);
-      for (const int workers : {1, 3}) {
-        const auto rank = start(graph, workers);
-        EXPECT_EQ(rank->reference_units(), 0u);
-        fill(*rank, inputs);
-        ASSERT_TRUE(rank->step().ok());
-        expect_close(contents(*rank), expected, type == "f32" ? 1e-5 : 1e-2);
-      }
-    }
+    for (const ops::Case& c : ops::read_cases(table))
+      expect_as_defined(c, random, type == "f32" ? 1e-5 : 1e-2);
   }
 }
 
@@ -136,20 +140,8 @@ TEST(OwnKernels, AProductOfEightBitsIsItsDefinition) {
                        "contract | f8e5m2[k=40,m=5] | f8e4m3[n=800,k=40] | {to=[n,m]}\n"
                        "contract | f8e4m3[b=3,m=4,k=9] | f8e5m2[b=3,n=5,k=9] | {to=[b,m,n]}\n"
                        "contract | f8e4m3[m=4,j=3,k=9] | f8e5m2[j=3,n=5,k=9] | {to=[m,n]}\n"
-                       "contract | f8e4m3[k=1] | f8e4m3[k=1] | {to=[]}\n")) {
-    SCOPED_TRACE(ops::text_of(c));
-    const plan::Graph graph = ops::graph_of(c);
-    Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
-    round_sources(graph, inputs);
-    const Tensors expected = interpreted(graph, inputs);
-    for (const int workers : {1, 3}) {
-      const auto rank = start(graph, workers);
-      EXPECT_EQ(rank->reference_units(), 0u);
-      fill(*rank, inputs);
-      ASSERT_TRUE(rank->step().ok());
-      expect_close(contents(*rank), expected, 1e-2);
-    }
-  }
+                       "contract | f8e4m3[k=1] | f8e4m3[k=1] | {to=[]}\n"))
+    expect_as_defined(c, random, 1e-2);
 }
 
 // Three steps: a device that records a step gives the second and third as it wrote them down.
