@@ -8,10 +8,12 @@
 #include "weft/program/cut.h"
 #include "weft/program/exchange.h"
 #include "weft/program/exchange_parts.h"
+#include "weft/program/fetch.h"
 #include "weft/program/grouping.h"
 #include "weft/program/items.h"
 #include "weft/program/left_out.h"
 #include "weft/program/masked_regions.h"
+#include "weft/program/next_values.h"
 #include "weft/program/program.h"
 #include "weft/program/row_code.h"
 #include "weft/program/schedule.h"
@@ -68,6 +70,7 @@ class Compiler {
     take_turns();
     leave_out();
     order_units(program_, options_.flops_per_exchanged_byte);
+    write_next_values(program_);
     assign_streams(program_);
     share_buffers(program_);
     if (take_exchanges_in_parts(program_)) find_lives(program_);
@@ -77,8 +80,10 @@ class Compiler {
     else
       take_units_whole(program_);
     WEFT_TRY_STATUS(place_buffers());
-    for (std::int64_t over = over_limit(); over > 0 && spill_more(program_, over); over = over_limit())
+    for (std::int64_t over = over_limit(); over > 0 && spill_more(program_, over); over = over_limit()) {
+      if (options_.accelerated) fetch_spilled(program_);
       WEFT_TRY_STATUS(place_buffers());
+    }
     find_waits(program_.tasks, program_.buffers);
     return std::move(program_);
   }

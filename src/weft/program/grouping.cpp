@@ -318,6 +318,13 @@ Place Grouper::with_sums_last(const NodeView& node, std::size_t operand) const {
 void Grouper::add_call(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
   if (takes_any_rows(node)) return add_attention(node);
+  if (accelerated_ && &node.op() == &ops::rotary()) {
+    // Pairs are turned where they lie, and lie so afterwards.
+    group.operands = {stored(node.input(0))};
+    group.results = {
+        place_in_order(BufferId(node.result(0).value), node.result_type(0), order_of(group.operands[0]))};
+    return finish(std::move(group), node);
+  }
   const std::vector<Symbol> row = rows_over(node);
   const auto in_rows = [&](const plan::Type& type) {
     Order order;

@@ -67,31 +67,41 @@ Made make_dropout(const Call& call) {
   return elements_kernel(call, std::string(kPhilox) + over_elements(call, body), x.elements());
 }
 
-// A thread turns a pair. The angle in f64, as the processor's tables are made.
+// A thread turns the same pair of some rows that share a position: its angle, in f64 as the processor's tables are made, takes
+// longer than all else.
 Made make_rotary(const Call& call) {
+  constexpr std::int64_t kRows = 8;
   const plan::NodeView& node = call.node;
   const plan::Type x = node.input_type(0);
   const Symbol along = node.symbol(0), pairs = node.symbol(1);
-  const std::int64_t half = x.size_of(pairs) / 2;
-  std::vector<Walked> loops;
-  for (const plan::Dim& dim : x.dims) {
-    const bool is_pairs = dim.index == pairs;
-    loops.push_back({is_pairs ? half : dim.size,
-                     {call.what.operands[0].stride(dim.index), call.what.results[0].stride(dim.index),
-                      dim.index == along ? 1 : 0, is_pairs ? 1 : 0}});
-  }
+  const program::Place &from = call.what.operands[0], &to = call.what.results[0];
+  const std::int64_t half = x.size_of(pairs) / 2, positions = x.size_of(along);
+  if (x.elements() == 0) return elements_kernel(call, over_elements(call, ""), 0);
+  const std::int64_t rows = x.elements() / (2 * half * positions);
+  std::vector<Walked> loops;  // over rows that share a position
+  for (const plan::Dim& dim : x.dims)
+    if (dim.index != along && dim.index != pairs)
+      loops.push_back({dim.size, {from.stride(dim.index), to.stride(dim.index)}});
   const std::string body =
-      "    long long f = 0, t = 0, position = 0, pair = 0;\n" +
-      walk("i", loops, {"f", "t", "position", "pair"}) +
+      fmt::format(
+          "    const long long pair = i % {0}ll, position = i / {0}ll % {1}ll, row0 = i / {2}ll * {3}ll;\n",
+          half, positions, half * positions, kRows) +
       fmt::format(
           "    const double angle = double({}ll + position) * pow({:.17g}, -double(pair) / {}.0);\n"
           "    const float cosine = float(cos(angle)), sine = {}float(sin(angle));\n"
+          "    #pragma unroll\n"
+          "    for (long long row = row0; row < row0 + {}; ++row) {{\n"
+          "    if (row >= {}ll) break;\n",
+          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "", kRows, rows) +
+      fmt::format("    long long f = position * {}ll + pair * {}ll, t = position * {}ll + pair * {}ll;\n",
+                  from.stride(along), from.stride(pairs), to.stride(along), to.stride(pairs)) +
+      walk("row", loops, {"f", "t"}) +
+      fmt::format(
           "    const float first = a[f], second = a[f + {}ll];\n"
           "    r0[t] = first * cosine - second * sine;\n"
-          "    r0[t + {}ll] = second * cosine + first * sine;\n",
-          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "",
-          half * call.what.operands[0].stride(pairs), half * call.what.results[0].stride(pairs));
-  return elements_kernel(call, over_elements(call, body), x.elements() / 2);
+          "    r0[t + {}ll] = second * cosine + first * sine;\n    }}\n",
+          half * from.stride(pairs), half * to.stride(pairs));
+  return elements_kernel(call, over_elements(call, body), half * positions * ((rows + kRows - 1) / kRows));
 }
 
 }  // namespace
