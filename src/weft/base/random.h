@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace weft {
 
@@ -17,6 +18,8 @@ float uniform_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t positio
 
 // Element `position` of the stream, normal with mean 0 and deviation 1 (Box-Muller).
 double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);
+// The same for position `first` and those after it, several at a time.
+void normals_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::span<double> to);
 
 // A sequence for tests and searches: draws the stream's words in order.
 class Random {

@@ -22,6 +22,14 @@ std::uint16_t to_short(double value) {
   constexpr std::uint32_t kBeyond = kFinite ? 0x7f : kLargestExponent;
   constexpr int kLeast = 2 - (1 << (kExponentBits - 1));  // of normal numbers; smaller ones share it
   const std::uint32_t sign = std::signbit(value) ? 1u << (kExponentBits + kFractionBits) : 0;
+  // Nearly all are in the middle of the range: rounded as bits, of which those of the exponent come next.
+  constexpr int kCut = 52 - kFractionBits;
+  const std::uint64_t whole = std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63);
+  if (const int power = static_cast<int>(whole >> 52) - 1023; power >= kLeast && power < -kLeast) {
+    const std::uint64_t rounded = whole + (std::uint64_t{1} << (kCut - 1)) - 1 + (whole >> kCut & 1);
+    return static_cast<std::uint16_t>(
+        sign | ((rounded >> kCut) - (static_cast<std::uint64_t>(1022 + kLeast) << kFractionBits)));
+  }
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | kBeyond | 1u << (kFractionBits - 1));
   const double size = std::abs(value);
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | kBeyond);

@@ -1,6 +1,7 @@
 #include "weft/run/weights.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -75,13 +76,21 @@ void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<s
   constexpr std::int64_t kPart = 1 << 18;
   const std::int64_t elements = type.elements();
   do_all(static_cast<std::size_t>((elements + kPart - 1) / kPart), [&](std::size_t part) {
-    const std::int64_t first = static_cast<std::int64_t>(part) * kPart;
-    for (std::int64_t i = first; i < std::min(first + kPart, elements); ++i) {
-      const auto place = static_cast<std::uint64_t>(i);
-      const double value = is_normal    ? a + b * normal_at(seed, stream, place)
-                           : is_uniform ? a + (b - a) * uniform_at(seed, stream, place)
-                                        : all;
-      device::store_element(type.dtype, memory.data(), i, value);
+    const std::int64_t first = static_cast<std::int64_t>(part) * kPart,
+                       end = std::min(first + kPart, elements);
+    std::array<double, 256> some;
+    constexpr auto kSome = static_cast<std::int64_t>(some.size());
+    for (std::int64_t at = first; at < end; at += kSome) {
+      const std::span<double> now =
+          std::span(some).first(static_cast<std::size_t>(std::min(kSome, end - at)));
+      const auto place = static_cast<std::uint64_t>(at);
+      if (is_normal) normals_at(seed, stream, place, now);
+      for (std::size_t i = 0; i < now.size(); ++i)
+        now[i] = is_normal    ? a + b * now[i]
+                 : is_uniform ? a + (b - a) * uniform_at(seed, stream, place + i)
+                              : all;
+      for (std::size_t i = 0; i < now.size(); ++i)
+        device::store_element(type.dtype, memory.data(), at + static_cast<std::int64_t>(i), now[i]);
     }
   });
 }
