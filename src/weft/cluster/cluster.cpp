@@ -53,6 +53,9 @@ Device weakest_of(std::span<const Device> devices) {
     weakest.memory_bytes_per_second =
         std::min(weakest.memory_bytes_per_second, device.memory_bytes_per_second);
     weakest.launch_seconds = std::max(weakest.launch_seconds, device.launch_seconds);
+    weakest.reach = std::min(weakest.reach, device.reach);
+    for (std::size_t k = 0; k < kKernelKinds; ++k)
+      weakest.kernels[k] = std::min(weakest.kernels[k], device.kernels[k]);
     slowest = std::min(slowest, *std::ranges::max_element(device.flops_per_second));
   }
   // They have no format in common: each computes in its own.

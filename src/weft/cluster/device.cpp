@@ -8,4 +8,10 @@ std::string_view name(Precision precision) {
   return kNames[static_cast<std::size_t>(precision)];
 }
 
+std::string_view name(KernelKind kind) {
+  constexpr std::array<std::string_view, kKernelKinds> kNames = {"attention", "attention_gradient",
+                                                                 "convolution", "convolution_gradient"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 }  // namespace weft::cluster

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <variant>
 
 #include "weft/cost/roofline.h"
@@ -15,7 +16,6 @@ namespace {
 using program::Place;
 using program::Unit;
 
-constexpr double kReachedBandwidth = 0.85, kReachedRate = 0.85;
 constexpr double kTile = 128, kNarrowestTile = 16, kPipelineFill = 128, kMultiprocessors = 108;
 constexpr double kConvolutionRate = 0.6;  // implicit products with small tiles and halos
 constexpr double kCoreHalf = 16;
@@ -48,6 +48,16 @@ plan::DType dtype_of(const Unit& unit) { return unit.reads.empty() ? plan::DType
 // A rate that nobody states stops nothing: what is left bounds it.
 double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
+std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
+  using enum cluster::KernelKind;
+  if (&op == &ops::attention()) return attention;
+  if (&op == &ops::attention_gradient()) return attention_gradient;
+  if (&op == &ops::conv2d()) return convolution;
+  if (&op == &ops::conv2d_input_gradient() || &op == &ops::conv2d_weight_gradient())
+    return convolution_gradient;
+  return {};
+}
+
 class Arithmetic {
  public:
   Arithmetic(const program::Program& program, const Unit& unit, const cluster::Device& device)
@@ -69,6 +79,12 @@ class Arithmetic {
   }
   double operator()(const program::OperatorCall& call) const {
     const plan::NodeView node = program_.graph->view(call.node);
+    if (const auto kind = kernel_kind(node.op()); kind && device_.rate(*kind) > 0) {
+      // Measured in bf16; in other formats as much slower as products are.
+      const double slower =
+          peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
+      return over(node.op().work(node).flops * slower, device_.rate(*kind));
+    }
     if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
     const plan::Work work = node.op().work(node);
     if (&node.op() == &ops::linear_cross_entropy()) {
@@ -117,20 +133,24 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
   const double parts = std::clamp(kMultiprocessors / tiles, 1.0, std::max(1.0, k / 256));
   const double rounds = tiles * parts / kMultiprocessors;
   const double waves = rounds / std::ceil(rounds);
-  return kReachedRate * fill_of(m) * fill_of(n) * waves * k / (k + kPipelineFill);
+  return device.reach * fill_of(m) * fill_of(n) * waves * k / (k + kPipelineFill);
 }
 
-double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? kReachedRate : 1; }
+double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? device.reach : 1; }
 
-double best_convolution_efficiency() { return kConvolutionRate; }
-double best_bandwidth_efficiency() { return kReachedBandwidth; }
+double best_convolution_efficiency(const cluster::Device& device) {
+  using enum cluster::KernelKind;
+  if (!(device.rate(convolution) > 0) || !(device.rate(convolution_gradient) > 0)) return kConvolutionRate;
+  return std::max(device.rate(convolution), device.rate(convolution_gradient)) /
+         peak_rate(device, plan::DType::bf16);
+}
 
 double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
   // Of steps that are taken back one in hundreds is; then it is done again.
   if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
-  const double memory = over(moved_bytes(unit), kReachedBandwidth * device.memory_bytes_per_second);
+  const double memory = over(moved_bytes(unit), device.reach * device.memory_bytes_per_second);
   return device.launch_seconds + std::max(compute, memory);
 }
 

@@ -1,24 +1,25 @@
 // weft/cost/unit_seconds.h -- how long a unit of a program takes on one device.
 //
-//   seconds = launch + max(flops / (efficiency * peak), bytes / (0.85 * memory bandwidth))
+//   seconds = launch + max(flops / (efficiency * peak), bytes / (reach * memory bandwidth))
 //
 // The roofline (roofline.h) of what the compiled unit really does: a loop over rows reads and writes each of
 // its operands once, however many nodes it fuses; a matrix product has a shape, and the shape an efficiency.
 //
-//   processor with a wide matrix unit (GPU, TPU)    0.85 * tiles * waves * k / (k + 128)
+//   processor with a wide matrix unit (GPU, TPU)    reach * tiles * waves * k / (k + 128)
 //     tiles   the part of 128 x 128 tiles that m x n fills; of narrow products the narrower tiles that
 //             libraries have for them, down to 16
 //     waves   the tiles come in rounds of one for each of some hundred multiprocessors; the last is part full
 //     k       filling and draining the pipeline costs as much as 128 summands
-//     0.85    what large products reach of the data sheet, a round figure: 0.79 was measured on H100 (780
+//     reach   what large products reach of the data sheet, 0.85 as a round figure: 0.79 was measured on H100 (780
 //             TFLOP/s in bf16 at 4224 x 2048 x 8192, gist Chillee/2ec89696), Calculon takes 0.90 to 0.95 for
 //             A100 (systems/a100_80g.json)
 //   processor core                                  1 / ((1 + 16/m) (1 + 16/n) (1 + 16/k))
 //     half speed at 16 rows, columns or summands, as program/matrix_product.h assumes when it chooses
 //
-// Memory: 0.85 of the data sheet's bandwidth, between what Calculon takes for kernels that move 10 MB (0.75)
+// Memory: again 0.85 of the data sheet's bandwidth, between what Calculon takes for kernels that move 10 MB (0.75)
 // and 100 MB (0.90) on A100. Tiles, waves and the pipeline are how such kernels are built; their numbers are
-// those of A100 and were fitted to nothing. What the curve is worth whole steps tell (step_costs_test).
+// those of A100 and were fitted to nothing. Where a device was measured (`weft profile --device gpu`) its rates are reached
+// whole, and attention and convolutions have rates of their own. What the curve is worth whole steps tell (step_costs_test).
 #pragma once
 #include "weft/cluster/device.h"
 #include "weft/program/program.h"
@@ -33,9 +34,8 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 
 // No product reaches a larger part.
 double best_efficiency(const cluster::Device& device);
-// Nor does a convolution, or memory of its bandwidth.
-double best_convolution_efficiency();
-double best_bandwidth_efficiency();
+// Nor does a convolution.
+double best_convolution_efficiency(const cluster::Device& device);
 
 // All tasks of the unit together, one after the other, launched once. Exchanges cost nothing here.
 double unit_seconds(const program::Program& program, const program::Unit& unit,

@@ -85,6 +85,8 @@ std::string print_json(const Explanation& explanation) {
     phases.push_back(to_json(explanation, entry));
   }
   json["seconds_at_best"] = seconds;
+  if (explanation.predicted_seconds > 0)
+    json["seconds_predicted"] = explanation.predicted_seconds + explanation.spilled_seconds;
   if (!explanation.within_limit.empty()) json["within_limit"] = explanation.within_limit;
   if (explanation.spilled_bytes > 0) {
     json["spilled_bytes"] = whole(explanation.spilled_bytes);

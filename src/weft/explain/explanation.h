@@ -76,6 +76,7 @@ struct Explanation {
   cluster::Cluster cluster;
   std::vector<MemoryItem> memory;
   std::vector<plan::ValueId> kept;  // forward results that the backward pass reads
+  double predicted_seconds = 0;     // of a step, by the units that run it; 0: not asked for
   double memory_limit = 0;          // 0: the device's own
   std::string within_limit;         // what is done to stay within it; empty: nothing
   double spilled_bytes = 0;         // of the memory that lie elsewhere, as within_limit says

@@ -15,6 +15,10 @@ std::string print_rates(const cluster::Device& device) {
       text +=
           fmt::format("{}{} {}", text.empty() ? "" : ", ", cluster::name(static_cast<cluster::Precision>(p)),
                       print(Quantity{device.flops_per_second[p], Dimension::flops_per_second}));
+  for (std::size_t k = 0; k < cluster::kKernelKinds; ++k)
+    if (device.kernels[k] > 0)
+      text += fmt::format(", {} {}", cluster::name(static_cast<cluster::KernelKind>(k)),
+                          print(Quantity{device.kernels[k], Dimension::flops_per_second}));
   return text;
 }
 
@@ -86,6 +90,11 @@ std::string print_json(const cluster::Device& device) {
     if (device.flops_per_second[p] > 0)
       made["flops_per_second"][std::string(cluster::name(static_cast<cluster::Precision>(p)))] =
           device.flops_per_second[p];
+  made["reach"] = device.reach;
+  for (std::size_t k = 0; k < cluster::kKernelKinds; ++k)
+    if (device.kernels[k] > 0)
+      made["flops_per_second"][std::string(cluster::name(static_cast<cluster::KernelKind>(k)))] =
+          device.kernels[k];
   return made.dump() + "\n";
 }
 

@@ -32,7 +32,7 @@ Result<std::string> print_device(const measure::DeviceRates& rates, std::string_
   text += fmt::format("{:>7}", "");
   for (const std::int64_t side : sides) text += fmt::format("{:>8}", side);
   text += "\n";
-  std::string stated;
+  std::string stated, kernels;
   for (const Precision precision : kMeasured) {
     if (rates.best(precision) <= 0) continue;
     text += fmt::format("--{:>7}", cluster::name(precision));
@@ -41,11 +41,21 @@ Result<std::string> print_device(const measure::DeviceRates& rates, std::string_
     text += "\n";
     stated += fmt::format("{} = {}, ", cluster::name(precision), in_teraflops(rates.best(precision)));
   }
+  for (std::size_t k = 0; k < cluster::kKernelKinds; ++k) {
+    const auto kind = static_cast<cluster::KernelKind>(k);
+    if (rates.typical(kind) <= 0) continue;
+    for (const measure::KernelRate& rate : rates.kernels)
+      if (rate.kind == kind)
+        text += fmt::format("-- {}, {}: {}\n", cluster::name(kind), rate.shape,
+                            in_teraflops(rate.flops_per_second));
+    kernels += fmt::format(", {} = {}", cluster::name(kind), in_teraflops(rates.typical(kind)));
+  }
   text += fmt::format("-- copies from the host {}, to it {}\n", print_rate(rates.in_bytes_per_second),
                       print_rate(rates.out_bytes_per_second));
-  text += fmt::format("CREATE OR REPLACE DEVICE {} ({}memory = {}, bandwidth = {}, launch = {});\n", name,
-                      stated, print_bytes(static_cast<double>(rates.memory_bytes)),
-                      print_rate(rates.bytes_per_second), print_seconds(rates.launch_seconds));
+  text +=
+      fmt::format("CREATE OR REPLACE DEVICE {} ({}memory = {}, bandwidth = {}, launch = {}, reach = 1{});\n",
+                  name, stated, print_bytes(static_cast<double>(rates.memory_bytes)),
+                  print_rate(rates.bytes_per_second), print_seconds(rates.launch_seconds), kernels);
   return text;
 }
 

@@ -115,6 +115,11 @@ Summary summarize(const Explanation& explanation) {
   double seconds = 0;
   for (const plan::Phase phase : explanation.phases) seconds += outline(explanation, phase).seconds;
   summary.step = fmt::format("{} at best, by the roofline of {}", print_seconds(seconds), device.name);
+  // Units fuse nodes, each of which the roofline counts by itself.
+  if (explanation.predicted_seconds > 0)
+    summary.step = fmt::format("{} predicted; {} node by node, by the roofline of {}",
+                               print_seconds(explanation.predicted_seconds + explanation.spilled_seconds),
+                               print_seconds(seconds), device.name);
   if (explanation.measurement) {
     const program::Attribution& times = explanation.measurement->times;
     summary.step = fmt::format("{}, measured on {} thread{}; {}", print_seconds(times.step_seconds),

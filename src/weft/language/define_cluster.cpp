@@ -20,7 +20,13 @@ double& rate(cluster::Device& device) {
   return device.flops_per_second[static_cast<std::size_t>(precision)];
 }
 
+template <cluster::KernelKind kind>
+double& kernel_rate(cluster::Device& device) {
+  return device.kernels[static_cast<std::size_t>(kind)];
+}
+
 using enum cluster::Precision;
+using enum cluster::KernelKind;
 constexpr DeviceSetting kSettings[] = {
     {"f64", Dimension::flops_per_second, rate<f64>},
     {"f32", Dimension::flops_per_second, rate<f32>},
@@ -33,10 +39,16 @@ constexpr DeviceSetting kSettings[] = {
     {"bandwidth", Dimension::bytes_per_second,
      [](cluster::Device& device) -> double& { return device.memory_bytes_per_second; }},
     {"launch", Dimension::seconds, [](cluster::Device& device) -> double& { return device.launch_seconds; }},
+    {"reach", Dimension::count, [](cluster::Device& device) -> double& { return device.reach; }},
+    {"attention", Dimension::flops_per_second, kernel_rate<attention>},
+    {"attention_gradient", Dimension::flops_per_second, kernel_rate<attention_gradient>},
+    {"convolution", Dimension::flops_per_second, kernel_rate<convolution>},
+    {"convolution_gradient", Dimension::flops_per_second, kernel_rate<convolution_gradient>},
 };
 
 Result<double> quantity(const syntax::Value& value, Dimension wanted, std::string_view what) {
-  const bool fits = value.kind == syntax::ValueKind::quantity && value.quantity.dimension == wanted;
+  const bool fits = (value.kind == syntax::ValueKind::quantity && value.quantity.dimension == wanted) ||
+                    (value.kind == syntax::ValueKind::number && wanted == Dimension::count);
   if (!fits) {
     const bool has_dimension =
         value.kind == syntax::ValueKind::quantity || value.kind == syntax::ValueKind::number;
@@ -170,6 +182,11 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
     given.push_back(setting.name.text);
     WEFT_TRY(value, quantity(setting.value, found->dimension, found->name));
     found->field(device) = value;
+    if (device.reach > 1)
+      return user_error(
+          fmt::format("reach is the part of its rates that a device comes to, at most 1, found {}",
+                      setting.value.number.value),
+          "for example: reach = 0.85", setting.value.span);
   }
   if (device.memory_bytes == 0 || device.memory_bytes_per_second == 0)
     return user_error(fmt::format("device {} needs memory and bandwidth", statement.name.text),

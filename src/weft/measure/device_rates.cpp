@@ -73,6 +73,89 @@ std::string products_text(std::string_view dtype, std::int64_t side, int product
   return text + fmt::format("return y=%{}\n", products + 2);
 }
 
+// Four of a kind that do not wait for each other, so that a launch does not count. Rates are by what the operators say they
+// compute.
+Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std::string_view sources,
+                               std::string_view call, const std::shared_ptr<device::Device>& device,
+                               int steps) {
+  constexpr int kTimes = 4;
+  std::string text = fmt::format("plan kernels\n{}", sources), returned;
+  int next = static_cast<int>(std::ranges::count(sources, '\n'));
+  for (int i = 0; i < kTimes; ++i) {
+    const int results = kind == cluster::KernelKind::attention            ? 2
+                        : kind == cluster::KernelKind::attention_gradient ? 3
+                                                                          : 1;
+    std::string made;
+    for (int r = 0; r < results; ++r) {
+      made += fmt::format("{}%{}", r == 0 ? "" : ", ", next);
+      returned += fmt::format("{}y{}=%{}", returned.empty() ? "" : ", ", next, next);
+      ++next;
+    }
+    text += fmt::format("{} = {}\n", made, call);
+  }
+  text += fmt::format("return {}\n", returned);
+  WEFT_TRY(graph, plan::read(text, ops::all()));
+  double flops = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (node.input_count() > 0) flops += node.op().work(node).flops;
+  }
+  WEFT_TRY(seconds, step_seconds(text, device, steps));
+  return KernelRate{kind, std::move(shape), flops / seconds};
+}
+
+Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Device>& device, int steps) {
+  std::vector<KernelRate> rates;
+  using enum cluster::KernelKind;
+  struct Heads {
+    int b, h, s, e;
+  };
+  for (const Heads& of : {Heads{16, 12, 1024, 64}, Heads{4, 32, 2048, 64}, Heads{2, 16, 4096, 128}}) {
+    const std::string q = fmt::format("bf16[b={},s={},h={},e={}]", of.b, of.s, of.h, of.e),
+                      k = fmt::format("bf16[b={},t={},h={},e={}]", of.b, of.s, of.h, of.e),
+                      sums = fmt::format("f32[b={},s={},h={}]", of.b, of.s, of.h);
+    const std::string sources = fmt::format(
+        "%0 = parameter {{name=q, type={0}}}\n%1 = parameter {{name=k, type={1}}}\n%2 = parameter {{name=v, "
+        "type={1}}}\n"
+        "%3 = parameter {{name=o, type={0}}}\n%4 = parameter {{name=l, type={2}}}\n",
+        q, k, sums);
+    const std::string shape = fmt::format("b {} h {} s {} e {}", of.b, of.h, of.s, of.e),
+                      how = "{over=t, along=s, inner=[e], causal=1, divisor=8}";
+    WEFT_TRY(forward, kernel_rate(attention, shape, sources, "attention %0, %1, %2 " + how, device, steps));
+    rates.push_back(std::move(forward));
+    WEFT_TRY(backward, kernel_rate(attention_gradient, shape, sources,
+                                   "attention-gradient %0, %1, %2, %3, %4, %3 " + how, device, steps));
+    rates.push_back(std::move(backward));
+  }
+  struct Image {
+    int channels, side, kernel;
+  };
+  for (const Image& of :
+       {Image{64, 56, 3}, Image{128, 28, 3}, Image{256, 14, 3}, Image{512, 7, 3}, Image{256, 28, 1}}) {
+    const std::string x = fmt::format("bf16[b=64,c={0},h={1},w={1}]", of.channels, of.side),
+                      y = fmt::format("bf16[b=64,o={0},h={1},w={1}]", of.channels, of.side),
+                      w = fmt::format("bf16[o={0},c={0},r={1},q={1}]", of.channels, of.kernel);
+    const std::string sources = fmt::format(
+        "%0 = parameter {{name=x, type={}}}\n%1 = parameter {{name=w, type={}}}\n%2 = parameter {{name=y, "
+        "type={}}}\n",
+        x, w, y);
+    const std::string shape = fmt::format("b 64 c {} side {} kernel {}", of.channels, of.side, of.kernel);
+    const auto call = [&](std::string_view name, std::string_view operands, std::string_view type) {
+      return fmt::format("{} {} {{padding={}{}}}", name, operands, of.kernel / 2,
+                         type.empty() ? std::string() : fmt::format(", type={}", type));
+    };
+    WEFT_TRY(forward, kernel_rate(convolution, shape, sources, call("conv2d", "%0, %1", ""), device, steps));
+    rates.push_back(std::move(forward));
+    WEFT_TRY(input, kernel_rate(convolution_gradient, shape, sources,
+                                call("conv2d-input-gradient", "%2, %1", x), device, steps));
+    rates.push_back(std::move(input));
+    WEFT_TRY(weight, kernel_rate(convolution_gradient, shape, sources,
+                                 call("conv2d-weight-gradient", "%2, %0", w), device, steps));
+    rates.push_back(std::move(weight));
+  }
+  return rates;
+}
+
 Result<double> copy_rate(device::Device& device, bool in, int times) {
   constexpr std::int64_t kBytes = std::int64_t{256} << 20;
   WEFT_TRY(memory, device.allocate(kBytes));
@@ -102,6 +185,13 @@ double DeviceRates::best(Precision precision) const {
   return most;
 }
 
+double DeviceRates::typical(cluster::KernelKind kind) const {
+  double inverse = 0, count = 0;
+  for (const KernelRate& rate : kernels)
+    if (rate.kind == kind && rate.flops_per_second > 0) inverse += 1 / rate.flops_per_second, count += 1;
+  return count > 0 ? count / inverse : 0;
+}
+
 Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   const auto note = [&](std::string_view text) {
     if (what.on_note) what.on_note(text);
@@ -127,6 +217,9 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
       rates.products.push_back({kind.precision, side, 2 * n * n * n * products / seconds});
     }
   }
+  note("attention and convolutions");
+  WEFT_TRY(kernels, kernel_rates(what.as_is, steps));
+  rates.kernels = std::move(kernels);
   note("memory");
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
   WEFT_TRY(moved,

@@ -3,12 +3,14 @@
 //   WEFT_TRY(gpu, device::open_device("cuda:0"));
 //   WEFT_TRY(rates, measure::measure_device({.as_is = gpu, .exact = exact}));
 //
-// Products of square matrices by type and side, a loop over more memory than any cache holds, a chain of kernels that
-// have nothing to do, and copies from and to the host: what a roofline and its ridges need.
+// Products of square matrices by type and side, attention and convolutions and their gradients, a loop over more memory than
+// any cache holds, a chain of kernels that have nothing to do, and copies from and to the host: what a roofline and its
+// ridges need.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,14 +25,23 @@ struct ProductRate {
   double flops_per_second = 0;
 };
 
+// FLOP/s of attention and convolutions of bf16, of each the shapes that were measured.
+struct KernelRate {
+  cluster::KernelKind kind = cluster::KernelKind::attention;
+  std::string shape;
+  double flops_per_second = 0;
+};
+
 struct DeviceRates {
   std::vector<ProductRate> products;  // by type, sides growing
-  double bytes_per_second = 0;        // read and written, both counted
-  double launch_seconds = 0;          // of one more kernel in a step
+  std::vector<KernelRate> kernels;
+  double bytes_per_second = 0;  // read and written, both counted
+  double launch_seconds = 0;    // of one more kernel in a step
   double in_bytes_per_second = 0, out_bytes_per_second = 0;
   std::int64_t memory_bytes = 0;  // that was free
 
   double best(cluster::Precision precision) const;  // 0: not measured
+  double typical(cluster::KernelKind kind) const;   // what its shapes take together: 0: not measured
 };
 
 struct DeviceToMeasure {

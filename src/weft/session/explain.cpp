@@ -9,6 +9,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
+#include "weft/cost/unit_seconds.h"
 #include "weft/exec/rank.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
@@ -36,17 +37,24 @@ using plan::NodeId;
 
 namespace {
 
-// What a rank takes of memory: what the program that runs the plan says, which is what TRAIN and INFER compile.
+// What a rank takes of memory and how long a step is: what the program that runs the plan says, which is what TRAIN and INFER
+// compile.
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
-                                                   const plan::Graph& graph) {
-  const bool here = cost::is_local(prepared.target);
+                                                   const plan::Graph& graph, double& predicted_seconds) {
+  const bool here = cost::is_local(prepared.target), on_gpu = prepared.gpu != nullptr;
   // Of one core, as the times are, unless more are asked for.
   const int threads = here && prepared.settings.running.threads > 0 ? prepared.threads : 1;
   // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
   constexpr std::size_t kMostPacked = 8000;
-  WEFT_TRY(program, program::compile(
-                        std::make_shared<plan::Graph>(graph.clone()),
-                        {.workers = threads, .any_float = !here, .pack = graph.node_count() <= kMostPacked}));
+  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                                     {.workers = threads,
+                                      .any_float = !here,
+                                      .accelerated = on_gpu,
+                                      .pack = graph.node_count() <= kMostPacked,
+                                      .tiles = !on_gpu}));
+  if (!here)
+    for (const program::Unit& unit : program.units)
+      predicted_seconds += cost::unit_seconds(program, unit, prepared.target.device);
   const auto own = static_cast<double>(program.bytes());
   double beside = 0;
   if (here) {
@@ -80,7 +88,7 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
 // The phases of the plan of one device, and what they hold in memory.
 Status describe_plan(const Session::State& state, const Prepared& prepared, const search::Choice& choice,
                      explain::Explanation& explanation) {
-  WEFT_TRY(memory, memory_of(state, prepared, choice.plan));
+  WEFT_TRY(memory, memory_of(state, prepared, choice.plan, explanation.predicted_seconds));
   explanation.memory = std::move(memory);
   if (prepared.settings.spills) {
     const bool on_gpu = prepared.gpu != nullptr;

@@ -23,6 +23,7 @@ cluster::Cluster shared_by(cluster::Device device, std::int64_t ranks) {
   axis.link.bytes_per_second = device.memory_bytes_per_second / 2 / parts;
   axis.link.latency_seconds = kMeeting;
   for (double& rate : device.flops_per_second) rate /= parts;
+  for (double& rate : device.kernels) rate /= parts;
   device.memory_bytes /= parts;
   device.memory_bytes_per_second /= parts;
   return {device.name, device, {std::move(axis)}};

@@ -105,8 +105,9 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
       return cost::best_efficiency(device) * cost::peak_rate(device, dtype);
     };
     machine.launch_seconds = cluster.device.launch_seconds;
-    machine.convolution_rate = cost::best_convolution_efficiency() / cost::best_efficiency(cluster.device);
-    machine.bytes_per_second = cost::best_bandwidth_efficiency() * cluster.device.memory_bytes_per_second;
+    machine.convolution_rate =
+        cost::best_convolution_efficiency(cluster.device) / cost::best_efficiency(cluster.device);
+    machine.bytes_per_second = cluster.device.reach * cluster.device.memory_bytes_per_second;
   }
   machine.digest = Hasher()
                        .digest_of(search::digest_of(cluster))

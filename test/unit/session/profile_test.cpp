@@ -241,6 +241,12 @@ TEST(Profile, OfADeviceIsAScript) {
   rates.launch_seconds = 4e-6;
   rates.in_bytes_per_second = rates.out_bytes_per_second = 55.5e9;
   rates.memory_bytes = std::int64_t{139} << 30;
+  // Twice as long at half the rate: together two thirds of the better.
+  rates.kernels = {{cluster::KernelKind::attention, "s 1024", 200e12},
+                   {cluster::KernelKind::attention, "s 4096", 400e12},
+                   {cluster::KernelKind::convolution, "side 56", 300e12}};
+  EXPECT_NEAR(rates.typical(cluster::KernelKind::attention), 400e12 * 2 / 3, 1e6);
+  EXPECT_EQ(rates.typical(cluster::KernelKind::attention_gradient), 0);
   const auto text = explain::print_device(rates, "NVIDIA H200", "h200");
   ASSERT_TRUE(text.ok()) << text.error().message;
   Session session;
@@ -249,6 +255,13 @@ TEST(Profile, OfADeviceIsAScript) {
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output << reply.complaint;
   EXPECT_NE(text->find("bf16 = 766 TFLOP/s"), std::string::npos) << *text;
   EXPECT_EQ(text->find("f64"), std::string::npos) << *text;
+  EXPECT_NE(text->find("reach = 1, attention = 266.7 TFLOP/s, convolution = 300 TFLOP/s"), std::string::npos)
+      << *text;
+  EXPECT_NE(session.execute("DESCRIBE h200").output.find("attention 267 TFLOP/s"), std::string::npos);
+  EXPECT_NE(
+      session.execute("CREATE DEVICE fast (f32 = 1 TFLOP/s, memory = 1 GiB, bandwidth = 1 TB/s, reach = 1.5)")
+          .complaint.find("at most 1, found 1.5"),
+      std::string::npos);
   EXPECT_FALSE(explain::print_device(rates, "NVIDIA H200", "two words").ok());
 }
 

@@ -30,7 +30,9 @@ namespace {
 void add_device(Hasher& hasher, const cluster::Device& device) {
   hasher.text(device.name);
   for (const double rate : device.flops_per_second) hasher.real(rate);
+  for (const double rate : device.kernels) hasher.real(rate);
   hasher.real(device.memory_bytes).real(device.memory_bytes_per_second).real(device.launch_seconds);
+  hasher.real(device.reach);
 }
 
 }  // namespace

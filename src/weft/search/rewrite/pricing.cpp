@@ -15,7 +15,8 @@ Pricing price_on(const cluster::Device& device) {
   Hasher hasher;
   hasher.text("roofline").number(kCostVersion);
   for (const double rate : device.flops_per_second) hasher.real(rate);
-  hasher.real(device.memory_bytes_per_second).real(device.launch_seconds);
+  for (const double rate : device.kernels) hasher.real(rate);
+  hasher.real(device.memory_bytes_per_second).real(device.launch_seconds).real(device.reach);
   return {[device](const plan::NodeView& node) { return cost::node_seconds(node, device); }, hasher.digest()};
 }
 
