@@ -101,6 +101,27 @@ TEST(Random, NormalHasItsMoments) {
   EXPECT_NEAR(squares / kDraws, 1, 0.02);
 }
 
+// Whatever compiler and library there are; by the definition, to the last places.
+TEST(Random, NormalNumbersAreTheSameEverywhere) {
+  EXPECT_EQ(normal_at(1, 2, 0), -0x1.b727cb6c8a3bbp-2);
+  EXPECT_EQ(normal_at(1, 2, 1), 0x1.9fa8fbcadd6bdp+0);
+  EXPECT_EQ(normal_at(1, 2, 1'000'003), 0x1.3ebaf5d35b89dp+0);
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const auto words = philox(1, 2, i / 2);
+    const double radius = (words[i % 2 * 2] + 0.5) * 0x1p-32, turn = words[i % 2 * 2 + 1] * 0x1p-32;
+    const double expected = std::sqrt(-2 * std::log(radius)) * std::cos(2 * std::numbers::pi * turn);
+    ASSERT_NEAR(normal_at(1, 2, i), expected, 1e-14) << i;
+  }
+  // Any stretch of them, wherever it begins.
+  for (const std::uint64_t first : {0u, 1u, 7u, 16u, 1001u})
+    for (const std::size_t count : {0u, 1u, 2u, 15u, 16u, 17u, 40u}) {
+      std::vector<double> some(count);
+      normals_at(1, 2, first, some);
+      for (std::size_t i = 0; i < count; ++i)
+        EXPECT_EQ(some[i], normal_at(1, 2, first + i)) << first << " " << i;
+    }
+}
+
 TEST(Pool, SpansStayWhereTheyAre) {
   Pool<int> pool;
   std::vector<std::span<int>> spans;
