@@ -1,4 +1,6 @@
 // The small things everything stands on.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include <limits>
