@@ -72,6 +72,8 @@ class Grouper {
   // The same in that order and without gaps.
   Place ordered(plan::ValueId value, const Order& order);
   Place copied(plan::ValueId value, Place to);
+  // The same, one for all who want it so: on accelerators, which have the memory and copy slowly.
+  Place copied_once(plan::ValueId value, const Place& to);
   // `from` is the value's place, or a part of it.
   void add_copy(plan::ValueId value, const Place& from, const Place& to);
   // The same numbers, as they lie, in f32.
@@ -123,10 +125,12 @@ class Grouper {
   const bool accelerated_;
   const std::vector<plan::ValueId> next_;
   Grouping made_;
-  std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far
-  std::uint32_t last_exchange_ = kNoGroup;                 // the group of the latest
-  std::unordered_map<std::uint32_t, std::size_t> copies_;  // by the buffer of the copy: its group
-  std::unordered_set<std::uint32_t> joined_;  // buffers that others became parts of: these stay where they are
+  std::uint32_t heavy_ = 0;                                       // products, calls and exchanges so far
+  std::uint32_t last_exchange_ = kNoGroup;                        // the group of the latest
+  std::unordered_map<std::uint32_t, std::size_t> copies_;         // by the buffer of the copy: its group
+  std::unordered_map<std::uint32_t, std::vector<Place>> copied_;  // by value: where copied_once() has put it
+  std::unordered_set<std::uint32_t>
+      joined_;  // buffers that others became parts of: these stay where they are
   // By buffer: the one that it becomes a part of, and from which element on. See add_bucket(), add_joined().
   std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;
 };

@@ -92,19 +92,30 @@ const Place& Grouper::stored(ValueId value) {
 Place Grouper::plain(ValueId value) {
   const Place place = stored(value);
   if (is_plain(place)) return place;
-  return copied(value, plain_place({}, graph_.type(value)));
+  return copied_once(value, plain_place({}, graph_.type(value)));
 }
 
 Place Grouper::ordered(ValueId value, const Order& order) {
   const Place place = stored(value);
   if (lies_in(place, order)) return place;
-  return copied(value, place_in_order({}, graph_.type(value), order));
+  return copied_once(value, place_in_order({}, graph_.type(value), order));
 }
 
 Place Grouper::copied(ValueId value, Place to) {
   to.buffer = BufferId(made_.buffer_count++);
   add_copy(value, made_.places[value.value], to);
   return to;
+}
+
+Place Grouper::copied_once(ValueId value, const Place& to) {
+  // Not across turns, between which it would be held.
+  if (!accelerated_ || !turns_.empty()) return copied(value, to);
+  std::vector<Place>& known = copied_[value.value];
+  for (const Place& place : known)
+    if (place.dtype == to.dtype && place.offset == to.offset && std::ranges::equal(place.axes, to.axes))
+      return place;
+  known.push_back(copied(value, to));
+  return known.back();
 }
 
 void Grouper::add_copy(ValueId value, const Place& from, const Place& to) {
@@ -230,19 +241,21 @@ bool Grouper::is_product(const NodeView& node) const {
 
 void Grouper::add_product(const NodeView& node) {
   Place a = stored(node.input(0)), b = stored(node.input(1));
-  const auto place_c = [&] {
-    return place_in_order(BufferId(node.result(0).value), node.result_type(0), orders_.choose(node, a, b));
+  const Place plain_c = plain_place(BufferId(node.result(0).value), node.result_type(0));
+  Place c = plain_c;
+  const auto find_c = [&] {
+    c = place_in_order(plain_c.buffer, node.result_type(0), orders_.choose(node, a, b));
+    if (as_matrix_product(a, b, c)) return true;
+    c = plain_c;
+    return as_matrix_product(a, b, c).has_value();
   };
-  Place c = place_c();
-  if (!as_matrix_product(a, b, c)) {
+  if (!find_c()) {
     a = plain(node.input(0));
     b = plain(node.input(1));
-    c = place_c();
-    if (!as_matrix_product(a, b, c)) {
+    if (!find_c()) {
       // Neither order has a side of stride 1 where it is needed: move the summed indices to the end.
-      a = copied(node.input(0), with_sums_last(node, 0));
-      b = copied(node.input(1), with_sums_last(node, 1));
-      c = plain_place(BufferId(node.result(0).value), node.result_type(0));
+      a = copied_once(node.input(0), with_sums_last(node, 0));
+      b = copied_once(node.input(1), with_sums_last(node, 1));
       if (!as_matrix_product(a, b, c)) return add_call(node);
     }
   }
@@ -279,31 +292,37 @@ std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Pla
 
 void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c) {
   if (sums_apart(a, b, c).value_or(1) <= 1) return;
-  // Of an operand's indices those of c, in c's order, then the summed ones, in the order of the other operand.
-  const auto with_joined = [&](std::size_t operand, const Place& other) {
+  // Of an operand's indices those of all three, in c's order; then the summed ones, in the order of the other operand, and
+  // those of c: whichever of the two has the fastest index where it lies comes last, so that whole rows are copied.
+  const auto with_joined = [&](std::size_t operand, const Place& from, const Place& other) {
     const plan::Type type = node.input_type(operand);
-    Order order;
+    Order order, own, summed;
     for (const Symbol index : slowest_first(c))
-      if (type.has(index)) order.push_back(index);
+      if (type.has(index)) (other.find(index) != nullptr ? order : own).push_back(index);
     for (const Symbol index : slowest_first(other))
-      if (type.has(index) && !node.result_type(0).has(index)) order.push_back(index);
+      if (type.has(index) && !node.result_type(0).has(index)) summed.push_back(index);
     for (const Dim& dim : type.dims)  // summed in this operand alone
-      if (std::ranges::find(order, dim.index) == order.end()) order.push_back(dim.index);
+      if (!node.result_type(0).has(dim.index) && std::ranges::find(summed, dim.index) == summed.end())
+        summed.push_back(dim.index);
+    const bool keeps_rows = !own.empty() && slowest_first(from).back() == own.back();
+    for (const Order* const part : {keeps_rows ? &summed : &own, keeps_rows ? &own : &summed})
+      order.insert(order.end(), part->begin(), part->end());
     return place_in_order({}, type, order);
   };
-  const Place joined_a = with_joined(0, b), joined_b = with_joined(1, a), both_b = with_joined(1, joined_a);
+  const Place joined_a = with_joined(0, a, b), joined_b = with_joined(1, b, a),
+              both_b = with_joined(1, b, joined_a);
   const auto smaller = node.input_type(0).elements() <= node.input_type(1).elements() ? 0 : 1;
   for (const int which : {smaller, 1 - smaller})
     if (sums_apart(which == 0 ? joined_a : a, which == 1 ? joined_b : b, c) == 1) {
       if (which == 0)
-        a = copied(node.input(0), joined_a);
+        a = copied_once(node.input(0), joined_a);
       else
-        b = copied(node.input(1), joined_b);
+        b = copied_once(node.input(1), joined_b);
       return;
     }
   if (sums_apart(joined_a, both_b, c) != 1) return;
-  a = copied(node.input(0), joined_a);
-  b = copied(node.input(1), both_b);
+  a = copied_once(node.input(0), joined_a);
+  b = copied_once(node.input(1), both_b);
 }
 
 Place Grouper::with_sums_last(const NodeView& node, std::size_t operand) const {
