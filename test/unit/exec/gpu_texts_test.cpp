@@ -12,21 +12,27 @@ namespace {
 
 using device::cuda::Handle;
 
-// Compiles each text once, for the oldest kind that is served.
+// Compiles each text once, for the oldest kind that is served or for Hopper.
 class CompiledOnly final : public device::cuda::Functions {
  public:
+  explicit CompiledOnly(bool hopper = false) : hopper_(hopper) {}
+
   Result<Handle> function(const std::string& text, const std::string& name, std::int64_t) override {
     EXPECT_NE(text.find("void " + name + "("), std::string::npos) << name;
     if (texts_.insert(text).second) {
-      WEFT_TRY(image, device::cuda::compile(text, "sm_80"));
+      WEFT_TRY(image, device::cuda::compile(text, hopper_ ? "sm_90a" : "sm_80"));
+      if (name.ends_with("_hopper")) for_hopper_.insert(text);
       EXPECT_FALSE(image.empty());
     }
     return nullptr;
   }
+  bool hopper() const override { return hopper_; }
   std::size_t texts() const { return texts_.size(); }
+  std::size_t for_hopper() const { return for_hopper_.size(); }
 
  private:
-  std::set<std::string> texts_;
+  const bool hopper_;
+  std::set<std::string> texts_, for_hopper_;
 };
 
 void compile_all(const plan::Graph& graph, CompiledOnly& functions) {
@@ -68,6 +74,33 @@ attention-gradient:3 | bf16[h=2,g=3,s=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,
 attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=20,f=136] | f32[s=20] | f32[s=20,f=136] | {over=t, along=s, inner=[e], scale=-2}
 )"))
     compile_all(ops::graph_of(c), functions);
+}
+
+// Hopper has kernels of its own for attention: widths that fill no tile, heads that share keys, windows, several tiles. What
+// they do not take (a mask, rows that do not begin at multiples of 16 bytes, heads wider than 128) keeps those of all others.
+TEST(GpuTexts, OfAttentionOnHopperCompile) {
+  if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
+  const auto texts_for_hopper = [](std::string_view table) {
+    CompiledOnly functions(true);
+    for (const ops::Case& c : ops::read_cases(table)) compile_all(ops::graph_of(c), functions);
+    return functions.for_hopper();
+  };
+  EXPECT_EQ(
+      texts_for_hopper(
+          R"(attention:2 | bf16[b=2,s=1024,h=2,e=64] | bf16[b=2,t=1024,h=2,e=64] | bf16[b=2,t=1024,h=2,e=64] | {over=t, along=s, inner=[e], causal=1}
+attention:2 | f16[b=2,s=130,h=2,e=32] | f16[b=2,t=75,h=2,e=32] | f16[b=2,t=75,h=2,f=48] | {over=t, along=s, inner=[e], window=9}
+attention-gradient:3 | bf16[h=2,g=3,s=65,e=40] | bf16[h=2,t=65,e=40] | bf16[h=2,t=65,e=40] | bf16[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | bf16[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20}
+attention-gradient:3 | f16[s=140,e=128] | f16[t=140,e=128] | f16[t=140,f=72] | f16[s=140,f=72] | f32[s=140] | f16[s=140,f=72] | {over=t, along=s, inner=[e], scale=-2}
+)"),
+      4u);
+  EXPECT_EQ(
+      texts_for_hopper(
+          R"(attention:2 | bf16[h=2,s=33,e=64] | bf16[h=2,t=50,e=64] | bf16[h=2,t=50,f=64] | bool[s=33,t=50] | {over=t, along=s, inner=[e]}
+attention:2 | f16[s=33,e=20] | f16[t=50,e=20] | f16[t=50,f=13] | {over=t, along=s, inner=[e]}
+attention:2 | bf16[s=33,e=192] | bf16[t=50,e=192] | bf16[t=50,f=64] | {over=t, along=s, inner=[e]}
+attention:2 | f32[s=33,e=64] | f32[t=50,e=64] | f32[t=50,f=64] | {over=t, along=s, inner=[e]}
+)"),
+      0u);
 }
 
 // Casts that kernels of an accelerator do themselves leave nothing unwritten, and logits lie in even rows.

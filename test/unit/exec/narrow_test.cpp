@@ -57,11 +57,18 @@ attention:2 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | 
 attention:2 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
 attention:2 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 attention:2 | TYPE[s=20,e=16] | TYPE[t=20,e=16] | TYPE[t=20,f=16] | {over=t, along=s, inner=[e], causal=1, window=0}
+attention:2 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=8}
+attention:2 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | {over=t, along=s, inner=[e], divisor=9}
+attention:2 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=128] | {over=t, along=s, inner=[e], causal=1, divisor=-9}
 attention-gradient:3 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,s=70,e=64] | f32[b=2,h=3,s=70] | TYPE[b=2,h=3,s=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
 attention-gradient:3 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | TYPE[b=2,s=130,h=2,f=48] | f32[b=2,s=130,h=2] | TYPE[b=2,s=130,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
 attention-gradient:3 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | TYPE[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
 attention-gradient:3 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | TYPE[h=2,s=33,f=13] | f32[h=2,s=33] | TYPE[h=2,s=33,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
 attention-gradient:3 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | TYPE[s=140,e=128] | f32[s=140] | TYPE[s=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
+attention-gradient:3 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | TYPE[g=2,s=210,e=64] | f32[g=2,s=210] | TYPE[g=2,s=210,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=8}
+attention-gradient:3 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[s=270,h=2,e=80] | f32[s=270,h=2] | TYPE[s=270,h=2,e=80] | {over=t, along=s, inner=[e], divisor=9}
+attention-gradient:3 | TYPE[g=2,s=200,e=128] | TYPE[t=290,e=128] | TYPE[t=290,f=72] | TYPE[g=2,s=200,f=72] | f32[g=2,s=200] | TYPE[g=2,s=200,f=72] | {over=t, along=s, inner=[e], begin=90, causal=1, divisor=11}
+attention-gradient:3 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=64] | TYPE[s=200,f=64] | f32[s=200] | TYPE[s=200,f=64] | {over=t, along=s, inner=[e], causal=1, divisor=-9}
 attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 )";
 

@@ -103,6 +103,7 @@ Result<Driver> load_driver() {
       {"cuFuncSetAttribute", slot(driver.set_attribute)},
       {"cuLaunchKernel", slot(driver.launch)},
       {"cuLaunchCooperativeKernel", slot(driver.launch_together)},
+      {"cuTensorMapEncodeTiled", slot(driver.describe_tensor)},
   };
   WEFT_TRY_STATUS(load({"the NVIDIA driver",
                         {"libcuda.so.1"},

@@ -36,6 +36,11 @@ struct MemoryAccess {
   int rights = 3;  // to read and write
 };
 
+// A tensor as the copy engine is told of it: where it lies and which boxes are fetched of it.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128] = {};
+};
+
 struct Driver {
   Code (*init)(unsigned flags);
   Code (*driver_version)(int* version);
@@ -92,6 +97,10 @@ struct Driver {
   Code (*launch)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                  unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** parameters,
                  void** extra);
+  // Sizes and boxes by dimension, the fastest first; strides in bytes, from the second on.
+  Code (*describe_tensor)(TensorMap* map, int type, unsigned dimensions, void* at, const std::uint64_t* sizes,
+                          const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps,
+                          int interleaved, int permuted, int ahead, int outside);
   // All blocks run at the same time, or none does.
   Code (*launch_together)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,

@@ -1,6 +1,8 @@
 #include "weft/device/cuda/attention_text.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -79,12 +81,101 @@ std::string head_of(const AttentionShape& shape) {
       "constexpr float kFactor = {}, kTwice = {}, kFactorLeft = {};\n",
       shape.causal, shape.windowed, shape.masked, shape.is_aligned, shape.begin, shape.reach,
       number(shape.factor), number(plain_max ? twice : 1), number(plain_max ? 1 : twice));
+  if (shape.hopper) text += fmt::format("#define WEFT_CORNERS {}\n", shape.corners_text);
   return text + shape.strides_text + std::string(kCommon);
+}
+
+// Tiles on Hopper are side by side, 64 columns each.
+constexpr std::int64_t kSide = 64, kSideRow = 128;
+std::int64_t sides(std::int64_t width) { return (width + kSide - 1) / kSide; }
+constexpr std::int64_t kStages = 2;
+
+std::string hopper_head(const AttentionShape& shape) {
+  return head_of(shape) +
+         fmt::format("constexpr int kEC = {}, kFC = {};\n", sides(shape.inner), sides(shape.values)) +
+         std::string(hopper_tiles_text());
+}
+
+std::string products_text(std::initializer_list<std::int64_t> columns) {
+  std::string text;
+  for (const std::int64_t n : std::set(columns)) text += hopper_products_text(n);
+  return text;
+}
+
+// Teams of 64 queries. Three of them keep the tensor cores busier; where rows are short two leave less of a tile unseen.
+AttentionTiles hopper_forward_tiles(const AttentionShape& shape) {
+  const bool narrow = std::max(shape.inner, shape.values) <= kSide,
+             is_short = shape.causal && shape.queries < 2048;
+  const std::int64_t teams = narrow && !is_short ? 3 : 2, keys = 128;
+  return {.threads = static_cast<int>(128 * (teams + 1)),
+          .queries = 64 * teams,
+          .keys = keys,
+          .shared_bytes = 1024 +
+                          kSideRow * (64 * teams * sides(shape.inner) +
+                                      kStages * keys * (sides(shape.inner) + sides(shape.values))) +
+                          8 * (2 + 4 * kStages)};
+}
+
+// Two teams of 64 keys; dq is 64 x 64 for each of them.
+AttentionTiles hopper_back_tiles(const AttentionShape& shape) {
+  const std::int64_t queries = sides(shape.inner) == 1 ? 128 : 64, keys = 128;
+  return {.threads = 384,
+          .queries = queries,
+          .keys = keys,
+          .shared_bytes = 1024 +
+                          kSideRow * (keys + 2 * queries) * (sides(shape.inner) + sides(shape.values)) +
+                          2 * queries * keys * 2 + 2 * 64 * 64 * 4 + 4 * queries * 4 + 8 * 11};
+}
+
+std::string hopper_forward(const AttentionShape& shape) {
+  const AttentionTiles tiles = hopper_forward_tiles(shape);
+  const std::int64_t teams = tiles.queries / 64;
+  return hopper_head(shape) +
+         fmt::format(
+             "constexpr int kThreads = {}, kM = {}, kN = {}, kTeams = {}, kStages = {}, kFewRegisters = {}, "
+             "kManyRegisters = {};\n",
+             tiles.threads, tiles.queries, tiles.keys, teams, kStages, teams == 3 ? 32 : 24,
+             teams == 3 ? 160 : 240) +
+         products_text({tiles.keys, padded(shape.values)}) + std::string(hopper_forward_text());
+}
+
+// Blocks wait for those that come before them, which must be few steps ahead: so heads go side by side, as many as stay
+// near. With the first keys first, which most queries see, blocks that are left to the end are short; going through
+// narrow causal heads one by one from their last keys on, each block meets a tile just after the one before has left it.
+std::string hopper_gradient(const AttentionShape& shape) {
+  const AttentionTiles tiles = hopper_back_tiles(shape);
+  const bool rising = !shape.windowed && (!shape.causal || tiles.queries == 64);
+  const std::int64_t near = std::int64_t{48} << 20;
+  const std::int64_t head_bytes =
+      shape.queries * shape.sharing * (2 * shape.inner + 2 * shape.values + 4 * shape.inner);
+  const std::int64_t together = rising ? std::clamp<std::int64_t>(near / head_bytes, 1, 16) : 1;
+  return hopper_head(shape) +
+         fmt::format("constexpr int kMB = {}, kNB = {}, kTogether = {};\nconstexpr bool kRising = {};\n",
+                     tiles.queries, tiles.keys, together, rising) +
+         products_text({tiles.queries, kSide, padded(shape.inner), padded(shape.values)}) +
+         std::string(hopper_gradient_text());
 }
 
 }  // namespace
 
+bool takes_hopper(const AttentionShape& shape, bool gradient) {
+  constexpr std::int64_t kWidest = 128;
+  return on_tensor_cores(shape) && shape.is_aligned && !shape.masked &&
+         std::max(shape.inner, shape.values) <= kWidest &&
+         (!gradient || sides(shape.values) <= sides(shape.inner));
+}
+
+HopperRoom hopper_room(const AttentionShape& shape) {
+  const std::int64_t tile = hopper_back_tiles(shape).queries,
+                     tiles = shape.heads * ((shape.queries + tile - 1) / tile);
+  const std::int64_t rows = tiles * tile, threads_a_row = sides(shape.values) * 8;
+  return {.rows = rows,
+          .blocks = (rows * threads_a_row + 255) / 256,
+          .bytes = 4 * ((2 * rows + 2 * tiles + 31) / 32 * 32 + tiles * 2 * 64 * 64)};
+}
+
 AttentionTiles forward_tiles(const AttentionShape& shape) {
+  if (shape.hopper) return hopper_forward_tiles(shape);
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 1, 1);
   const std::int64_t queries = 64 * tall(shape), keys = 64;
   return {.threads = 128,
@@ -103,6 +194,7 @@ AttentionTiles queries_back_tiles(const AttentionShape& shape) {
 }
 
 AttentionTiles keys_back_tiles(const AttentionShape& shape) {
+  if (shape.hopper) return hopper_back_tiles(shape);
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 2, 2);
   const std::int64_t queries = padded(std::max(shape.inner, shape.values)) <= 128 ? 64 : 32, keys = 64;
   return {.threads = 128,
@@ -113,6 +205,7 @@ AttentionTiles keys_back_tiles(const AttentionShape& shape) {
 }
 
 std::string forward_text(const AttentionShape& shape) {
+  if (shape.hopper) return hopper_forward(shape);
   std::string text = head_of(shape);
   if (!on_tensor_cores(shape))
     return text + std::string(plain_tiles_text()) + std::string(plain_forward_text());
@@ -123,6 +216,7 @@ std::string forward_text(const AttentionShape& shape) {
 }
 
 std::string gradient_text(const AttentionShape& shape) {
+  if (shape.hopper) return hopper_gradient(shape);
   std::string text = head_of(shape) + std::string(kDots);
   if (!on_tensor_cores(shape))
     return text + std::string(plain_tiles_text()) + std::string(plain_gradient_text());

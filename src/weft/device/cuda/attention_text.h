@@ -5,8 +5,15 @@
 //   weft_queries_back    a block a tile of queries: keys pass, dq grows
 //   weft_keys_back       a block a tile of keys: the queries of all heads that share them pass, dk and dv grow
 //
+// On Hopper (see takes_hopper) the same work is cut otherwise:
+//
+//   weft_attend_hopper     a block goes on from tile to tile of queries
+//   weft_dots_hopper       levels and sums of dy y
+//   weft_keys_back_hopper  a block a tile of keys: dk and dv grow, and dq in memory, one block after the other
+//   weft_queries_hopper    dq as it is wanted, from where it grew
+//
 // Each result is summed by one thread in one order: the same bits on every run. bf16 and f16 are multiplied by tensor
-// cores (mma.sync, sums in f32), f32 by plain multiply-adds, which lose nothing.
+// cores (mma.sync or wgmma, sums in f32), f32 by plain multiply-adds, which lose nothing.
 #pragma once
 #include <string>
 
@@ -25,7 +32,13 @@ struct AttentionShape {
   bool is_aligned = false;   // every row begins at a multiple of 16 bytes
   std::string heads_text;    // "long long q0 = 0, ..": where the rows of `head` begin
   std::string strides_text;  // "constexpr long long kQ = .., kK = ..": from one to the next
+  bool hopper = false;       // by the kernels for Hopper
+  std::string
+      corners_text;  // "int q_1 = 0, q_2 = 0, q_3 = 0, ..": the coordinates of `head`'s rows in each tensor
 };
+
+// Whether the kernels for Hopper have this shape; the others have every one.
+bool takes_hopper(const AttentionShape& shape, bool gradient);
 
 // How a block is cut; the same numbers for the text and for who launches it.
 struct AttentionTiles {
@@ -36,6 +49,14 @@ struct AttentionTiles {
 AttentionTiles forward_tiles(const AttentionShape& shape);
 AttentionTiles queries_back_tiles(const AttentionShape& shape);
 AttentionTiles keys_back_tiles(const AttentionShape& shape);
+
+// What the gradient on Hopper keeps beside its results: levels, sums of dy y, who has added to dq, and dq as it grows.
+struct HopperRoom {
+  std::int64_t rows = 0;    // with those that fill tiles up
+  std::int64_t blocks = 0;  // of weft_dots_hopper
+  std::int64_t bytes = 0;
+};
+HopperRoom hopper_room(const AttentionShape& shape);
 
 // Widths up to this have kernels.
 constexpr std::int64_t kWidestHead = 256;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -34,6 +36,66 @@ std::string heads_text(std::span<const Named> places, std::span<const plan::Dim>
   return text + " }";
 }
 
+// An operand as the copy engine sees it: rows of a head, and up to three indices of heads.
+struct Boxed {
+  std::string_view name;  // "q": its coordinates are q_1, q_2, q_3
+  const Place* place;     // while the kernel is made, as `along`
+  const plan::Dim* along;
+  std::int64_t width = 0;
+  DevicePointer at = 0;
+  plan::DType dtype = plan::DType::bf16;
+  std::int64_t box_rows = 0;
+  struct Axis {
+    std::int64_t size = 1, stride = 8;  // in elements
+  };
+  std::array<Axis, 4> axes = {};  // rows first
+
+  // Strides that the engine has: multiples of 16 bytes, and none that stands still.
+  static bool has(std::int64_t size, std::int64_t stride) {
+    return size == 1 || (stride > 0 && stride % 8 == 0);
+  }
+
+  Code describe(const Driver& driver, TensorMap& map) const {
+    constexpr int kF16 = 6, kBf16 = 9, kPermuted128 = 3, kAhead128 = 2;
+    std::array<std::uint64_t, 5> sizes = {static_cast<std::uint64_t>(width)};
+    std::array<std::uint64_t, 4> strides = {};
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      sizes[i + 1] = static_cast<std::uint64_t>(axes[i].size);
+      strides[i] = static_cast<std::uint64_t>(axes[i].size == 1 ? 16 : axes[i].stride * 2);
+    }
+    const std::array<std::uint32_t, 5> box = {64, static_cast<std::uint32_t>(box_rows), 1, 1, 1},
+                                       steps = {1, 1, 1, 1, 1};
+    return driver.describe_tensor(&map, dtype == plan::DType::bf16 ? kBf16 : kF16, 5,
+                                  reinterpret_cast<void*>(at), sizes.data(), strides.data(), box.data(),
+                                  steps.data(), 0, kPermuted128, kAhead128, 0);
+  }
+};
+
+// Where the rows of a head are among the coordinates of each tensor; none where one has too many indices, or such as the
+// engine cannot follow.
+std::optional<std::string> corners_text(std::span<Boxed> all, std::span<const plan::Dim> heads) {
+  std::string text, body = "{ long long rest = head; (void)rest;";
+  std::vector<std::size_t> used(all.size(), 0);
+  for (Boxed& boxed : all) {
+    text += fmt::format("int {0}_1 = 0, {0}_2 = 0, {0}_3 = 0; (void){0}_1; (void){0}_2; (void){0}_3; ",
+                        boxed.name);
+    boxed.axes[0] = {boxed.along->size, boxed.place->stride(boxed.along->index)};
+    if (!Boxed::has(boxed.axes[0].size, boxed.axes[0].stride)) return {};
+  }
+  for (std::size_t i = heads.size(); i-- > 0;) {
+    body += fmt::format(" {{ const int n = int(rest % {0}ll); rest /= {0}ll; (void)n;", heads[i].size);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const std::int64_t stride = all[k].place->stride(heads[i].index);
+      if (stride == 0 || heads[i].size == 1) continue;
+      if (++used[k] >= all[k].axes.size() || !Boxed::has(heads[i].size, stride)) return {};
+      all[k].axes[used[k]] = {heads[i].size, stride};
+      body += fmt::format(" {}_{} = n;", all[k].name, used[k]);
+    }
+    body += " }";
+  }
+  return text + body + " }";
+}
+
 class AttentionKernel final : public Kernel {
  public:
   struct Part {
@@ -42,6 +104,8 @@ class AttentionKernel final : public Kernel {
     int threads = 256;
     std::int64_t shared_bytes = 0;
     std::vector<DevicePointer> pointers;  // 0: the scratch memory
+    std::vector<Boxed> tensors = {};
+    bool goes_on = false;  // a block takes one item after the other: no more of them than run at once
   };
 
   AttentionKernel(std::vector<Part> parts, std::int64_t scratch)
@@ -53,9 +117,16 @@ class AttentionKernel final : public Kernel {
     for (const Part& part : parts_) {
       if (part.blocks == 0) continue;
       Parameters parameters;
+      for (const Boxed& boxed : part.tensors) {
+        TensorMap map;
+        if (const Code code = boxed.describe(at.gpu.driver(), map); code != 0) return code;
+        parameters.tensor(map);
+      }
+      const std::int64_t blocks =
+          part.goes_on ? std::min<std::int64_t>(part.blocks, at.gpu.processors()) : part.blocks;
       for (const DevicePointer pointer : part.pointers)
         parameters.pointer(pointer != 0 ? pointer : at.scratch);
-      if (const Code code = parameters.launch(at, part.function, {static_cast<unsigned>(part.blocks), 1},
+      if (const Code code = parameters.launch(at, part.function, {static_cast<unsigned>(blocks), 1},
                                               {static_cast<unsigned>(part.threads), 1}, part.shared_bytes);
           code != 0)
         return code;
@@ -135,6 +206,15 @@ Made make_attention(const Call& call) {
                                       in[mask].stride(of.along.index), in[mask].stride(of.over.index));
   }
   shape.heads_text = heads_text(places, heads);
+  std::vector<Boxed> boxed = {{"q", &in[0], &of.along, shape.inner, call.in[0], shape.dtype},
+                              {"k", &in[1], &of.over, shape.inner, call.in[1], shape.dtype},
+                              {"v", &in[2], &of.over, shape.values, call.in[2], shape.dtype}};
+  if (gradient) boxed.push_back({"dy", &in[5], &of.along, shape.values, call.in[5], shape.dtype});
+  if (call.gpu.hopper() && takes_hopper(shape, gradient)) {
+    const auto corners = corners_text(boxed, heads);
+    shape.hopper = corners.has_value();
+    shape.corners_text = corners.value_or("");
+  }
 
   const std::string text = gradient ? gradient_text(shape) : forward_text(shape);
   std::vector<AttentionKernel::Part> parts;
@@ -146,6 +226,31 @@ Made make_attention(const Call& call) {
   };
   const auto cut = [](std::int64_t whole, std::int64_t tile) { return (whole + tile - 1) / tile; };
   std::vector<DevicePointer> from(call.in.begin(), call.in.begin() + 3);
+  const auto box = [&](const AttentionTiles& tiles) {
+    for (Boxed& one : boxed) one.box_rows = one.along == &of.over ? tiles.keys : tiles.queries;
+    parts.back().tensors = boxed;
+  };
+  if (shape.hopper && !gradient) {
+    const AttentionTiles tiles = forward_tiles(shape);
+    WEFT_TRY_STATUS(add("weft_attend_hopper", tiles, cut(shape.queries, tiles.queries) * shape.heads,
+                        {call.out.begin(), call.out.end()}));
+    box(tiles);
+    parts.back().goes_on = true;
+    return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), 0));
+  }
+  if (shape.hopper) {
+    const AttentionTiles tiles = keys_back_tiles(shape);
+    const HopperRoom room = hopper_room(shape);
+    WEFT_TRY_STATUS(
+        add("weft_dots_hopper", {.threads = 256}, room.blocks, {call.in[3], call.in[5], call.in[4], 0}));
+    WEFT_TRY_STATUS(add("weft_keys_back_hopper", tiles,
+                        cut(shape.keys, tiles.keys) * (shape.heads / shape.sharing),
+                        {0, call.out[1], call.out[2]}));
+    box(tiles);
+    WEFT_TRY_STATUS(
+        add("weft_queries_hopper", {.threads = 256}, room.rows / tiles.queries, {0, call.out[0]}));
+    return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), room.bytes));
+  }
   if (!gradient) {
     if (shape.masked) from.push_back(call.in[mask]);
     from.insert(from.end(), call.out.begin(), call.out.end());

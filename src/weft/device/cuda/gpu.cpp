@@ -163,6 +163,7 @@ class SeenTexts final : public Functions {
     return Handle{nullptr};
   }
   bool exact() const override { return gpu_.exact(); }
+  bool hopper() const override { return gpu_.hopper(); }
   Handle convolutions() override { return gpu_.convolutions(); }
   std::vector<std::string> texts;
 

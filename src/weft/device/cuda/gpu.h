@@ -23,6 +23,8 @@ class Functions {
                                   std::int64_t shared_bytes = 0) = 0;
   // Products of f32 in f32; else by TF32, whose factors have 10 bits behind the point.
   virtual bool exact() const { return false; }
+  // Products of four warps at once, and an engine that copies boxes of tensors: compute capability 9.0.
+  virtual bool hopper() const { return false; }
   // What cuDNN is called with; null where it is not there.
   virtual Handle convolutions() { return nullptr; }
 };
@@ -50,6 +52,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
 
   const Driver& driver() const { return driver_; }
   bool exact() const override { return exact_; }
+  bool hopper() const override { return architecture_ == "sm_90a"; }
   unsigned processors() const { return processors_; }
   int device() const { return device_; }  // as the driver numbers it
   // The context is a thread's own affair: whoever calls the driver says which it means.

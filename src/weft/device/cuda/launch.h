@@ -14,6 +14,11 @@ class Parameters {
  public:
   Parameters& pointer(DevicePointer value) { return word(static_cast<std::uint64_t>(value)); }
   Parameters& whole(std::int64_t value) { return word(static_cast<std::uint64_t>(value)); }
+  // Before all others.
+  Parameters& tensor(const TensorMap& value) {
+    tensors_.push_back(value);
+    return *this;
+  }
 
   Code launch(const LaunchPlace& at, Handle function, std::array<unsigned, 2> grid,
               std::array<unsigned, 2> block, std::int64_t shared_bytes = 0) {
@@ -30,6 +35,7 @@ class Parameters {
  private:
   std::vector<void*> addresses() {
     std::vector<void*> addresses;
+    for (TensorMap& value : tensors_) addresses.push_back(&value);
     for (std::uint64_t& value : words_) addresses.push_back(&value);
     return addresses;
   }
@@ -37,6 +43,7 @@ class Parameters {
     words_.push_back(value);
     return *this;
   }
+  std::vector<TensorMap> tensors_;
   std::vector<std::uint64_t> words_;  // numbers of 8 bytes each: kernels take no others
 };
 

@@ -1,0 +1,290 @@
+#include "weft/device/cuda/attention_kernels.h"
+
+namespace weft::device::cuda {
+namespace {
+
+// A block has a tile of keys, whose queries pass: what they add to dk and dv stays in its registers, what it adds to dq
+// goes to memory, one block after the other. Scores have the keys as rows, so that they are held as the left factors that
+// dk and dv want.
+constexpr std::string_view kHopperBack = R"(
+__device__ __forceinline__ void weft_read2(float (&x)[2], unsigned at) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x[0]), "=f"(x[1]) : "r"(at) : "memory");
+}
+__device__ __forceinline__ void weft_put4(unsigned at, const unsigned* x) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+}
+__device__ __forceinline__ int weft_near(long long x) { return x < -1 ? -1 : x > kMB ? kMB : int(x); }
+// What each query adds to its gradients: levels, and the sums of dy y. Rows are padded to whole tiles, and nothing is seen
+// from one that is no row or saw nothing. Nobody has added to any tile of dq yet.
+extern "C" __global__ __launch_bounds__(256) void weft_dots_hopper(const T* y, const T* dy, const float* log_sum, float* room) {
+  constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB, kLanes = kFC * 8;
+  float* const levels = room;
+  float* const dots = levels + (long long)kHeads * kPadded;
+  int* const added = reinterpret_cast<int*>(dots + (long long)kHeads * kPadded);
+  const long long thread = (long long)blockIdx.x * 256 + threadIdx.x, i = thread / kLanes;
+  if (thread < (long long)kHeads * kTilesM * 2) added[thread] = 0;
+  const long long head = i / kPadded;
+  const int row = int(i % kPadded), f = int(thread % kLanes) * 8;
+  WEFT_HEADS
+  float sum = 0.0f;
+  if (head < kHeads && row < kQueries && f < kF) {
+    const uint4 a = *reinterpret_cast<const uint4*>(y + at_y + row * kY + f), b = *reinterpret_cast<const uint4*>(dy + at_dy + row * kDY + f);
+    const T* const x = reinterpret_cast<const T*>(&a);
+    const T* const z = reinterpret_cast<const T*>(&b);
+    #pragma unroll
+    for (int u = 0; u < 8; ++u) sum += float(x[u]) * float(z[u]);
+  }
+  #pragma unroll
+  for (int far = kLanes / 2; far > 0; far /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, far);
+  if (f > 0 || head >= kHeads) return;
+  dots[i] = sum;
+  const float x = row < kQueries ? log_sum[at_sum + row * kSum] : -WEFT_INFINITY;
+  levels[i] = x == -WEFT_INFINITY ? WEFT_INFINITY : x * 1.4426950408889634f;
+}
+
+extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
+    const __grid_constant__ weft_tensor map_q, const __grid_constant__ weft_tensor map_k, const __grid_constant__ weft_tensor map_v,
+    const __grid_constant__ weft_tensor map_dy, float* room, T* dk, T* dv) {
+  extern __shared__ __align__(1024) unsigned char weft_room[];
+  constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB, kTilesN = (kKeys + kNB - 1) / kNB;
+  constexpr int kSizeK = kNB * kEC * 128, kSizeV = kNB * kFC * 128, kSizeQ = kMB * kEC * 128, kSizeY = kMB * kFC * 128;
+  constexpr int kSizeS = kMB * kNB * 2, kSizeDQ = 64 * 64 * 4;
+  const unsigned sk = (weft_shared(weft_room) + 1023) & ~1023u, sv = sk + kSizeK, sq = sv + kSizeV, sdy = sq + 2 * kSizeQ,
+                 sds = sdy + 2 * kSizeY, sdq = sds + 2 * kSizeS, slevel = sdq + 2 * kSizeDQ, sdot = slevel + 2 * kMB * 4,
+                 bars = sdot + 2 * kMB * 4;
+  const unsigned kv_full = bars, q_full = bars + 8, dy_full = bars + 24, empty = bars + 40, dq_full = bars + 56, dq_empty = bars + 72;
+  const float* const levels = room;
+  const float* const dots = levels + (long long)kHeads * kPadded;
+  int* const added = reinterpret_cast<int*>(const_cast<float*>(dots) + (long long)kHeads * kPadded);
+  float* const sums = room + ((long long)kHeads * (2 * kPadded + 2 * kTilesM) + 31) / 32 * 32;
+  const int team = threadIdx.x / 128;
+  if (threadIdx.x == 0) {
+    weft_begin(kv_full, 1);
+    for (int i = 0; i < 2; ++i) {
+      weft_begin(q_full + 8 * i, 1);
+      weft_begin(dy_full + 8 * i, 1);
+      weft_begin(empty + 8 * i, 2);
+      weft_begin(dq_full + 8 * i, 128);
+      weft_begin(dq_empty + 8 * i, 1);
+    }
+    weft_begun();
+  }
+  __syncthreads();
+  constexpr int kGroups = kHeads / kSharing;
+  const int begin = int(blockIdx.x / (kTilesN * kTogether)) * kTogether;
+  const int beside = kGroups - begin < kTogether ? kGroups - begin : kTogether, rest = int(blockIdx.x - begin * kTilesN);
+  const int group = begin + rest % beside, j0 = kRising ? rest / beside : kTilesN - 1 - rest / beside, k0 = j0 * kNB;
+  // Queries that may see a key of the tile.
+  const int after = k0 + kNB < kKeys ? k0 + kNB : kKeys;
+  long long low = kCausal ? k0 - kBegin : 0, high = kWindowed ? after - 1 + kReach - kBegin : kQueries;
+  if (low < 0) low = 0;
+  if (high > kQueries) high = kQueries;
+  const int first = int(low / kMB);
+  const int tiles = high > (long long)first * kMB ? int((high - (long long)first * kMB + kMB - 1) / kMB) : 0;
+  const int turns = tiles * kSharing;
+  if (team == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(24));
+    if (threadIdx.x == 0 && turns > 0) {
+      {
+        const int head = group * kSharing;
+        WEFT_CORNERS
+        weft_expect(kv_full, kSizeK + kSizeV);
+        #pragma unroll
+        for (int c = 0; c < kEC; ++c) weft_fetch(sk + c * kNB * 128, map_k, kv_full, c * 64, k0, k_1, k_2, k_3);
+        #pragma unroll
+        for (int c = 0; c < kFC; ++c) weft_fetch(sv + c * kNB * 128, map_v, kv_full, c * 64, k0, v_1, v_2, v_3);
+      }
+      for (int turn = 0; turn < turns; ++turn) {
+        const int head = group * kSharing + turn / tiles, tile = kRising ? first + tiles - 1 - turn % tiles : first + turn % tiles, stage = turn % 2;
+        WEFT_CORNERS
+        weft_await(empty + 8 * stage, (turn / 2 & 1) ^ 1);
+        weft_expect(q_full + 8 * stage, kSizeQ + kMB * 4);
+        #pragma unroll
+        for (int c = 0; c < kEC; ++c)
+          weft_fetch(sq + stage * kSizeQ + c * kMB * 128, map_q, q_full + 8 * stage, c * 64, tile * kMB, q_1, q_2, q_3);
+        weft_fetch_row(slevel + stage * kMB * 4, levels + (long long)head * kPadded + tile * kMB, kMB * 4, q_full + 8 * stage);
+        weft_expect(dy_full + 8 * stage, kSizeY + kMB * 4);
+        #pragma unroll
+        for (int c = 0; c < kFC; ++c)
+          weft_fetch(sdy + stage * kSizeY + c * kMB * 128, map_dy, dy_full + 8 * stage, c * 64, tile * kMB, dy_1, dy_2, dy_3);
+        weft_fetch_row(sdot + stage * kMB * 4, dots + (long long)head * kPadded + tile * kMB, kMB * 4, dy_full + 8 * stage);
+      }
+    } else if (threadIdx.x == 32 || threadIdx.x == 64) {
+      // Tiles of keys add to a tile of dq one after the other, the last first: the same bits on every run.
+      const int part = threadIdx.x / 32 - 1;
+      for (int turn = 0; turn < turns; ++turn) {
+        const int head = group * kSharing + turn / tiles, tile = kRising ? first + tiles - 1 - turn % tiles : first + turn % tiles;
+        const long long most = kCausal ? ((long long)(tile + 1) * kMB - 1 + kBegin) / kNB : kTilesN - 1;
+        const int before = kRising ? j0 : int(most < kTilesN - 1 ? most : kTilesN - 1) - j0;
+        const long long at = ((long long)head * kTilesM + tile) * 2 + part;
+        weft_await(dq_full + 8 * part, turn & 1);
+        if (before > 0) {
+          int seen;
+          do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(added + at) : "memory"); while (seen != before);
+          asm volatile("fence.proxy.async;" ::: "memory");
+          asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;"
+                       ::"l"(sums + at * 4096), "r"(sdq + part * kSizeDQ), "r"(kSizeDQ) : "memory");
+        } else {
+          asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                       ::"l"(sums + at * 4096), "r"(sdq + part * kSizeDQ), "r"(kSizeDQ) : "memory");
+        }
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        weft_arrive(dq_empty + 8 * part);
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        asm volatile("fence.proxy.async;" ::: "memory");
+        asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(added + at), "r"(before + 1) : "memory");
+      }
+    }
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(240));
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, part = team - 1, mine = k0 + part * 64;
+    const bool speaks = threadIdx.x % 128 == 0;
+    float to_k[kEP / 2], to_v[kFP / 2], s[kMB / 2], d[kMB / 2], dq[32];
+    unsigned p[kMB / 4];
+    #pragma unroll
+    for (int j = 0; j < kEP / 2; ++j) to_k[j] = 0.0f;
+    #pragma unroll
+    for (int j = 0; j < kFP / 2; ++j) to_v[j] = 0.0f;
+    const auto scores = [&](int stage) {
+      weft_open();
+      #pragma unroll
+      for (int i = 0; i < kEP / 16; ++i)
+        weft_multiply<0, 0>(s, weft_tile(sk + i / 4 * kNB * 128 + part * 8192 + i % 4 * 32, 16),
+                          weft_tile(sq + stage * kSizeQ + i / 4 * kMB * 128 + i % 4 * 32, 16), i > 0);
+      weft_close();
+    };
+    if (turns > 0) {
+      weft_await(kv_full, 0);
+      weft_await(q_full, 0);
+      scores(0);
+    }
+    for (int turn = 0; turn < turns; ++turn) {
+      const int stage = turn % 2;
+      const unsigned round = turn / 2 & 1;
+      const int q0 = (kRising ? first + tiles - 1 - turn % tiles : first + turn % tiles) * kMB;
+      weft_await(dy_full + 8 * stage, round);
+      weft_open();
+      #pragma unroll
+      for (int i = 0; i < kFP / 16; ++i)
+        weft_multiply<0, 0>(d, weft_tile(sv + i / 4 * kNB * 128 + part * 8192 + i % 4 * 32, 16),
+                          weft_tile(sdy + stage * kSizeY + i / 4 * kMB * 128 + i % 4 * 32, 16), i > 0);
+      weft_close();
+      weft_done<1>();
+      weft_hold(s);
+      const bool edge = mine + 64 > weft_end(q0) || mine < weft_first(q0 + kMB - 1);
+      #pragma unroll
+      for (int j = 0; j < kMB / 8; ++j) {
+        float level[2];
+        weft_read2(level, slevel + stage * kMB * 4 + j * 32 + lane % 4 * 8);
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) s[4 * j + i] = weft_exp2(s[4 * j + i] * (kFactorLeft * kTwice) - level[i % 2]);
+      }
+      if (edge) {
+        #pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const int key = mine + warp * 16 + h * 8 + lane / 4, at = q0 + lane % 4 * 2;
+          const int from = key >= kKeys ? kMB : kCausal ? weft_near(key - kBegin - at) : -1;
+          const int to = kWindowed ? weft_near(key - kBegin - 1 + kReach - at) : kMB;
+          #pragma unroll
+          for (int j = 0; j < kMB / 8; ++j)
+            #pragma unroll
+            for (int u = 0; u < 2; ++u)
+              if (j * 8 + u < from || (kWindowed && j * 8 + u > to)) s[4 * j + 2 * h + u] = 0.0f;
+        }
+      }
+      #pragma unroll
+      for (int j = 0; j < kMB / 4; ++j) p[j] = weft_two(s[2 * j], s[2 * j + 1]);
+      weft_open();
+      #pragma unroll
+      for (int i = 0; i < kMB / 16; ++i) weft_multiply_held<1>(to_v, p + 4 * i, weft_tile(sdy + stage * kSizeY + i * 2048, kMB * 128));
+      weft_close();
+      weft_done<1>();
+      weft_hold(d);
+      unsigned ds[kMB / 4];
+      #pragma unroll
+      for (int j = 0; j < kMB / 8; ++j) {
+        float dot[2];
+        weft_read2(dot, sdot + stage * kMB * 4 + j * 32 + lane % 4 * 8);
+        #pragma unroll
+        for (int h = 0; h < 2; ++h)
+          ds[2 * j + h] = weft_two(s[4 * j + 2 * h] * (d[4 * j + 2 * h] - dot[0]), s[4 * j + 2 * h + 1] * (d[4 * j + 2 * h + 1] - dot[1]));
+      }
+      const unsigned to_s = sds + stage * kSizeS;
+      #pragma unroll
+      for (int i = 0; i < kMB / 16; ++i) {
+        const int row = warp * 16 + lane % 16;
+        weft_put4(weft_permuted(to_s + i / 4 * kNB * 128, part * 64 + row, i % 4 * 2 + lane / 16), ds + 4 * i);
+      }
+      weft_shown();
+      asm volatile("bar.sync 1, 256;" ::: "memory");
+      weft_open();
+      #pragma unroll
+      for (int i = 0; i < kNB / 16; ++i)
+        weft_multiply<1, 1>(dq, weft_tile(to_s + (kMB == 128 ? part * kNB * 128 : 0) + i * 2048, 16),
+                          weft_tile(sk + (kMB == 128 ? 0 : part * kNB * 128) + i * 2048, 16), i > 0);
+      weft_close();
+      weft_open();
+      #pragma unroll
+      for (int i = 0; i < kMB / 16; ++i) weft_multiply_held<1>(to_k, ds + 4 * i, weft_tile(sq + stage * kSizeQ + i * 2048, kMB * 128));
+      weft_close();
+      const bool more = turn + 1 < turns;
+      if (more) {
+        weft_await(q_full + 8 * (stage ^ 1), (turn + 1) / 2 & 1);
+        scores(stage ^ 1);
+        weft_done<2>();
+      } else {
+        weft_done<1>();
+      }
+      weft_hold(dq);
+      weft_await(dq_empty + 8 * part, (turn & 1) ^ 1);
+      #pragma unroll
+      for (int j = 0; j < 8; ++j)
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(sdq + part * kSizeDQ + j * 2048 + (threadIdx.x % 128) * 16),
+                     "f"(dq[4 * j]), "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3]) : "memory");
+      weft_shown();
+      weft_arrive(dq_full + 8 * part);
+      if (more) weft_done<1>(); else weft_done<0>();
+      weft_hold(to_k);
+      weft_hold(to_v);
+      if (speaks) weft_arrive(empty + 8 * stage);
+    }
+    const int head = group * kSharing;
+    WEFT_HEADS
+    #pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int key = mine + warp * 16 + h * 8 + lane / 4;
+      weft_store_row<kEP>(dk + at_dk + key * kDK, to_k + 2 * h, kFactor, lane, key < kKeys ? kE : 0);
+      weft_store_row<kFP>(dv + at_dv + key * kDV, to_v + 2 * h, 1.0f, lane, key < kKeys ? kF : 0);
+    }
+  }
+}
+
+extern "C" __global__ __launch_bounds__(256) void weft_queries_hopper(const float* room, T* dq) {
+  constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB;
+  const int* const added = reinterpret_cast<const int*>(room + (long long)kHeads * 2 * kPadded);
+  const float* const sums = room + ((long long)kHeads * (2 * kPadded + 2 * kTilesM) + 31) / 32 * 32;
+  const int part = threadIdx.x / 128, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  const long long head = blockIdx.x / kTilesM, at = (long long)blockIdx.x * 2 + part;
+  const int q0 = int(blockIdx.x % kTilesM) * kMB + (kMB == 128 ? part * 64 : 0), column = kMB == 128 ? 0 : part * 64;
+  float x[32];
+  #pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const float4 four = added[at] == 0 ? make_float4(0.0f, 0.0f, 0.0f, 0.0f)
+                                       : *reinterpret_cast<const float4*>(sums + at * 4096 + j * 512 + threadIdx.x % 128 * 4);
+    x[4 * j] = four.x, x[4 * j + 1] = four.y, x[4 * j + 2] = four.z, x[4 * j + 3] = four.w;
+  }
+  WEFT_HEADS
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int row = q0 + warp * 16 + h * 8 + lane / 4;
+    weft_store_row<64>(dq + at_dq + row * kDQ + column, x + 2 * h, kFactor, lane, row < kQueries ? kE - column : 0);
+  }
+}
+)";
+
+}  // namespace
+
+std::string_view hopper_gradient_text() { return kHopperBack; }
+
+}  // namespace weft::device::cuda
