@@ -57,25 +57,29 @@ attention:2 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | 
 attention:2 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
 attention:2 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 attention:2 | TYPE[s=20,e=16] | TYPE[t=20,e=16] | TYPE[t=20,f=16] | {over=t, along=s, inner=[e], causal=1, window=0}
-attention:2 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=8}
-attention:2 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | {over=t, along=s, inner=[e], divisor=9}
-attention:2 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=128] | {over=t, along=s, inner=[e], causal=1, divisor=-9}
 attention-gradient:3 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,s=70,e=64] | f32[b=2,h=3,s=70] | TYPE[b=2,h=3,s=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
 attention-gradient:3 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | TYPE[b=2,s=130,h=2,f=48] | f32[b=2,s=130,h=2] | TYPE[b=2,s=130,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
 attention-gradient:3 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | TYPE[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
 attention-gradient:3 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | TYPE[h=2,s=33,f=13] | f32[h=2,s=33] | TYPE[h=2,s=33,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
 attention-gradient:3 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | TYPE[s=140,e=128] | f32[s=140] | TYPE[s=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
-attention-gradient:3 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | TYPE[g=2,s=210,e=64] | f32[g=2,s=210] | TYPE[g=2,s=210,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=8}
-attention-gradient:3 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[s=270,h=2,e=80] | f32[s=270,h=2] | TYPE[s=270,h=2,e=80] | {over=t, along=s, inner=[e], divisor=9}
-attention-gradient:3 | TYPE[g=2,s=200,e=128] | TYPE[t=290,e=128] | TYPE[t=290,f=72] | TYPE[g=2,s=200,f=72] | f32[g=2,s=200] | TYPE[g=2,s=200,f=72] | {over=t, along=s, inner=[e], begin=90, causal=1, divisor=11}
-attention-gradient:3 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=64] | TYPE[s=200,f=64] | f32[s=200] | TYPE[s=200,f=64] | {over=t, along=s, inner=[e], causal=1, divisor=-9}
 attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 )";
 
-TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {
-  Random random(31);
+// Several tiles of queries and of keys, the last of them shorter.
+constexpr std::string_view kLongAttentions =
+    R"(attention:2 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=30}
+attention:2 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | {over=t, along=s, inner=[e], divisor=30}
+attention:2 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=128] | {over=t, along=s, inner=[e], causal=1, divisor=-30}
+attention-gradient:3 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | TYPE[g=2,s=210,e=64] | f32[g=2,s=210] | TYPE[g=2,s=210,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=30}
+attention-gradient:3 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[s=270,h=2,e=80] | f32[s=270,h=2] | TYPE[s=270,h=2,e=80] | {over=t, along=s, inner=[e], divisor=30}
+attention-gradient:3 | TYPE[g=2,s=200,e=128] | TYPE[t=290,e=128] | TYPE[t=290,f=72] | TYPE[g=2,s=200,f=72] | f32[g=2,s=200] | TYPE[g=2,s=200,f=72] | {over=t, along=s, inner=[e], begin=90, causal=1, divisor=30}
+attention-gradient:3 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=64] | TYPE[s=200,f=64] | f32[s=200] | TYPE[s=200,f=64] | {over=t, along=s, inner=[e], causal=1, divisor=-30}
+)";
+
+void expect_attention_as_defined(std::string_view cases, std::uint64_t seed) {
+  Random random(seed);
   for (const std::string_view type : {"f32", "bf16", "f16"}) {
-    std::string table(kAttentions);
+    std::string table(cases);
     for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))
       table.replace(at, 4, type);
     for (const ops::Case& c : ops::read_cases(table)) {
@@ -90,6 +94,9 @@ TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {
     }
   }
 }
+
+TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) { expect_attention_as_defined(kAttentions, 31); }
+TEST(OwnKernels, AttentionOverSeveralTilesIsItsDefinition) { expect_attention_as_defined(kLongAttentions, 33); }
 
 // By kernels of its own, on one worker and on three.
 void expect_as_defined(const ops::Case& c, Random& random, double part) {
