@@ -76,8 +76,8 @@ attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=2
     compile_all(ops::graph_of(c), functions);
 }
 
-// Hopper has kernels of its own for attention: widths that fill no tile, heads that share keys, windows, several tiles. What
-// they do not take (a mask, rows that do not begin at multiples of 16 bytes, heads wider than 128) keeps those of all others.
+// Hopper has kernels of its own for attention: widths that fill no tile, heads that share keys, windows, masks, several tiles. What
+// they do not take (rows that do not begin at multiples of 16 bytes, heads wider than 128) keeps those of all others.
 TEST(GpuTexts, OfAttentionOnHopperCompile) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   const auto texts_for_hopper = [](std::string_view table) {
@@ -91,12 +91,13 @@ TEST(GpuTexts, OfAttentionOnHopperCompile) {
 attention:2 | f16[b=2,s=130,h=2,e=32] | f16[b=2,t=75,h=2,e=32] | f16[b=2,t=75,h=2,f=48] | {over=t, along=s, inner=[e], window=9}
 attention-gradient:3 | bf16[h=2,g=3,s=65,e=40] | bf16[h=2,t=65,e=40] | bf16[h=2,t=65,e=40] | bf16[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | bf16[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20}
 attention-gradient:3 | f16[s=140,e=128] | f16[t=140,e=128] | f16[t=140,f=72] | f16[s=140,f=72] | f32[s=140] | f16[s=140,f=72] | {over=t, along=s, inner=[e], scale=-2}
+attention:2 | bf16[h=2,s=33,e=64] | bf16[h=2,t=50,e=64] | bf16[h=2,t=50,f=64] | bool[s=33,t=50] | {over=t, along=s, inner=[e]}
+attention-gradient:3 | bf16[h=2,s=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,s=65,e=64] | f32[h=2,s=65] | bf16[h=2,s=65,e=64] | bool[h=2,t=65] | {over=t, along=s, inner=[e]}
 )"),
-      4u);
+      6u);
   EXPECT_EQ(
       texts_for_hopper(
-          R"(attention:2 | bf16[h=2,s=33,e=64] | bf16[h=2,t=50,e=64] | bf16[h=2,t=50,f=64] | bool[s=33,t=50] | {over=t, along=s, inner=[e]}
-attention:2 | f16[s=33,e=20] | f16[t=50,e=20] | f16[t=50,f=13] | {over=t, along=s, inner=[e]}
+          R"(attention:2 | f16[s=33,e=20] | f16[t=50,e=20] | f16[t=50,f=13] | {over=t, along=s, inner=[e]}
 attention:2 | bf16[s=33,e=192] | bf16[t=50,e=192] | bf16[t=50,f=64] | {over=t, along=s, inner=[e]}
 attention:2 | f32[s=33,e=64] | f32[t=50,e=64] | f32[t=50,f=64] | {over=t, along=s, inner=[e]}
 )"),

@@ -70,6 +70,10 @@ constexpr std::string_view kLongAttentions =
     R"(attention:2 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=30}
 attention:2 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | {over=t, along=s, inner=[e], divisor=30}
 attention:2 | TYPE[s=200,e=72] | TYPE[t=150,e=72] | TYPE[t=150,f=128] | {over=t, along=s, inner=[e], causal=1, divisor=-30}
+attention:2 | TYPE[h=2,s=140,e=64] | TYPE[h=2,t=200,e=64] | TYPE[h=2,t=200,e=64] | bool[h=2,t=200] | {over=t, along=s, inner=[e], divisor=30}
+attention:2 | TYPE[h=2,s=140,e=40] | TYPE[h=2,t=200,e=40] | TYPE[h=2,t=200,f=128] | bool[t=200,s=140] | {over=t, along=s, inner=[e], divisor=30}
+attention-gradient:3 | TYPE[h=2,s=140,e=64] | TYPE[h=2,t=200,e=64] | TYPE[h=2,t=200,e=64] | TYPE[h=2,s=140,e=64] | f32[h=2,s=140] | TYPE[h=2,s=140,e=64] | bool[h=2,t=200] | {over=t, along=s, inner=[e], divisor=30}
+attention-gradient:3 | TYPE[h=2,s=140,e=72] | TYPE[h=2,t=200,e=72] | TYPE[h=2,t=200,f=56] | TYPE[h=2,s=140,f=56] | f32[h=2,s=140] | TYPE[h=2,s=140,f=56] | bool[t=200,s=140] | {over=t, along=s, inner=[e], divisor=30}
 attention-gradient:3 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | TYPE[g=2,s=210,e=64] | f32[g=2,s=210] | TYPE[g=2,s=210,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=30}
 attention-gradient:3 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[s=270,h=2,e=80] | f32[s=270,h=2] | TYPE[s=270,h=2,e=80] | {over=t, along=s, inner=[e], divisor=30}
 attention-gradient:3 | TYPE[g=2,s=200,e=128] | TYPE[t=290,e=128] | TYPE[t=290,f=72] | TYPE[g=2,s=200,f=72] | f32[g=2,s=200] | TYPE[g=2,s=200,f=72] | {over=t, along=s, inner=[e], begin=90, causal=1, divisor=30}

@@ -44,15 +44,15 @@ extern "C" __global__ __launch_bounds__(256) void weft_dots_hopper(const T* y, c
 
 extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
     const __grid_constant__ weft_tensor map_q, const __grid_constant__ weft_tensor map_k, const __grid_constant__ weft_tensor map_v,
-    const __grid_constant__ weft_tensor map_dy, float* room, T* dk, T* dv) {
+    const __grid_constant__ weft_tensor map_dy, WEFT_MASK float* room, T* dk, T* dv) {
   extern __shared__ __align__(1024) unsigned char weft_room[];
   constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB, kTilesN = (kKeys + kNB - 1) / kNB;
   constexpr int kSizeK = kNB * kEC * 128, kSizeV = kNB * kFC * 128, kSizeQ = kMB * kEC * 128, kSizeY = kMB * kFC * 128;
   constexpr int kSizeS = kMB * kNB * 2, kSizeDQ = 64 * 64 * 4;
-  const unsigned sk = (weft_shared(weft_room) + 1023) & ~1023u, sv = sk + kSizeK, sq = sv + kSizeV, sdy = sq + 2 * kSizeQ,
-                 sds = sdy + 2 * kSizeY, sdq = sds + 2 * kSizeS, slevel = sdq + 2 * kSizeDQ, sdot = slevel + 2 * kMB * 4,
+  const unsigned sk = weft_shared(weft_room), sv = sk + kSizeK, sq = sv + kSizeV, sdy = sq + 2 * kSizeQ,
+                 sds = sdy + 2 * kSizeY, sdq = sds + 2 * kSizeS, slevel = sdq + 4 * kSizeDQ, sdot = slevel + 2 * kMB * 4,
                  bars = sdot + 2 * kMB * 4;
-  const unsigned kv_full = bars, q_full = bars + 8, dy_full = bars + 24, empty = bars + 40, dq_full = bars + 56, dq_empty = bars + 72;
+  const unsigned kv_full = bars, q_full = bars + 8, dy_full = bars + 24, empty = bars + 40, dq_full = bars + 56, dq_empty = bars + 88;
   const float* const levels = room;
   const float* const dots = levels + (long long)kHeads * kPadded;
   int* const added = reinterpret_cast<int*>(const_cast<float*>(dots) + (long long)kHeads * kPadded);
@@ -64,7 +64,9 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
       weft_begin(q_full + 8 * i, 1);
       weft_begin(dy_full + 8 * i, 1);
       weft_begin(empty + 8 * i, 2);
-      weft_begin(dq_full + 8 * i, 128);
+    }
+    for (int i = 0; i < 4; ++i) {
+      weft_begin(dq_full + 8 * i, 4);
       weft_begin(dq_empty + 8 * i, 1);
     }
     weft_begun();
@@ -110,27 +112,28 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
         weft_fetch_row(sdot + stage * kMB * 4, dots + (long long)head * kPadded + tile * kMB, kMB * 4, dy_full + 8 * stage);
       }
     } else if (threadIdx.x == 32 || threadIdx.x == 64) {
-      // Tiles of keys add to a tile of dq one after the other, the last first: the same bits on every run.
+      // Tiles of keys add to a tile of dq one after the other: the same bits on every run.
       const int part = threadIdx.x / 32 - 1;
       for (int turn = 0; turn < turns; ++turn) {
         const int head = group * kSharing + turn / tiles, tile = kRising ? first + tiles - 1 - turn % tiles : first + turn % tiles;
         const long long most = kCausal ? ((long long)(tile + 1) * kMB - 1 + kBegin) / kNB : kTilesN - 1;
         const int before = kRising ? j0 : int(most < kTilesN - 1 ? most : kTilesN - 1) - j0;
         const long long at = ((long long)head * kTilesM + tile) * 2 + part;
-        weft_await(dq_full + 8 * part, turn & 1);
+        const int slot = part * 2 + turn % 2;
+        weft_await(dq_full + 8 * slot, turn / 2 & 1);
         if (before > 0) {
           int seen;
           do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(added + at) : "memory"); while (seen != before);
           asm volatile("fence.proxy.async;" ::: "memory");
           asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;"
-                       ::"l"(sums + at * 4096), "r"(sdq + part * kSizeDQ), "r"(kSizeDQ) : "memory");
+                       ::"l"(sums + at * 4096), "r"(sdq + slot * kSizeDQ), "r"(kSizeDQ) : "memory");
         } else {
           asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
-                       ::"l"(sums + at * 4096), "r"(sdq + part * kSizeDQ), "r"(kSizeDQ) : "memory");
+                       ::"l"(sums + at * 4096), "r"(sdq + slot * kSizeDQ), "r"(kSizeDQ) : "memory");
         }
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-        weft_arrive(dq_empty + 8 * part);
+        weft_arrive(dq_empty + 8 * slot);
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
         asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(added + at), "r"(before + 1) : "memory");
@@ -172,7 +175,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
       weft_close();
       weft_done<1>();
       weft_hold(s);
-      const bool edge = mine + 64 > weft_end(q0) || mine < weft_first(q0 + kMB - 1);
+      const bool edge = kMasked || mine + 64 > weft_end(q0) || mine < weft_first(q0 + kMB - 1);
       #pragma unroll
       for (int j = 0; j < kMB / 8; ++j) {
         float level[2];
@@ -186,11 +189,19 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
           const int key = mine + warp * 16 + h * 8 + lane / 4, at = q0 + lane % 4 * 2;
           const int from = key >= kKeys ? kMB : kCausal ? weft_near(key - kBegin - at) : -1;
           const int to = kWindowed ? weft_near(key - kBegin - 1 + kReach - at) : kMB;
+          const unsigned char* seen = nullptr;
+          if (kMasked) {
+            const int head = group * kSharing + turn / tiles;
+            WEFT_HEADS
+            seen = WEFT_MASK_AT(at, key < kKeys ? key : 0);
+          }
           #pragma unroll
           for (int j = 0; j < kMB / 8; ++j)
             #pragma unroll
             for (int u = 0; u < 2; ++u)
-              if (j * 8 + u < from || (kWindowed && j * 8 + u > to)) s[4 * j + 2 * h + u] = 0.0f;
+              if (j * 8 + u < from || (kWindowed && j * 8 + u > to) ||
+                  (kMasked && (at + j * 8 + u >= kQueries || seen[(j * 8 + u) * kMaskQ] == 0)))
+                s[4 * j + 2 * h + u] = 0.0f;
         }
       }
       #pragma unroll
@@ -237,13 +248,15 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
         weft_done<1>();
       }
       weft_hold(dq);
-      weft_await(dq_empty + 8 * part, (turn & 1) ^ 1);
+      const int slot = part * 2 + stage;
+      weft_await(dq_empty + 8 * slot, round ^ 1);
       #pragma unroll
       for (int j = 0; j < 8; ++j)
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(sdq + part * kSizeDQ + j * 2048 + (threadIdx.x % 128) * 16),
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(sdq + slot * kSizeDQ + j * 2048 + (threadIdx.x % 128) * 16),
                      "f"(dq[4 * j]), "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3]) : "memory");
       weft_shown();
-      weft_arrive(dq_full + 8 * part);
+      __syncwarp();
+      if (lane == 0) weft_arrive(dq_full + 8 * slot);
       if (more) weft_done<1>(); else weft_done<0>();
       weft_hold(to_k);
       weft_hold(to_v);

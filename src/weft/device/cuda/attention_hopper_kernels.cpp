@@ -96,11 +96,10 @@ __device__ __forceinline__ bool weft_item(int turn, int& head, int& q0) {
 }
 extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
     const __grid_constant__ weft_tensor map_q, const __grid_constant__ weft_tensor map_k, const __grid_constant__ weft_tensor map_v,
-    T* y, float* log_sum) {
+    WEFT_MASK T* y, float* log_sum) {
   extern __shared__ __align__(1024) unsigned char weft_room[];
   constexpr int kSizeQ = kM * kEC * 128, kSizeK = kN * kEC * 128, kSizeV = kN * kFC * 128;
-  const unsigned base = (weft_shared(weft_room) + 1023) & ~1023u;
-  const unsigned sq = base, sk = sq + kSizeQ, sv = sk + kStages * kSizeK, bars = sv + kStages * kSizeV;
+  const unsigned sq = weft_shared(weft_room), sk = sq + kSizeQ, sv = sk + kStages * kSizeK, bars = sv + kStages * kSizeV;
   const unsigned q_full = bars, q_empty = bars + 8, k_full = bars + 16, k_empty = k_full + 8 * kStages, v_full = k_empty + 8 * kStages,
                  v_empty = v_full + 8 * kStages;
   const int team = threadIdx.x / 128;
@@ -180,7 +179,7 @@ extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
       };
       // Scores become their exponentials; what was gathered so far counts `smaller` times.
       const auto soften = [&](float (&smaller)[2]) {
-        const bool edge = t + kN > weft_end(mine) || t < weft_first(mine + 63);
+        const bool edge = kMasked || t + kN > weft_end(mine) || t < weft_first(mine + 63);
         #pragma unroll
         for (int h = 0; h < 2; ++h) {
           const int row = mine + warp * 16 + h * 8 + lane / 4;
@@ -188,11 +187,16 @@ extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
             for (int j = 0; j < kN / 8; ++j) s[4 * j + 2 * h] *= kFactorLeft, s[4 * j + 2 * h + 1] *= kFactorLeft;
           if (edge) {
             const int low = weft_first(row) - t - lane % 4 * 2, high = weft_end(row) - t - lane % 4 * 2;
+            const unsigned char* seen = nullptr;
+            if (kMasked) {
+              WEFT_HEADS
+              seen = WEFT_MASK_AT(row < kQueries ? row : 0, t + lane % 4 * 2);
+            }
             #pragma unroll
             for (int j = 0; j < kN / 8; ++j)
               #pragma unroll
               for (int u = 0; u < 2; ++u)
-                if ((kWindowed && j * 8 + u < low) || j * 8 + u >= high) s[4 * j + 2 * h + u] = -WEFT_INFINITY;
+                if ((kWindowed && j * 8 + u < low) || j * 8 + u >= high || (kMasked && seen[(j * 8 + u) * kMaskK] == 0)) s[4 * j + 2 * h + u] = -WEFT_INFINITY;
           }
           float largest = fmaxf(most[h], s[2 * h]), other = s[2 * h + 1];
           #pragma unroll

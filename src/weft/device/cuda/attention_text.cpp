@@ -67,8 +67,12 @@ std::string head_of(const AttentionShape& shape) {
   text +=
       fmt::format("typedef {} T;\n#define WEFT_T \"{}\"\n", type_name(shape.dtype), plan::name(shape.dtype));
   text += shape.masked ? "#define WEFT_MASK const unsigned char* mask,\n"
-                         "#define WEFT_SEEN (mask[at_mask + row * kMaskQ + key * kMaskK] != 0)\n"
-                       : "#define WEFT_MASK\n#define WEFT_SEEN true\n";
+                         "#define WEFT_MASK_AT(row, key) (mask + at_mask + (row) * kMaskQ + (key) * kMaskK)\n"
+                         "#define WEFT_SEEN (*WEFT_MASK_AT(row, key) != 0)\n"
+                       : "#define WEFT_MASK\n"
+                         "#define WEFT_MASK_AT(row, key) nullptr\n"
+                         "#define WEFT_SEEN true\n"
+                         "constexpr long long kMaskQ = 0, kMaskK = 0;\n";
   text += fmt::format("#define WEFT_HEADS {}\n", shape.heads_text);
   text += fmt::format(
       "constexpr int kQueries = {}, kKeys = {}, kE = {}, kF = {}, kEP = {}, kFP = {}, kHeads = {}, kSharing "
@@ -110,8 +114,7 @@ AttentionTiles hopper_forward_tiles(const AttentionShape& shape) {
   return {.threads = static_cast<int>(128 * (teams + 1)),
           .queries = 64 * teams,
           .keys = keys,
-          .shared_bytes = 1024 +
-                          kSideRow * (64 * teams * sides(shape.inner) +
+          .shared_bytes = kSideRow * (64 * teams * sides(shape.inner) +
                                       kStages * keys * (sides(shape.inner) + sides(shape.values))) +
                           8 * (2 + 4 * kStages)};
 }
@@ -122,9 +125,8 @@ AttentionTiles hopper_back_tiles(const AttentionShape& shape) {
   return {.threads = 384,
           .queries = queries,
           .keys = keys,
-          .shared_bytes = 1024 +
-                          kSideRow * (keys + 2 * queries) * (sides(shape.inner) + sides(shape.values)) +
-                          2 * queries * keys * 2 + 2 * 64 * 64 * 4 + 4 * queries * 4 + 8 * 11};
+          .shared_bytes = kSideRow * (keys + 2 * queries) * (sides(shape.inner) + sides(shape.values)) +
+                          2 * queries * keys * 2 + 4 * 64 * 64 * 4 + 4 * queries * 4 + 8 * 15};
 }
 
 std::string hopper_forward(const AttentionShape& shape) {
@@ -160,8 +162,7 @@ std::string hopper_gradient(const AttentionShape& shape) {
 
 bool takes_hopper(const AttentionShape& shape, bool gradient) {
   constexpr std::int64_t kWidest = 128;
-  return on_tensor_cores(shape) && shape.is_aligned && !shape.masked &&
-         std::max(shape.inner, shape.values) <= kWidest &&
+  return on_tensor_cores(shape) && shape.is_aligned && std::max(shape.inner, shape.values) <= kWidest &&
          (!gradient || sides(shape.values) <= sides(shape.inner));
 }
 

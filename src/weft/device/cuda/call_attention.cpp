@@ -232,8 +232,10 @@ Made make_attention(const Call& call) {
   };
   if (shape.hopper && !gradient) {
     const AttentionTiles tiles = forward_tiles(shape);
-    WEFT_TRY_STATUS(add("weft_attend_hopper", tiles, cut(shape.queries, tiles.queries) * shape.heads,
-                        {call.out.begin(), call.out.end()}));
+    std::vector<DevicePointer> to(call.out.begin(), call.out.end());
+    if (shape.masked) to.insert(to.begin(), call.in[mask]);
+    WEFT_TRY_STATUS(
+        add("weft_attend_hopper", tiles, cut(shape.queries, tiles.queries) * shape.heads, std::move(to)));
     box(tiles);
     parts.back().goes_on = true;
     return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), 0));
@@ -243,9 +245,10 @@ Made make_attention(const Call& call) {
     const HopperRoom room = hopper_room(shape);
     WEFT_TRY_STATUS(
         add("weft_dots_hopper", {.threads = 256}, room.blocks, {call.in[3], call.in[5], call.in[4], 0}));
+    std::vector<DevicePointer> to = {0, call.out[1], call.out[2]};
+    if (shape.masked) to.insert(to.begin(), call.in[mask]);
     WEFT_TRY_STATUS(add("weft_keys_back_hopper", tiles,
-                        cut(shape.keys, tiles.keys) * (shape.heads / shape.sharing),
-                        {0, call.out[1], call.out[2]}));
+                        cut(shape.keys, tiles.keys) * (shape.heads / shape.sharing), std::move(to)));
     box(tiles);
     WEFT_TRY_STATUS(
         add("weft_queries_hopper", {.threads = 256}, room.rows / tiles.queries, {0, call.out[0]}));
