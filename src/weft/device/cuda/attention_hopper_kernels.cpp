@@ -83,15 +83,17 @@ __device__ __forceinline__ void weft_store_row(T* to, const float* x, float fact
 // Blocks go on from tile to tile of queries. One thread fetches; each team of four warps has 64 queries, and multiplies
 // the next keys while the softmax of those before goes on.
 constexpr std::string_view kHopperForward = R"(
-// The tile of queries that is this block's in a turn: heavy ones first; each second turn goes the other way, so that blocks
-// get the same work in all. False when no turn is left, head -1 where this block has nothing in it.
+// The tile of queries that is this block's in a turn. Where some see more than others heavy ones come first, and each second
+// turn goes the other way, so that blocks get the same work in all; else those of a head come together, so that its keys
+// stay near. False when no turn is left, head -1 where this block has nothing in it.
 __device__ __forceinline__ bool weft_item(int turn, int& head, int& q0) {
   constexpr int kTiles = (kQueries + kM - 1) / kM;
   constexpr long long kItems = (long long)kTiles * kHeads;
   if ((long long)turn * gridDim.x >= kItems) return false;
   const long long item = (long long)turn * gridDim.x + (turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-  head = item < kItems ? int(item % kHeads) : -1;
-  q0 = (kTiles - 1 - int(item / kHeads)) * kM;
+  constexpr bool kHeavy = kCausal && !kWindowed;
+  head = item >= kItems ? -1 : int(kHeavy ? item % kHeads : item / kTiles);
+  q0 = (kTiles - 1 - int(kHeavy ? item / kHeads : item % kTiles)) * kM;
   return true;
 }
 extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
