@@ -4,7 +4,8 @@ namespace weft::device::cuda {
 namespace {
 
 // A block has a tile of keys, whose queries pass: what they add to dk and dv stays in its registers, what it adds to dq
-// goes to memory, one block after the other. Scores have the keys as rows, so that they are held as the left factors that
+// goes to memory, one block after the other. Blocks begin in the order of their numbers and wait for lower ones alone, which
+// run or are over: none waits forever. Scores have the keys as rows, so that they are held as the left factors that
 // dk and dv want.
 constexpr std::string_view kHopperBack = R"(
 __device__ __forceinline__ void weft_read2(float (&x)[2], unsigned at) {
