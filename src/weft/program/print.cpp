@@ -53,6 +53,7 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
       add(text, "position along {}", program.graph->text(program.graph->view(instruction.node).symbol(0)));
       break;
     case RowStep::compute: add(text, "{}", instruction.op->name()); break;
+    case RowStep::round: add(text, "round {}", plan::name(instruction.dtype)); break;
     case RowStep::store: break;
     case RowStep::reduce:
     case RowStep::accumulate:

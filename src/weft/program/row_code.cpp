@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/ops/rounded.h"
 #include "weft/program/row_end.h"
 
 namespace weft::program {
@@ -15,6 +17,38 @@ using plan::Dim;
 using plan::Monoid;
 using plan::NodeView;
 using plan::ValueId;
+
+bool is_narrower(plan::DType dtype) {
+  return dtype == plan::DType::bf16 || dtype == plan::DType::f16 || plan::is_f8(dtype);
+}
+
+// Whether every number of one type is one of the other's.
+bool holds_all(plan::DType type, plan::DType of) {
+  if (type == of || of == plan::DType::boolean) return true;
+  return plan::is_f8(of) && !plan::is_f8(type);
+}
+
+bool is_constant(const NodeView& node) { return &node.op() == &ops::constant(); }
+
+// Whether a result of the node, computed in f32 from operands of their types, is of its type as it is.
+bool is_exact(const NodeView& node, std::size_t result) {
+  const plan::DType dtype = node.result_type(result).dtype;
+  if (!is_narrower(dtype)) return true;
+  const plan::Operator& op = node.op();
+  const bool chooses = &op == &ops::select(), reduces = &op == &ops::reduce();
+  const bool keeps = chooses || &op == &ops::cast() || &op == &ops::neg() || &op == &ops::abs() ||
+                     &op == &ops::relu() || &op == &ops::maximum() || &op == &ops::minimum() ||
+                     (reduces && node.word(0) != "sum" && node.word(0) != "mean");
+  if (!keeps) return false;
+  for (std::size_t i = chooses ? 1 : 0; i < node.input_count(); ++i) {
+    if (!holds_all(dtype, node.input_type(i).dtype)) return false;
+    const NodeView maker = node.graph().view(node.graph().value(node.input(i)).producer);
+    const ops::Numbers<ops::Rounded> numbers{.rounds = true};
+    if (is_constant(maker) && !(numbers.stored({maker.real(0), 0}, dtype) == ops::Rounded{maker.real(0), 0}))
+      return false;
+  }
+  return true;
+}
 
 class Writer {
  public:
@@ -116,14 +150,17 @@ class Writer {
     return static_cast<std::uint16_t>(loop_.operands.size() - 1);
   }
 
-  // The register that holds a value, computed or loaded where it is first asked for.
+  // The register that holds a value as its type does, computed or loaded where it is first asked for.
   std::uint16_t get(ValueId value) {
-    if (const auto found = registers_.find(value.value); found != registers_.end()) return found->second;
+    if (const auto found = registers_.find(value.value); found != registers_.end()) return rounded(value);
     std::uint16_t reg = RowInstruction::kNone;
+    const NodeView maker = in_.graph.view(in_.graph.value(value).producer);
     // Whole numbers are no lanes: where one is read here it is a constant or a position, which may have been
     // stored since, for another reader.
-    if (in_.grouping.recomputed[value.value] || is_integer(in_.graph.type(value).dtype)) {
-      reg = recompute(in_.graph.view(in_.graph.value(value).producer));
+    if (in_.grouping.recomputed[value.value] || is_constant(maker) ||
+        is_integer(in_.graph.type(value).dtype)) {
+      reg = recompute(maker);
+      if (!is_constant(maker) && !is_exact(maker, 0)) wide_.insert(value.value);
     } else {
       Place place = in_.grouping.places[value.value];
       const auto step = step_along(place, row_dims_);
@@ -134,7 +171,16 @@ class Writer {
       loop_.code.push_back(load);
     }
     registers_.emplace(value.value, reg);
-    return reg;
+    return rounded(value);
+  }
+
+  std::uint16_t rounded(ValueId value) {
+    std::uint16_t& reg = registers_.at(value.value);
+    if (wide_.erase(value.value) == 0) return reg;
+    RowInstruction instruction{.step = RowStep::round, .node = in_.graph.value(value).producer};
+    instruction.operands[0] = reg;
+    instruction.dtype = in_.graph.type(value).dtype;
+    return reg = push(instruction, is_run(reg));
   }
 
   // A value that the row walks unevenly is moved first, repeated along the row's indices that it lacks.
@@ -151,7 +197,7 @@ class Writer {
   }
 
   std::uint16_t recompute(const NodeView& node) {
-    if (&node.op() == &ops::constant()) return number(node.real(0), node.id());
+    if (is_constant(node)) return number(node.real(0), node.id());
     if (&node.op() == &ops::position()) return position(node);
     return compute(node);
   }
@@ -175,8 +221,10 @@ class Writer {
   }
 
   std::uint16_t compute(const NodeView& node) {
+    // Lanes are f32 or truth; what a narrower type loses is lost where the value is stored or read.
+    if (&node.op() == &ops::cast() && node.result_type(0).dtype != plan::DType::boolean)
+      return get(node.input(0));
     RowInstruction instruction{.step = RowStep::compute, .node = node.id(), .op = &node.op()};
-    instruction.to_truth = &node.op() == &ops::cast() && node.result_type(0).dtype == plan::DType::boolean;
     bool run = false;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       instruction.operands[i] = get(node.input(i));
@@ -203,7 +251,7 @@ class Writer {
     if (&node.op() == &ops::reduce() || &node.op() == &ops::contract()) return add_reduction(node);
     if (&node.op() == &ops::softmax() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
       return add_window(node);
-    finish(node.result(0), compute(node));
+    finish(node, 0, compute(node));
   }
 
   void add_window(const NodeView& node) {
@@ -218,8 +266,8 @@ class Writer {
       instruction.second = new_register(false);
     }
     const std::uint16_t result = push(instruction, true);
-    finish(node.result(0), result);
-    if (!softmax) finish(node.result(1), instruction.second);
+    finish(node, 0, result);
+    if (!softmax) finish(node, 1, instruction.second);
   }
 
   void add_reduction(const NodeView& node) {
@@ -242,9 +290,9 @@ class Writer {
 
     if (!along_row && !over_rows) {  // nothing is summed: a product
       RowInstruction instruction{.step = RowStep::compute, .node = node.id(), .op = &ops::mul()};
-      if (operands.size() == 1) return finish(node.result(0), operands[0]);
+      if (operands.size() == 1) return finish(node, 0, operands[0]);
       instruction.operands = {operands[0], operands[1], RowInstruction::kNone};
-      return finish(node.result(0), push(instruction, is_run(operands[0]) || is_run(operands[1])));
+      return finish(node, 0, push(instruction, is_run(operands[0]) || is_run(operands[1])));
     }
     if (along_row) {
       RowInstruction instruction{
@@ -252,7 +300,7 @@ class Writer {
       instruction.number = over_rows ? 1 : divisor;
       for (std::size_t i = 0; i < operands.size(); ++i) instruction.operands[i] = as_run(operands[i]);
       const std::uint16_t single = push(instruction, false);
-      if (!over_rows) return finish(node.result(0), single);
+      if (!over_rows) return finish(node, 0, single);
       operands = {single};
     }
     const Place& place = in_.grouping.places[node.result(0).value];
@@ -268,8 +316,10 @@ class Writer {
                                   .divisor = divisor});
   }
 
-  void finish(ValueId value, std::uint16_t reg) {
+  void finish(const NodeView& node, std::size_t result, std::uint16_t reg) {
+    const ValueId value = node.result(result);
     registers_[value.value] = reg;
+    if (!is_exact(node, result)) wide_.insert(value.value);
     if (!in_.is_stored(value)) return;
     RowInstruction store{.step = RowStep::store};
     store.memory = add_operand(value, in_.grouping.places[value.value]);
@@ -282,15 +332,16 @@ class Writer {
   const std::size_t row_;
   const std::span<const Dim> outer_dims_, row_dims_;
   RowLoop loop_;
-  std::unordered_map<std::uint32_t, std::uint16_t> registers_;
+  std::unordered_map<std::uint32_t, std::uint16_t> registers_;  // by value
+  std::unordered_set<std::uint32_t> wide_;  // values whose registers hold more bits than their types do
 };
 
 }  // namespace
 
 std::string_view name(RowStep step) {
-  constexpr std::array<std::string_view, 12> kNames = {"load",    "store",      "number",   "position",
-                                                       "spread",  "compute",    "reduce",   "dot",
-                                                       "softmax", "layer-norm", "rms-norm", "accumulate"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "load",   "store", "number",  "position",   "spread",   "compute",   "round",
+      "reduce", "dot",   "softmax", "layer-norm", "rms-norm", "accumulate"};
   return kNames[static_cast<std::size_t>(step)];
 }
 

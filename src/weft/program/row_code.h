@@ -1,4 +1,9 @@
 // weft/program/row_code.h -- writes the instructions of a group of nodes that run by rows.
+//
+//   y = x + r      v2 = add v0 v1        y is bf16: stored from v2, which rounds it there, and rounded for
+//   z = y * g      b4 = v2               those that compute with it here; not where nobody does, nor where
+//                  v3 = round bf16 v2    nothing is lost, as by relu. Constants are what f32 holds, whatever
+//                  v5 = mul v3 v4        their type, as numbers beside tensors are elsewhere.
 #pragma once
 #include <functional>
 #include <vector>

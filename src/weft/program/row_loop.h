@@ -7,7 +7,9 @@
 //
 // The values of the group are registers: a *run* holds an element for each place of the row, a
 // *single* one for the whole row. Reductions along the row give singles; sums over the rows
-// gather in accumulators, which are ready when the loop is.
+// gather in accumulators, which are ready when the loop is. Registers are f32: a value of a narrower
+// type that the loop computes with is rounded to it first, as it is where it is stored, so its bits do
+// not depend on what runs together.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -35,7 +37,8 @@ enum class RowStep : std::uint8_t {
   number,      // result = number
   position,    // result = the place along one loop
   spread,      // result = the single operands[0], all along the row
-  compute,     // result = op(operands): a pointwise operator, or cast
+  compute,     // result = op(operands): a pointwise operator, or a cast to truth
+  round,       // result = operands[0] as `dtype` holds it
   reduce,      // result = the monoid over the row of operands[0], over number
   dot,         // result = the sum over the row of operands[0] * operands[1]
   softmax,     // result = softmax along the row of operands[0]
@@ -57,7 +60,7 @@ struct RowInstruction {
   std::array<std::uint16_t, 3> operands = {kNone, kNone, kNone};
   std::uint16_t memory = kNone;  // of load, store and accumulate
   double number = 0;
-  bool to_truth = false;  // of a cast
+  plan::DType dtype = plan::DType::f32;  // of round
   // position: of an outer loop, or every `repeat` places of the row up to `size`; counted from `first`
   std::int32_t loop = -1;
   std::int64_t repeat = 1, size = 0, first = 0;

@@ -65,6 +65,24 @@ TEST(Narrow, FloatsAreRoundedToTheNearest) {
   }
 }
 
+TEST(Narrow, RoundingIsNarrowingAndWidening) {
+  for (const DType dtype : kNarrow) {
+    std::uint32_t word = 0;
+    for (std::int64_t n = 1; n < 700; ++n) {
+      std::vector<float> line(static_cast<std::size_t>(n % 37 + 1));
+      for (float& x : line) x = std::bit_cast<float>(word), word += 330'001;
+      std::vector<std::uint16_t> shorts(line.size());
+      std::vector<float> expected(line.size());
+      const auto count = static_cast<std::int64_t>(line.size());
+      narrow(dtype, line.data(), bytes_of(shorts), count);
+      widen(dtype, bytes_of(shorts), expected.data(), count);
+      round(dtype, line.data(), line.data(), count);
+      ASSERT_EQ(std::memcmp(line.data(), expected.data(), line.size() * sizeof(float)), 0)
+          << plan::name(dtype) << ", line " << n;
+    }
+  }
+}
+
 template <class Short, class Multiply>
 void compare_products(DType dtype, Multiply multiply) {
   Random random(3);

@@ -91,6 +91,20 @@ TEST(MemoryLimit, OneRankRecomputesAndSpillsToTheSameBits) {
   EXPECT_EQ(tight.tensors, whole.tensors);
 }
 
+TEST(MemoryLimit, NarrowNumbersAreTheSameBitsWithinIt) {
+  for (const std::string_view precision : {"bf16", "f16"}) {
+    const std::string sizes = fmt::format("{}, precision = {}", kSizes, precision);
+    const Learned whole = learn("", sizes);
+    for (const std::string_view limit : {"10 MiB", "7 MiB"}) {
+      const Learned tight = learn("", fmt::format("{}, memory = '{}'", sizes, limit));
+      EXPECT_TRUE(tight.said.contains("recompute")) << tight.said.dump();
+      EXPECT_EQ(tight.said.value("spills", false), limit == "7 MiB") << tight.said.dump();
+      EXPECT_EQ(tight.said["last_loss"], whole.said["last_loss"]) << precision << " within " << limit;
+      EXPECT_EQ(tight.tensors, whole.tensors) << precision << " within " << limit;
+    }
+  }
+}
+
 TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   const auto explained = [](const std::string& how, const std::string& on, const std::string& limit) {
     Session session;

@@ -70,6 +70,46 @@ TEST(TrainRecompute, GivesTheSameBitsOnRanksAndInTime) {
   }
 }
 
+// Narrow values are rounded at their nodes, whether a loop over rows goes on with them or they are stored.
+TEST(TrainRecompute, NarrowNumbersKeepTheirBits) {
+  const std::vector<std::string_view> precisions = {"bf16", "f16", "f8", "pure_bf16"};
+  for (const std::string_view precision : every(3, precisions)) {
+    const std::string sizes = fmt::format("{}, precision = {}", kGpt, precision);
+    const Tensors kept = learned_bits("", "char_gpt", "", kText, sizes);
+    for (const std::string_view what : {"layers", "selective", "gpt_block.1"})
+      EXPECT_EQ(learned_bits("", "char_gpt", "", kText, fmt::format("{}, recompute = '{}'", sizes, what)),
+                kept)
+          << precision << ", " << what;
+  }
+}
+
+// Norms by root mean squares, gates, rotary positions; rows of an odd length.
+TEST(TrainRecompute, NarrowNumbersOfOtherLayersKeepTheirBits) {
+  const std::string sizes = "b = 3, s = 7, d = 18, h = 3, f = 21, layers = 2, v = 130, precision = bf16";
+  const Tensors kept = learned_bits("", "llama2_7b", "", kText, sizes);
+  for (const std::string_view what : {"layers", "selective"})
+    EXPECT_EQ(learned_bits("", "llama2_7b", "", kText, fmt::format("{}, recompute = '{}'", sizes, what)),
+              kept)
+        << what;
+}
+
+TEST(TrainRecompute, NarrowNumbersKeepTheirBitsOnRanksAndInTime) {
+  const std::vector<std::string_view> hows = {"rank=2: slice b; micro=2", "rank=2: slice h, f, v, s",
+                                              "stage=2: stage; micro=2",
+                                              "stage=2: stage; micro=4; schedule zb_h1"};
+  for (const std::string_view precision : {"bf16", "f16"})
+    for (const std::string_view how : every(2, hows)) {
+      const auto learned = [&](std::string_view also) {
+        return learned_bits(
+            "", "char_gpt", "ON LOCAL 2", kText,
+            fmt::format("{}, precision = {}, distribution = '{}{}'", kGpt, precision, how, also));
+      };
+      const Tensors kept = learned("");
+      EXPECT_EQ(learned("; recompute layers"), kept) << precision << ", " << how;
+      EXPECT_EQ(learned("; recompute selective"), kept) << precision << ", " << how;
+    }
+}
+
 // A copy of a dropout drops what the original does.
 TEST(TrainRecompute, DropoutDrawsTheSameNumbersAgain) {
   const std::string model =

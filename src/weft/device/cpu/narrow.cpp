@@ -26,6 +26,14 @@ void narrow_rest(const float* from, Short* to, std::int64_t n) {
   std::copy_n(shorts, n, to);
 }
 
+template <class Short>
+void round_rest(const float* from, float* to, std::int64_t n) {
+  float floats[kFewest] = {};
+  std::copy_n(from, n, floats);
+  NarrowLanes<kFewest>::round(floats, floats, Short{});
+  std::copy_n(floats, n, to);
+}
+
 template <int kLanes, class Short>
 [[gnu::always_inline]] inline std::int64_t widen_lines(const Short* from, float* to, std::int64_t n) {
   std::int64_t i = 0;
@@ -37,6 +45,13 @@ template <int kLanes, class Short>
 [[gnu::always_inline]] inline std::int64_t narrow_lines(const float* from, Short* to, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) NarrowLanes<kLanes>::narrow(from + i, to + i);
+  return i;
+}
+
+template <int kLanes, class Short>
+[[gnu::always_inline]] inline std::int64_t round_lines(const float* from, float* to, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) NarrowLanes<kLanes>::round(from + i, to + i, Short{});
   return i;
 }
 
@@ -54,12 +69,22 @@ template <class Short>
   return narrow_lines<16>(from, to, n);
 }
 template <class Short>
+[[gnu::noinline, gnu::target("avx512f,avx512bw,avx512vl")]] std::int64_t round_512(const float* from,
+                                                                                   float* to,
+                                                                                   std::int64_t n) {
+  return round_lines<16, Short>(from, to, n);
+}
+template <class Short>
 [[gnu::noinline, gnu::target("avx2")]] std::int64_t widen_256(const Short* from, float* to, std::int64_t n) {
   return widen_lines<8>(from, to, n);
 }
 template <class Short>
 [[gnu::noinline, gnu::target("avx2")]] std::int64_t narrow_256(const float* from, Short* to, std::int64_t n) {
   return narrow_lines<8>(from, to, n);
+}
+template <class Short>
+[[gnu::noinline, gnu::target("avx2")]] std::int64_t round_256(const float* from, float* to, std::int64_t n) {
+  return round_lines<8, Short>(from, to, n);
 }
 
 int widest() {
@@ -92,6 +117,17 @@ void narrow_all(const float* from, Short* to, std::int64_t n) {
   if (i < n) narrow_rest(from + i, to + i, n - i);
 }
 
+template <class Short>
+void round_all(const float* from, float* to, std::int64_t n) {
+  std::int64_t i = 0;
+#if defined(__x86_64__)
+  if (widest() == 16) i = round_512<Short>(from, to, n);
+  if (widest() == 8) i = round_256<Short>(from, to, n);
+#endif
+  i += round_lines<kFewest, Short>(from + i, to + i, n - i);
+  if (i < n) round_rest<Short>(from + i, to + i, n - i);
+}
+
 }  // namespace
 
 void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n) {
@@ -109,6 +145,15 @@ void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n)
     case plan::DType::f8e4m3: return narrow_all(from, reinterpret_cast<E4m3*>(to), n);
     case plan::DType::f8e5m2: return narrow_all(from, reinterpret_cast<E5m2*>(to), n);
     default: return narrow_all(from, reinterpret_cast<F16*>(to), n);
+  }
+}
+
+void round(plan::DType dtype, const float* from, float* to, std::int64_t n) {
+  switch (dtype) {
+    case plan::DType::bf16: return round_all<Bf16>(from, to, n);
+    case plan::DType::f8e4m3: return round_all<E4m3>(from, to, n);
+    case plan::DType::f8e5m2: return round_all<E5m2>(from, to, n);
+    default: return round_all<F16>(from, to, n);
   }
 }
 

@@ -100,6 +100,19 @@ struct NarrowLanes {
     const Words is_none = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x7f800000u);
     *reinterpret_cast<Shorts*>(to) = __builtin_convertvector((none & is_none) | (rounded & ~is_none), Shorts);
   }
+  // To the nearest, and wide again.
+  [[gnu::always_inline]] static inline void round(const float* from, float* to, Bf16 /*kind*/) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    const Words rounded = words + 0x7fffu + (words >> 16 & 1u), none = words | 0x400000u;
+    const Words is_none = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x7f800000u);
+    *reinterpret_cast<Words*>(to) = ((none & is_none) | (rounded & ~is_none)) & 0xffff0000u;
+  }
+  template <class Short>
+  [[gnu::always_inline]] static inline void round(const float* from, float* to, Short /*kind*/) {
+    Short shorts[kLanes];
+    narrow(from, shorts);
+    widen(shorts, to);
+  }
   // What is too small for a normal f16 is rounded by adding a number whose last bit is f16's smallest.
   [[gnu::always_inline]] static inline void narrow(const float* from, F16* to) {
     const Words words = *reinterpret_cast<const Words*>(from);
@@ -167,5 +180,7 @@ inline double widened(double x) { return x; }
 // Lines of n elements of a narrow dtype.
 void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n);
 void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n);
+// What is left when they are narrow; `to` may be `from`.
+void round(plan::DType dtype, const float* from, float* to, std::int64_t n);
 
 }  // namespace weft::device::cpu

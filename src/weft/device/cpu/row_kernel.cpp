@@ -48,9 +48,6 @@ class RowKernel final : public Kernel {
     RowRegisters placed = place_registers(loop_);
     registers_ = std::move(placed.registers);
     steps_ = std::move(placed.steps);
-    for (PlacedStep& step : steps_)
-      if (step.instruction.op == &ops::cast() && step.instruction.node.valid() && is_computed_with(step))
-        step.to = program.graph->view(step.instruction.node).result_type(0).dtype;
     slots_ = placed.slots;
   }
 
@@ -219,9 +216,8 @@ class RowKernel final : public Kernel {
       case RowStep::spread: std::fill_n(result, n, *operand(0)); break;
       case RowStep::compute: {
         const bool run = loop_.is_run[it.result];
-        if (it.op == &ops::cast()) {
-          cast(it, operand(0), result, run ? n : 1, run && !is_run(0));
-          if (is_narrow(step.to)) round(step.to, result, run ? n : 1);
+        if (it.op == &ops::cast()) {  // to truth
+          std::transform(operand(0), operand(0) + (run ? n : 1), result, [](float x) { return x != 0; });
           break;
         }
         std::array<LaneOperand, 3> operands = {};
@@ -230,6 +226,7 @@ class RowKernel final : public Kernel {
         run_lane(step.lane, run ? n : 1, operands.data(), result);
         break;
       }
+      case RowStep::round: round(it.dtype, operand(0), result, loop_.is_run[it.result] ? n : 1); break;
       case RowStep::reduce: {
         const float total = it.monoid == Monoid::max   ? max_lanes(operand(0), n)
                             : it.monoid == Monoid::min ? min_lanes(operand(0), n)
@@ -297,38 +294,6 @@ class RowKernel final : public Kernel {
     memory += start * along;
     if ((to.along == 1 && step == 1) || count == 1) return narrow(to.place.dtype, from, memory, count);
     for (std::int64_t i = 0; i < count; ++i) narrow(to.place.dtype, from + i * step, memory + i * along, 1);
-  }
-
-  static void cast(const RowInstruction& it, const float* from, float* to, std::int64_t n, bool spread) {
-    // Lanes are f32 or truth; only to truth is anything lost.
-    if (!it.to_truth && !spread) {
-      if (from != to) std::copy_n(from, n, to);
-      return;
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      const float x = from[spread ? 0 : i];
-      to[i] = it.to_truth ? static_cast<float>(x != 0) : x;
-    }
-  }
-
-  // Whether the loop does more with a result than store it.
-  bool is_computed_with(const PlacedStep& of) const {
-    return std::ranges::any_of(steps_, [&](const PlacedStep& step) {
-      return step.instruction.step != RowStep::store &&
-             std::ranges::find(step.instruction.operands, of.instruction.result) !=
-                 step.instruction.operands.end();
-    });
-  }
-
-  // What the plan rounds is rounded; what merely has a narrow type is so once it is stored.
-  static void round(DType dtype, float* x, std::int64_t n) {
-    constexpr std::int64_t kPiece = 64;
-    std::array<std::byte, kPiece * 2> shorts;
-    for (std::int64_t i = 0; i < n; i += kPiece) {
-      const std::int64_t count = std::min(kPiece, n - i);
-      narrow(dtype, x + i, shorts.data(), count);
-      widen(dtype, shorts.data(), x + i, count);
-    }
   }
 
   void accumulate(const RowInstruction& it, const Frame& frame, std::int64_t start, std::int64_t n) const {

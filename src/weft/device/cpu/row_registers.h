@@ -25,7 +25,6 @@ struct PlacedStep {
   program::RowInstruction instruction;
   Lane lane = Lane::add;
   bool skip = false;  // a load or store of what is memory already
-  plan::DType to = plan::DType::f32;  // of a cast
 };
 
 struct RowRegisters {

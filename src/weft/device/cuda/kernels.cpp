@@ -93,12 +93,16 @@ Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Prog
 
 Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Program& program,
                                             const program::Unit& unit, Address memory) {
+  std::vector<plan::DType> dtypes;
   for (const auto* places : {&unit.reads, &unit.writes})
-    for (const program::Place& place : *places)
-      if (place.dtype == plan::DType::f64 || plan::is_f8(place.dtype))
-        return user_error(fmt::format("the GPU has no kernel for {} of {} yet",
-                                      program::describe(program, unit), plan::name(place.dtype)),
-                          "precision = f32, bf16 or f16 runs there");
+    for (const program::Place& place : *places) dtypes.push_back(place.dtype);
+  if (const auto* loop = std::get_if<program::RowLoop>(&unit.kernel))
+    for (const program::RowInstruction& instruction : loop->code) dtypes.push_back(instruction.dtype);
+  for (const plan::DType dtype : dtypes)
+    if (dtype == plan::DType::f64 || plan::is_f8(dtype))
+      return user_error(fmt::format("the GPU has no kernel for {} of {} yet",
+                                    program::describe(program, unit), plan::name(dtype)),
+                        "precision = f32, bf16 or f16 runs there");
   if (std::holds_alternative<program::MatrixProduct>(unit.kernel))
     return make_product_kernel(gpu, program, unit, memory);
   if (std::holds_alternative<program::RowLoop>(unit.kernel))

@@ -21,7 +21,7 @@ class RowKernel final : public Kernel {
   static Result<std::unique_ptr<Kernel>> make(Functions& gpu, const program::Program& program,
                                               const RowLoop& loop, Address memory) {
     auto kernel = std::make_unique<RowKernel>();
-    kernel->source_ = row_source(loop, *program.graph);
+    kernel->source_ = row_source(loop);
     kernel->length_ = loop.length;
     for (const program::RowOperand& operand : loop.operands)
       kernel->operands_.push_back(cuda::pointer(program, operand.place, memory));

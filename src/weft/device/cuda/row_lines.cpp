@@ -20,7 +20,7 @@ using Kind = RowLine::Kind;
 
 class LineMaker {
  public:
-  LineMaker(const RowLoop& loop, const plan::Graph& graph) : loop_(loop), graph_(graph) {
+  explicit LineMaker(const RowLoop& loop) : loop_(loop) {
     made_.is_run.assign(loop.is_run.begin(), loop.is_run.end());
   }
 
@@ -48,15 +48,6 @@ class LineMaker {
     return result;
   }
 
-  // What the plan rounds is rounded; what merely has a narrow type is so once it is stored.
-  std::string cast_text(const RowInstruction& it) const {
-    if (it.to_truth) return "({0} != 0.0f ? 1.0f : 0.0f)";
-    const plan::DType to = graph_.view(it.node).result_type(0).dtype;
-    if (to == plan::DType::bf16 || to == plan::DType::f16)
-      return fmt::format("float({}({{0}}))", type_name(to));
-    return "{0}";
-  }
-
   void lower(const RowInstruction& it) {
     const auto reg = [](std::uint16_t r) { return static_cast<int>(r); };
     std::vector<int> reads;
@@ -81,13 +72,16 @@ class LineMaker {
       case RowStep::spread: define(reads, "{0}", reg(it.result)); break;
       case RowStep::compute:
         if (it.op == &ops::cast()) {
-          define(reads, cast_text(it), reg(it.result));
+          define(reads, "({0} != 0.0f ? 1.0f : 0.0f)", reg(it.result));  // to truth
         } else {
           const std::vector<std::string> holes = {"{0}", "{1}", "{2}"};
           const auto text = expression(*it.op, std::span(holes).first(reads.size()));
           WEFT_CHECK(text.has_value(), "a row step that is no pointwise operator");
           define(reads, *text, reg(it.result));
         }
+        break;
+      case RowStep::round:
+        define(reads, fmt::format("float({}({{0}}))", type_name(it.dtype)), reg(it.result));
         break;
       case RowStep::reduce: reduce(it.monoid, reads[0], it.number, reg(it.result)); break;
       case RowStep::dot: reduce(Monoid::sum, define(reads, "({0} * {1})"), 1, reg(it.result)); break;
@@ -159,12 +153,11 @@ class LineMaker {
   }
 
   const RowLoop& loop_;
-  const plan::Graph& graph_;
   RowLines made_;
 };
 
 }  // namespace
 
-RowLines row_lines(const RowLoop& loop, const plan::Graph& graph) { return LineMaker(loop, graph).make(); }
+RowLines row_lines(const RowLoop& loop) { return LineMaker(loop).make(); }
 
 }  // namespace weft::device::cuda

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "weft/plan/graph.h"
 #include "weft/program/row_loop.h"
 
 namespace weft::device::cuda {
@@ -43,6 +42,6 @@ struct RowLines {
   }
 };
 
-RowLines row_lines(const program::RowLoop& loop, const plan::Graph& graph);
+RowLines row_lines(const program::RowLoop& loop);
 
 }  // namespace weft::device::cuda

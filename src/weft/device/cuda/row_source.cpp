@@ -22,7 +22,7 @@ struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) weft_pack { T 
 
 class Writer {
  public:
-  Writer(const RowLoop& loop, const plan::Graph& graph) : loop_(loop), rows_(row_lines(loop, graph)) {
+  explicit Writer(const RowLoop& loop) : loop_(loop), rows_(row_lines(loop)) {
     find_pack();
     // Sums of whole columns stay with the threads that own them, where there are rows enough to keep those busy.
     constexpr std::int64_t kFewRows = 64, kLongest = 32'768;
@@ -363,8 +363,6 @@ class Writer {
 
 }  // namespace
 
-RowSource row_source(const program::RowLoop& loop, const plan::Graph& graph) {
-  return Writer(loop, graph).write();
-}
+RowSource row_source(const program::RowLoop& loop) { return Writer(loop).write(); }
 
 }  // namespace weft::device::cuda

@@ -43,6 +43,6 @@ struct RowSource {
   std::vector<SumSource> sums;
 };
 
-RowSource row_source(const program::RowLoop& loop, const plan::Graph& graph);
+RowSource row_source(const program::RowLoop& loop);
 
 }  // namespace weft::device::cuda
