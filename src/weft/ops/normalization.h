@@ -27,8 +27,8 @@ Moments<T> moments(const Numbers<T>& numbers, const T* row, std::span<const std:
   return of;
 }
 
-// What statistics are kept in: sums of narrow numbers want more bits. Gradients through them are in the type of x:
-// a pass over rows computes in f32 whatever it stores, and a y that is widened first would be kept so.
+// What statistics are kept in: sums of narrow numbers want more bits. Gradients through them are in the type of x,
+// rounded at each node, since a y that is widened first would be kept so.
 constexpr plan::DType statistics_dtype(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16 ? plan::DType::f32 : dtype;
 }
