@@ -28,8 +28,8 @@
 namespace weft::cost {
 
 // What the node adds to a run, whether or not it could be done beforehand: its kernel, and copies of operands
-// that do not lie as it needs them. It depends only on the node and on the views that make its operands, so a
-// search may keep it as long as these stay.
+// that do not lie as it needs them. It depends only on the node, on the views that make its operands and, of what
+// scales numbers of eight bits, on what leads to it: a search may keep it as long as these stay.
 double node_seconds(const plan::NodeView& node, const cluster::Device& device);
 
 // The arithmetic of all nodes, a multiply-add as two.

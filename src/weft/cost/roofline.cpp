@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "weft/cost/scaled_passes.h"
+
 namespace weft::cost {
 
 std::string_view name(Limit limit) {
@@ -34,7 +36,7 @@ double peak_rate(const cluster::Device& device, plan::DType dtype) {
 }
 
 Estimate roofline(const plan::NodeView& node, const cluster::Device& device) {
-  if (node.input_count() == 0 || node.op().is_view()) return {};
+  if (node.input_count() == 0 || node.op().is_view() || is_within_scaled_pass(node)) return {};
   const plan::Work work = node.op().work(node);
   // A contraction runs on the units of its operands' format; so does everything else here.
   const double compute = work.flops / peak_rate(device, node.input_type(0).dtype);

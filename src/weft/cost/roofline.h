@@ -24,7 +24,7 @@ struct Estimate {
 // the next wider format's.
 double peak_rate(const cluster::Device& device, plan::DType dtype);
 
-// Views and sources take no time.
+// Views and sources take no time, nor does what runs within the pass of another node: see scaled_passes.h.
 Estimate roofline(const plan::NodeView& node, const cluster::Device& device);
 
 }  // namespace weft::cost

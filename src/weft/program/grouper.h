@@ -110,7 +110,12 @@ class Grouper {
   // An optimizer's results take the place of the parameter and the moments they renew.
   void write_in_place(const plan::NodeView& node, Group& group) const;
 
-  void finish(Group group, const plan::NodeView& node);
+  // Takes into the group of a product of eight bits the nodes that multiply it by scales and nothing else, and says
+  // what it then makes; `scales` are what they multiply by.
+  plan::ValueId take_scales(const plan::NodeView& product, Group& group, std::vector<plan::ValueId>& scales);
+
+  // `also`: read beside the operands of the node.
+  void finish(Group group, const plan::NodeView& node, std::span<const plan::ValueId> also = {});
   void set(plan::ValueId value, const Place& place, std::uint32_t group);
   // Past every group that makes one of `values`, other than `except`.
   std::uint32_t depth_after(std::span<const plan::ValueId> values, std::uint32_t except = kNoGroup) const;
@@ -134,5 +139,7 @@ class Grouper {
   // By buffer: the one that it becomes a part of, and from which element on. See add_bucket(), add_joined().
   std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;
 };
+
+bool is_graph_output(const plan::Graph& graph, plan::ValueId value);
 
 }  // namespace weft::program

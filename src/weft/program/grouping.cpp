@@ -157,12 +157,12 @@ bool is_loss_over_classes(const plan::Operator& op) {
   return &op == &ops::cross_entropy() || &op == &ops::cross_entropy_gradient();
 }
 
+}  // namespace
+
 bool is_graph_output(const plan::Graph& graph, ValueId value) {
   return std::ranges::any_of(graph.outputs(),
                              [&](const plan::Output& output) { return output.value == value; });
 }
-
-}  // namespace
 
 bool Grouper::is_read_narrow(const NodeView& node) const {
   if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
@@ -264,8 +264,12 @@ void Grouper::add_product(const NodeView& node) {
     if (const Place even = with_even_rows(c); as_matrix_product(a, b, even)) c = even;
   Group group{.kind = GroupKind::product, .nodes = {node.id()}};
   group.operands = {a, b};
+  std::vector<ValueId> scales;
+  c.buffer = BufferId(take_scales(node, group, scales).value);
   group.results = {c};
-  finish(std::move(group), node);
+  const std::vector<NodeId> nodes = group.nodes;
+  finish(std::move(group), node, scales);
+  for (const NodeId scaling : nodes) set(graph_.view(scaling).result(0), c, made_.group[node.result(0).value]);
 }
 
 namespace {
@@ -450,13 +454,14 @@ void Grouper::write_in_place(const NodeView& node, Group& group) const {
   }
 }
 
-void Grouper::finish(Group group, const NodeView& node) {
+void Grouper::finish(Group group, const NodeView& node, std::span<const ValueId> also) {
   const auto id = static_cast<std::uint32_t>(made_.groups.size());
-  group.depth = depth_after(node.node().inputs);
+  group.depth = std::max(depth_after(node.node().inputs), depth_after(also));
   for (const Place& place : group.operands)
     if (const auto copy = copies_.find(place.buffer.value); copy != copies_.end())
       group.depth = std::max(group.depth, made_.groups[copy->second].depth + 1);
   mark_read(id, node.node().inputs);
+  mark_read(id, also);
   for (std::size_t k = 0; k < node.result_count(); ++k) set(node.result(k), group.results[k], id);
   made_.groups.push_back(std::move(group));
   ++heavy_;
