@@ -14,9 +14,16 @@ NodeView maker_of(const NodeView& node, std::size_t operand) {
 
 bool is(const NodeView& node, const plan::Operator& op) { return &node.op() == &op; }
 
-bool is_largest(const NodeView& node) {
-  return is(node, ops::reduce()) && node.word(0) == "max" && is(maker_of(node, 0), ops::abs());
+bool is_largest(const NodeView& node) { return is(node, ops::reduce()) && node.word(0) == "largest"; }
+
+// Of each row, which lies in memory from start to end.
+bool is_of_rows(const NodeView& largest) {
+  const plan::Type x = largest.input_type(0), to = largest.result_type(0);
+  for (std::size_t i = 0; i < to.rank(); ++i)
+    if (x.dims[i].index != to.dims[i].index) return false;
+  return true;
 }
+
 bool is_some_largest(const NodeView& node) {
   return is(node, ops::maximum()) && is_largest(maker_of(node, 0));
 }
@@ -35,7 +42,8 @@ bool scales_product(const NodeView& node) {
 }  // namespace
 
 bool is_within_scaled_pass(const NodeView& node) {
-  if (is_largest(node) || is_some_largest(node) || is_scale(node) || scales_product(node)) return true;
+  if (is_largest(node)) return is_of_rows(node);
+  if (is_some_largest(node) || is_scale(node) || scales_product(node)) return true;
   if (is(node, ops::div())) return is_scale(maker_of(node, 1));
   return is(node, ops::cast()) && plan::is_f8(node.input_type(0).dtype);
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/cost/scaled_passes.h"
+
 namespace weft::explain {
 namespace {
 
@@ -75,7 +77,9 @@ class Outliner {
     content.text(draft.name).number(draft.nodes.size());
     for (const NodeId id : draft.nodes) {
       const plan::NodeView node = graph_.view(id);
-      entry.work += node.op().work(node);
+      plan::Work work = node.op().work(node);
+      if (cost::is_within_scaled_pass(node)) work = {.flops = work.flops};
+      entry.work += work;
       const cost::Estimate estimate = cost::roofline(node, device_);
       entry.seconds += estimate.seconds;
       entry.seconds_by_limit[static_cast<std::size_t>(estimate.limit)] += estimate.seconds;

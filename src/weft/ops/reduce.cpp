@@ -1,6 +1,7 @@
 // reduce: sums, averages or picks the extreme over the indices that are not kept.
 //
 //   y[to] = sum | mean | max | min  over all other indices of  x[..]
+//   y[to] = largest                 likewise, of |x[..]|
 //
 // A mean is a sum divided by `count`. A plan that will be cut states the count of the whole, so
 // that the mean of a slice is an addend of the whole mean; where the count is left out it is what
@@ -31,7 +32,9 @@ constexpr std::array<plan::AttributeSpec, 3> kReduceAttributes = {{{"kind", Attr
                                                              {"count", AttributeKind::integer, false}}};
 constexpr std::size_t kReduceKind = 0, kReduceTo = 1, kReduceCount = 2;
 
-constexpr std::array<std::string_view, 5> kReduceKinds = {"sum", "mean", "max", "min", "peak"};
+constexpr std::array<std::string_view, 6> kReduceKinds = {"sum", "mean", "max", "min", "peak", "largest"};
+
+bool picks_largest(std::string_view kind) { return kind == "max" || kind == "peak" || kind == "largest"; }
 
 class Reduce final : public OperatorOf<Reduce> {
  public:
@@ -43,7 +46,7 @@ class Reduce final : public OperatorOf<Reduce> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const std::string_view kind = node.word(kReduceKind);
     if (std::ranges::find(kReduceKinds, kind) == kReduceKinds.end())
-      return user_error(fmt::format("reduce kind must be sum, mean, max, min or peak, found {}", kind),
+      return user_error(fmt::format("reduce kind must be sum, mean, max, min, peak or largest, found {}", kind),
                         did_you_mean(kind, kReduceKinds));
     WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
     if (node.integer(kReduceCount) < 0)
@@ -55,9 +58,9 @@ class Reduce final : public OperatorOf<Reduce> {
   plan::Signature signature(const NodeView& node) const override {
     const std::string_view kind = node.word(kReduceKind);
     const bool cut_mean = kind == "mean" && node.integer(kReduceCount) == 0;
-    const plan::Monoid monoid = kind == "max" || kind == "peak" ? plan::Monoid::max
-                                : kind == "min"                 ? plan::Monoid::min
-                                                                : plan::Monoid::sum;
+    const plan::Monoid monoid = picks_largest(kind) ? plan::Monoid::max
+                                : kind == "min"     ? plan::Monoid::min
+                                                    : plan::Monoid::sum;
     return loops_by_name(node, [&](const plan::Loop& loop) {
       if (loop.results[0] >= 0) return kParallel;
       return cut_mean ? kWhole : Behaviour{plan::Role::reduced, monoid};
@@ -76,6 +79,8 @@ class Reduce final : public OperatorOf<Reduce> {
     const plan::Type x = node.input_type(0);
     Formula f(g.graph);
     if (node.word(kReduceKind) == "peak") return {};
+    if (node.word(kReduceKind) == "largest")
+      return user_error("a reduction to the largest size has no gradient");
     if (node.word(kReduceKind) == "sum") {
       g.set(0, f.sum(g.of_result(), x.dims));
     } else if (node.word(kReduceKind) == "mean") {
@@ -96,16 +101,15 @@ class Reduce final : public OperatorOf<Reduce> {
     const std::string_view kind = node.word(kReduceKind);
     if (std::is_same_v<T, Field> && kind == "peak") return;  // results start as zeros
     const auto combine = [&](T a, T b) {
-      return kind == "max" || kind == "peak" ? at.numbers.max(a, b)
-             : kind == "min"                 ? at.numbers.min(a, b)
-                                             : a + b;
+      return picks_largest(kind) ? at.numbers.max(a, b) : kind == "min" ? at.numbers.min(a, b) : a + b;
     };
+    const auto taken = [&](T x_at) { return kind == "largest" ? at.numbers.max(x_at, -x_at) : x_at; };
     const auto rows = offsets_along(x, node.result_type(0).dims);
     const auto columns = offsets_along(x, without(x.dims, node.indices(kReduceTo)));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      T total = at.input(0).data[rows[row]];
+      T total = taken(at.input(0).data[rows[row]]);
       for (std::size_t column = 1; column < columns.size(); ++column)
-        total = combine(total, at.input(0).data[rows[row] + columns[column]]);
+        total = combine(total, taken(at.input(0).data[rows[row] + columns[column]]));
       at.result(0).data[row] =
           kind == "mean" ? at.numbers.divide(total, at.numbers.from_integer(count(node))) : total;
     }

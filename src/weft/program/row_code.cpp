@@ -274,9 +274,9 @@ class Writer {
     const plan::Type to = node.result_type(0);
     const bool sums = &node.op() == &ops::contract();
     const std::string_view kind = sums ? std::string_view("sum") : node.word(0);
-    const Monoid monoid = kind == "max" || kind == "peak" ? Monoid::max
-                          : kind == "min"                 ? Monoid::min
-                                                          : Monoid::sum;
+    const Monoid monoid = kind == "max" || kind == "peak" || kind == "largest" ? Monoid::max
+                          : kind == "min"                                      ? Monoid::min
+                                                                               : Monoid::sum;
     double divisor = 1;
     if (kind == "mean") {
       divisor = static_cast<double>(node.integer(2));
@@ -287,6 +287,11 @@ class Writer {
     const bool over_rows = is_accumulated(group_, node);
     std::vector<std::uint16_t> operands;
     for (const ValueId input : node.node().inputs) operands.push_back(get(input));
+    if (kind == "largest") {
+      RowInstruction size{.step = RowStep::compute, .node = node.id(), .op = &ops::abs()};
+      size.operands[0] = operands[0];
+      operands[0] = push(size, is_run(operands[0]));
+    }
 
     if (!along_row && !over_rows) {  // nothing is summed: a product
       RowInstruction instruction{.step = RowStep::compute, .node = node.id(), .op = &ops::mul()};

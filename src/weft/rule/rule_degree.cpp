@@ -62,7 +62,7 @@ Choice choice_of(const plan::NodeView& node) {
   const auto kind = std::ranges::find(specs, "kind", &plan::AttributeSpec::name);
   if (kind == specs.end() || kind->kind != plan::AttributeKind::word) return Choice::none;
   const std::string_view word = node.word(static_cast<std::size_t>(kind - specs.begin()));
-  return word == "max" || word == "min" ? Choice::along : Choice::none;
+  return word == "max" || word == "min" || word == "largest" ? Choice::along : Choice::none;
 }
 
 // The nodes of the left come before the first that only the right has.

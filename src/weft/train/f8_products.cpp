@@ -136,7 +136,7 @@ class F8Products : Remaker {
     Scaled& known = known_[{operand.value, product.phase(), rows}];
     if (known.rounded.valid()) return known;
     const ValueId x = values_[operand.value];
-    const ValueId largest = f.reduce("max", f(ops::abs(), {x}), rows);
+    const ValueId largest = f.reduce("largest", x, rows);
     const ValueId least = f(ops::maximum(), {largest, f.number(kLeastLargest, largest)});
     const DType dtype = gradient ? DType::f8e5m2 : DType::f8e4m3;
     known.scale = f(ops::div(), {least, f.number(plan::largest_f8(dtype), least)});

@@ -35,7 +35,7 @@ position | {along=s, size=0} | ! size must be from 1 to 2147483648, found 0
 parameter | {name=w, type=f32[d=2], init=norml} | ! unknown initial value 'norml'
 parameter | {name=w, type=f32[d=2], init=normal, b=-1} | ! normal needs a deviation of at least 0, found -1
 parameter | {name=w, type=f32[d=2], init=uniform, a=1} | ! uniform needs low <= high, found 1 and 0
-reduce | f32[b=2] | {kind=product, to=[]} | ! reduce kind must be sum, mean, max, min or peak, found product
+reduce | f32[b=2] | {kind=product, to=[]} | ! reduce kind must be sum, mean, max, min, peak or largest, found product
 reduce | i32[b=2] | {kind=mean, to=[]} | ! operand 0 must be real, found i32
 reduce | bool[b=2] | {kind=sum, to=[]} | ! operand 0 must be a number, found bool
 reduce | f32[b=2] | {kind=mean, to=[], count=-1} | ! count must be at least 0, found -1
