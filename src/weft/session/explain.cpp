@@ -97,7 +97,7 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
                               run::rank_compiling(prepared.threads, on_gpu),
                               static_cast<std::int64_t>(prepared.settings.memory_limit), prepared.gpu));
     explanation.spilled_bytes = static_cast<double>(fitted.spilled());
-    if (on_gpu) explanation.spilled_seconds = spilling_seconds(fitted.program);
+    explanation.spilled_seconds = spilling_seconds(fitted.program, on_gpu);
   }
   explanation.phases = {plan::Phase::forward};
   if (!prepared.trains()) return {};
@@ -267,6 +267,13 @@ Answer run_explain(const Session::State& state, const Context& context,
   const bool is_here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
   if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
     explanation.within_limit = print_within_limit(prepared);
+  if (prepared.ranks > 1 && prepared.settings.spills) {
+    WEFT_TRY(what, recompute_of(prepared.settings));
+    auto memory = memory_with(state, context, prepared, what, 0, prepared.settings.memory_limit);
+    if (!memory.ok()) return placed(std::move(memory).error(), run.span);
+    explanation.within_limit += fmt::format(
+        " and adds {} to a step", print_seconds(spilling_seconds(*memory->program, prepared.gpu != nullptr)));
+  }
   if (prepared.ranks > 1 && !explanation.within_limit.empty())
     explanation.settings.emplace_back("kept", explanation.within_limit);
   if (prepared.ranks > 1)

@@ -41,7 +41,8 @@ Status fit_memory(const Session::State& state, const Context& context, Prepared&
 // What the limit asked for: "within 4 GiB a rank: recomputed selective"; empty: nothing.
 std::string print_within_limit(const Prepared& prepared);
 
-// What a step of a program that spills takes longer on a GPU, whose kernels reach it over the bus to the host.
-double spilling_seconds(const program::Program& program);
+// What a step of a program that spills takes longer: on a GPU kernels reach what is spilled over the bus to the host,
+// on a processor its pages are mapped again each time they are used. What the disk writes behind is not counted.
+double spilling_seconds(const program::Program& program, bool on_gpu);
 
 }  // namespace weft::session
