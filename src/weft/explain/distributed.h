@@ -47,6 +47,7 @@ struct DistributedExplanation {
   cluster::Cluster cluster;
   std::optional<JobHosts> hosts;  // of ON JOB
   double memory_bytes = 0;        // that a rank may take
+  double spilled_seconds = 0;     // what it adds to a step that part of that lies in a file
   const search::DistributionChoice* choice = nullptr;
   int devices_a_rank = 1;  // processors of this machine that a local rank has
   double model_flops = 0;  // of the plan of one device: what utilization counts

@@ -271,8 +271,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     WEFT_TRY(what, recompute_of(prepared.settings));
     auto memory = memory_with(state, context, prepared, what, 0, prepared.settings.memory_limit);
     if (!memory.ok()) return placed(std::move(memory).error(), run.span);
-    explanation.within_limit += fmt::format(
-        " and adds {} to a step", print_seconds(spilling_seconds(*memory->program, prepared.gpu != nullptr)));
+    explanation.spilled_seconds = spilling_seconds(*memory->program, prepared.gpu != nullptr);
   }
   if (prepared.ranks > 1 && !explanation.within_limit.empty())
     explanation.settings.emplace_back("kept", explanation.within_limit);

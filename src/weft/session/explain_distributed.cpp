@@ -38,6 +38,7 @@ explain::DistributedExplanation about_ranks(const explain::Explanation& explanat
   about.settings = explanation.settings;
   about.precision = explanation.precision;
   about.cluster = explanation.cluster;
+  about.spilled_seconds = explanation.spilled_seconds;
   return about;
 }
 

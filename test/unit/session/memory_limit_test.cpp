@@ -120,9 +120,11 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   EXPECT_FALSE(some.contains("spilled_bytes"));
   EXPECT_TRUE(few.at("within_limit").get<std::string>().ends_with("what does not fit lies in a file"));
   EXPECT_GT(few.at("spilled_bytes").get<double>(), 0);
+  EXPECT_GT(few.at("seconds_of_spilled").get<double>(), 0);
   EXPECT_LE(few.at("measured").at("memory_bytes").get<double>(), 7 << 20);
   // Ranks run what was fitted, not what would not fit.
   const nlohmann::json ranks = explained("ANALYZE", "ON LOCAL 2", "6 MiB', distribution = 'rank=2: slice b");
+  EXPECT_GT(ranks.at("seconds_of_spilled").get<double>(), 0);
   EXPECT_GT(ranks.at("measured").at("step_seconds").get<double>(), 0);
 }
 
