@@ -62,6 +62,18 @@ class KeyOf {
     for (const Place& place : call.results) add_place(text, place);
     return text;
   }
+  // Tensors of any shapes: how many elements there are decides.
+  std::string operator()(const program::Updates& updates) const {
+    const program::OperatorCall& first = updates.calls.front();
+    std::int64_t elements = 0;
+    for (const program::OperatorCall& call : updates.calls) elements += call.results.front().elements();
+    std::string text = fmt::format("updates {} {} of {}", program_.graph->node(first.node).op->name(),
+                                   updates.calls.size(), elements);
+    for (const Place& place : first.operands) add(text, " {}", name(place.dtype));
+    text += " to";
+    for (const Place& place : first.results) add(text, " {}", name(place.dtype));
+    return text;
+  }
   std::string operator()(const program::Copy& copy) const {
     std::string text = "copy";
     add_place(text, copy.from);

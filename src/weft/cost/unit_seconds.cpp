@@ -97,6 +97,11 @@ class Arithmetic {
       return over(work.flops, kConvolutionRate * peak_rate(device_, dtype_of(unit_)));
     return over(work.flops, device_.rate(cluster::Precision::f32));
   }
+  double operator()(const program::Updates& updates) const {
+    double seconds = 0;
+    for (const program::OperatorCall& call : updates.calls) seconds += (*this)(call);
+    return seconds;
+  }
   double operator()(const program::Copy&) const { return 0; }
   double operator()(const program::Combine&) const { return 0; }
   double operator()(const program::Exchange&) const { return 0; }

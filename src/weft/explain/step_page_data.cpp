@@ -167,7 +167,9 @@ BarKind kind_of(const program::Unit& unit) {
   using Move = program::Exchange::Kind;
   if (std::holds_alternative<program::MatrixProduct>(unit.kernel)) return BarKind::product;
   if (std::holds_alternative<program::RowLoop>(unit.kernel)) return BarKind::rows;
-  if (std::holds_alternative<program::OperatorCall>(unit.kernel)) return BarKind::call;
+  if (std::holds_alternative<program::OperatorCall>(unit.kernel) ||
+      std::holds_alternative<program::Updates>(unit.kernel))
+    return BarKind::call;
   const auto* exchange = std::get_if<program::Exchange>(&unit.kernel);
   if (exchange == nullptr) return BarKind::copy;
   switch (exchange->kind) {

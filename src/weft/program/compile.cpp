@@ -20,6 +20,7 @@
 #include "weft/program/share.h"
 #include "weft/program/spill.h"
 #include "weft/program/stream.h"
+#include "weft/program/updates.h"
 #include "weft/program/waits.h"
 
 namespace weft::program {
@@ -70,6 +71,7 @@ class Compiler {
     take_turns();
     leave_out();
     order_units(program_, options_.flops_per_exchanged_byte);
+    if (options_.accelerated) join_updates(program_);
     write_next_values(program_);
     assign_streams(program_);
     share_buffers(program_);

@@ -96,6 +96,14 @@ std::string left_out(const MatrixProduct& product) {
   return fmt::format(" but {} > {}{:+}", letter(band.later), letter(band.earlier), band.offset);
 }
 
+void print_call(Text& text, const Program& program, const OperatorCall& call) {
+  add(text, "call {}:", program.graph->node(call.node).op->name());
+  for (const Place& place : call.results) add(text, " b{}", place.buffer.value);
+  add(text, " =");
+  for (const Place& place : call.operands) add(text, " b{}", place.buffer.value);
+  add(text, "\n");
+}
+
 void print_kernel(Text& text, const Program& program, const Unit& unit) {
   if (const auto* product = std::get_if<MatrixProduct>(&unit.kernel)) {
     add(text, "product {} x {} x {}{}{}{}: b{} = b{}{} * b{}{}\n", product->m, product->n, product->k,
@@ -109,11 +117,13 @@ void print_kernel(Text& text, const Program& program, const Unit& unit) {
     add(text, "\n");
     for (const RowInstruction& instruction : loop->code) print_instruction(text, program, *loop, instruction);
   } else if (const auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
-    add(text, "call {}:", program.graph->node(call->node).op->name());
-    for (const Place& place : call->results) add(text, " b{}", place.buffer.value);
-    add(text, " =");
-    for (const Place& place : call->operands) add(text, " b{}", place.buffer.value);
-    add(text, "\n");
+    print_call(text, program, *call);
+  } else if (const auto* updates = std::get_if<Updates>(&unit.kernel)) {
+    add(text, "{} updates\n", updates->calls.size());
+    for (const OperatorCall& update : updates->calls) {
+      add(text, "      ");
+      print_call(text, program, update);
+    }
   } else if (const auto* exchange = std::get_if<Exchange>(&unit.kernel)) {
     print_exchange(text, *exchange, program.streams[unit.stream]);
   } else if (const auto* copy = std::get_if<Copy>(&unit.kernel)) {
@@ -146,6 +156,9 @@ std::string describe(const Program& program, const Unit& unit) {
   if (std::holds_alternative<Combine>(unit.kernel)) return "combine";
   if (const auto* exchange = std::get_if<Exchange>(&unit.kernel))
     return fmt::format("{} over {}", name(exchange->kind), exchange->axis);
+  if (const auto* updates = std::get_if<Updates>(&unit.kernel))
+    return fmt::format("{} of {} tensors", program.graph->node(updates->calls.front().node).op->name(),
+                       updates->calls.size());
   std::string text;
   for (const plan::NodeId node : unit.nodes) {
     if (!text.empty()) text += ", ";

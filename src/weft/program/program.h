@@ -52,6 +52,12 @@ struct OperatorCall {
   std::vector<Place> operands, results;
 };
 
+// What an optimizer does to many tensors alike, as one (updates.h). A call may have a result more than its node: the
+// parameter, which is what the first one rounds to.
+struct Updates {
+  std::vector<OperatorCall> calls;
+};
+
 // Elements moved to another order, or next to each other.
 struct Copy {
   Place from, to;
@@ -109,7 +115,7 @@ struct Exchange {
   ChosenAlgorithm algorithm = {};           // filled in by who prices programs: cost/choose_algorithms.h
 };
 
-using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine, Exchange>;
+using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Updates, Copy, Combine, Exchange>;
 
 // Along what tasks cut a unit.
 enum class Cut : std::uint8_t {
@@ -177,8 +183,8 @@ struct CompileOptions {
   double flops_per_exchanged_byte = 100;
   // Kernels take bf16 and f16 as they are, as accelerators' do. Else those that do not get them as f32.
   bool any_float = false;
-  // To run on an accelerator: optimizers read narrow gradients without a cast before them, sums that lie apart are joined, and
-  // rows of logits begin at multiples of 16 bytes, whatever the number of classes, where products are far faster.
+  // To run on an accelerator: optimizers read narrow gradients without a cast before them and renew many tensors at once,
+  // sums that lie apart are joined, and rows of logits begin at multiples of 16 bytes, whatever the number of classes, where products are far faster.
   bool accelerated = false;
   // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
   bool pack = true;

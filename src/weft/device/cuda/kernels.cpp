@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/launch.h"
+#include "weft/program/grouping.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -111,7 +112,12 @@ Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Progr
     return make_copy(gpu, program, *copy, memory);
   if (const auto* combine = std::get_if<program::Combine>(&unit.kernel))
     return make_combine(gpu, program, *combine, memory);
-  WEFT_CHECK(std::holds_alternative<program::OperatorCall>(unit.kernel), "an exchange is no kernel");
+  if (const auto* updates = std::get_if<program::Updates>(&unit.kernel))
+    return make_update_kernel(gpu, program, updates->calls, memory);
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  WEFT_CHECK(call != nullptr, "an exchange is no kernel");
+  if (program::is_optimizer(*program.graph->node(call->node).op))
+    return make_update_kernel(gpu, program, {call, 1}, memory);
   return make_call_kernel(gpu, program, unit, memory);
 }
 

@@ -1,6 +1,7 @@
 // weft/device/cuda/kernels.h -- units of a program as kernels of a GPU, one maker a kind of unit.
 #pragma once
 #include <memory>
+#include <span>
 
 #include "weft/device/cuda/gpu.h"
 
@@ -16,6 +17,11 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
                                                     const program::Unit& unit, Address memory);
 Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::Program& program,
                                                  const program::Unit& unit, Address memory);
+
+// Calls of one optimizer, alike but for their tensors.
+Result<std::unique_ptr<Kernel>> make_update_kernel(Functions& gpu, const program::Program& program,
+                                                   std::span<const program::OperatorCall> calls,
+                                                   Address memory);
 
 // A place of the program in the device's memory.
 inline DevicePointer pointer(const program::Program& program, const program::Place& place, Address memory) {
