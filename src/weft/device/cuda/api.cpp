@@ -155,6 +155,33 @@ Result<Blas> load_blas() {
   return blas;
 }
 
+Result<BlasLt> load_blas_lt() {
+  BlasLt blas;
+  const std::initializer_list<Wanted> wanted = {
+      {"cublasLtCreate", slot(blas.create)},
+      {"cublasLtDestroy", slot(blas.destroy)},
+      {"cublasLtGetVersion", slot(blas.version)},
+      {"cublasLtMatmulDescCreate", slot(blas.create_product)},
+      {"cublasLtMatmulDescDestroy", slot(blas.destroy_product)},
+      {"cublasLtMatmulDescSetAttribute", slot(blas.set_product)},
+      {"cublasLtMatrixLayoutCreate", slot(blas.create_matrix)},
+      {"cublasLtMatrixLayoutDestroy", slot(blas.destroy_matrix)},
+      {"cublasLtMatrixLayoutSetAttribute", slot(blas.set_matrix)},
+      {"cublasLtMatmulPreferenceCreate", slot(blas.create_wishes)},
+      {"cublasLtMatmulPreferenceDestroy", slot(blas.destroy_wishes)},
+      {"cublasLtMatmulPreferenceSetAttribute", slot(blas.set_wish)},
+      {"cublasLtMatmulAlgoGetHeuristic", slot(blas.rank)},
+      {"cublasLtMatmulAlgoCheck", slot(blas.check)},
+      {"cublasLtMatmul", slot(blas.multiply)},
+  };
+  WEFT_TRY_STATUS(load({"libcublasLt",
+                        {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                        "algorithms of matrix products cannot be chosen: libcublasLt is not there",
+                        kInToolkit},
+                       wanted));
+  return blas;
+}
+
 Result<Dnn> load_dnn() {
   Dnn dnn;
   const std::initializer_list<Wanted> wanted = {
@@ -210,6 +237,11 @@ Result<const Compiler*> compiler() {
 
 Result<const Blas*> blas() {
   static const Result<Blas> loaded = load_blas();
+  return once(loaded);
+}
+
+Result<const BlasLt*> blas_lt() {
+  static const Result<BlasLt> loaded = load_blas_lt();
   return once(loaded);
 }
 

@@ -2,7 +2,7 @@
 //
 //   libcuda     the driver: memory, streams, events, launches         comes with the driver
 //   libnvrtc    compiles the kernels that we write                     comes with the toolkit
-//   libcublas   matrix products                                        likewise
+//   libcublas   matrix products; libcublasLt: by a chosen algorithm    likewise
 //   libcudnn    convolutions, where it is there                        a package of its own
 //
 // Nothing of theirs is needed to build: a machine without them runs all but the GPU, and says what it lacks.
@@ -132,6 +132,29 @@ struct Blas {
                    int batch, int compute_type, int algorithm);
 };
 
+// Products of which the caller names the algorithm. Products, matrices and what is wished for are objects of its own.
+struct BlasLt {
+  Code (*create)(Handle* blas);
+  Code (*destroy)(Handle blas);
+  std::size_t (*version)();
+  Code (*create_product)(Handle* product, int compute_type, int scale_type);
+  Code (*destroy_product)(Handle product);
+  Code (*set_product)(Handle product, int attribute, const void* value, std::size_t bytes);
+  Code (*create_matrix)(Handle* matrix, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t ld);
+  Code (*destroy_matrix)(Handle matrix);
+  Code (*set_matrix)(Handle matrix, int attribute, const void* value, std::size_t bytes);
+  Code (*create_wishes)(Handle* wishes);
+  Code (*destroy_wishes)(Handle wishes);
+  Code (*set_wish)(Handle wishes, int attribute, const void* value, std::size_t bytes);
+  Code (*rank)(Handle blas, Handle product, Handle a, Handle b, Handle c, Handle d, Handle wishes, int asked,
+               void* candidates, int* given);
+  Code (*check)(Handle blas, Handle product, Handle a, Handle b, Handle c, Handle d, const void* algorithm,
+                void* candidate);
+  Code (*multiply)(Handle blas, Handle product, const void* alpha, const void* a, Handle a_matrix, const void* b,
+                   Handle b_matrix, const void* beta, const void* c, Handle c_matrix, void* d, Handle d_matrix,
+                   const void* algorithm, void* workspace, std::size_t bytes, Handle stream);
+};
+
 // Shapes are described to it by objects of its own: a tensor, a filter, a convolution.
 struct Dnn {
   Code (*create)(Handle* dnn);
@@ -172,6 +195,7 @@ struct Dnn {
 Result<const Driver*> driver();
 Result<const Compiler*> compiler();
 Result<const Blas*> blas();
+Result<const BlasLt*> blas_lt();
 Result<const Dnn*> dnn();
 
 // "the GPU cannot do WHAT: out of memory (code 2)"; none where the code is 0.

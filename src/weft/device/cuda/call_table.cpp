@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "weft/device/cuda/call.h"
@@ -27,7 +29,7 @@ Made make_gather(const Call& call) {
 }
 
 // Points that are summed come in one order: a block takes the first point of each row that it finds, and adds
-// all later ones of the same row. Rows that nobody names are zero.
+// all later ones of the same row, at 256 places of it. Rows that nobody names are zero.
 Made make_scatter(const Call& call) {
   const plan::Type positions = call.node.input_type(0), x = call.node.input_type(1),
                    y = call.node.result_type(0);
@@ -55,10 +57,11 @@ Made make_scatter(const Call& call) {
     inner.push_back({dim.size, {0, plain_stride(x, dim.index), plain_stride(y, dim.index)}});
     elements *= dim.size;
   }
+  const std::int64_t turns = std::max<std::int64_t>((elements + 255) / 256, 1);
   std::string body = fmt::format(
-      "    const long long table = i / {0}ll, point = i % {0}ll;\n"
+      "    const long long e0 = i % {1}ll * 256, table = i / {1}ll / {0}ll, point = i / {1}ll % {0}ll;\n"
       "    long long p0 = 0, x0 = 0, y0 = 0;\n",
-      points);
+      points, turns);
   body += "    {\n" + walk("table", kept, {"p0", "x0", "y0"}) + "    }\n";
   body += "    long long p1 = p0;\n    {\n    long long xs = 0, ys = 0;\n" +
           walk("point", summed, {"p1", "xs", "ys"}) + "    (void)xs; (void)ys; }\n";
@@ -72,10 +75,10 @@ Made make_scatter(const Call& call) {
       "      earlier = (long long)a[at] - {}ll == row;\n    }}\n"
       "    if (__syncthreads_or(earlier)) continue;\n",
       first, rows, walk("q", summed, {"at", "xs", "ys"}), first);
-  // Places of the row in turns of 256 threads; the points in turns of 256 that are looked at together.
+  // The points in turns of 256 that are looked at together.
   body += fmt::format(
       "    __shared__ long long found[256];\n    __shared__ int counts[8];\n"
-      "    for (long long e0 = 0; e0 < {0}ll; e0 += 256) {{\n"
+      "    {{\n"
       "      const long long e = e0 + threadIdx.x;\n"
       "      long long xe = x0, ye = y0 + row * {1}ll, pe = 0;\n"
       "      {{\n{2}      }}\n      (void)pe;\n"
@@ -111,7 +114,7 @@ Made make_scatter(const Call& call) {
   return std::unique_ptr<Kernel>(
       std::make_unique<TextKernel>(function, call.pointers(),
                                    TextKernel::Shape{.by_block = true,
-                                                     .items = tables * points,
+                                                     .items = tables * points * turns,
                                                      .zeroed = y.elements() * plan::size_in_bytes(y.dtype)}));
 }
 

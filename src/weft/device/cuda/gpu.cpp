@@ -13,6 +13,8 @@
 #include "weft/base/private_folder.h"
 #include "weft/device/cuda/compile.h"
 #include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/product_choices.h"
+#include "weft/device/cuda/row_choices.h"
 #include "weft/device/cuda/spilled_memory.h"
 #include "weft/device/cuda/stream.h"
 
@@ -53,6 +55,8 @@ class PageLocked final : public HostMemory {
   const std::size_t bytes_;
 };
 
+}  // namespace
+
 std::string cache_folder() {
   if (const char* const folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
     return fmt::format("{}/weft/kernels", folder);
@@ -60,10 +64,14 @@ std::string cache_folder() {
   return home != nullptr ? fmt::format("{}/.cache/weft/kernels", home) : std::string();
 }
 
-}  // namespace
-
 Gpu::Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact)
-    : driver_(driver), ordinal_(ordinal), device_(device), context_(context), exact_(exact) {}
+    : driver_(driver),
+      ordinal_(ordinal),
+      device_(device),
+      context_(context),
+      exact_(exact),
+      products_(std::make_unique<ProductChoices>(*this)),
+      rows_(std::make_unique<RowChoices>(*this)) {}
 
 Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   WEFT_TRY(driver, cuda::driver());
@@ -97,6 +105,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
 
 Gpu::~Gpu() {
   enter();
+  products_.reset();
   if (convolutions_ != nullptr) (*dnn())->destroy(convolutions_);
   for (const auto& [digest, module] : modules_) driver_.unload_module(module);
   driver_.release_context(device_);
@@ -165,7 +174,13 @@ class SeenTexts final : public Functions {
   bool exact() const override { return gpu_.exact(); }
   bool hopper() const override { return gpu_.hopper(); }
   Handle convolutions() override { return gpu_.convolutions(); }
+  const Multiplier* multiplier(const Multiplication& what) override {
+    multiplications.push_back(what);
+    return nullptr;
+  }
+  RowShape row_shape(const std::string& key) override { return gpu_.row_shape(key); }
   std::vector<std::string> texts;
+  std::vector<Multiplication> multiplications;
 
  private:
   Gpu& gpu_;
@@ -178,17 +193,26 @@ Digest Gpu::digest(const std::string& text) const { return Hasher().text(text).t
 
 Status Gpu::prepare(const program::Program& program) {
   enter();
+  rows_->choose(program);
   SeenTexts all(*this);
   alignas(256) static std::byte nowhere[256];
   for (const program::Unit& unit : program.units)
     if (!std::holds_alternative<program::Exchange>(unit.kernel))
       if (const auto made = cuda::make_kernel(all, program, unit, Address(nowhere)); !made.ok())
         return made.error();
+  compile_all(std::move(all.texts));
+  products_->choose(all.multiplications);
+  return {};
+}
+
+void Gpu::compile_all(std::vector<std::string> texts) {
   std::vector<std::string> missing;
   {
     const std::lock_guard lock(mutex_);
-    for (std::string& text : all.texts)
-      if (const Digest of = digest(text); !modules_.contains(of) && !images_.contains(of))
+    std::set<Digest> seen;
+    for (std::string& text : texts)
+      if (const Digest of = digest(text);
+          !modules_.contains(of) && !images_.contains(of) && seen.insert(of).second)
         missing.push_back(std::move(text));
   }
   do_all(missing.size(), [&](std::size_t i) {
@@ -198,7 +222,6 @@ Status Gpu::prepare(const program::Program& program) {
     const std::lock_guard lock(mutex_);
     images_.emplace(of, std::move(*image));
   });
-  return {};
 }
 
 Result<Handle> Gpu::function(const std::string& text, const std::string& name, std::int64_t shared_bytes) {
@@ -235,6 +258,10 @@ Handle Gpu::convolutions() {
     convolutions_ = nullptr;
   return convolutions_;
 }
+
+const Multiplier* Gpu::multiplier(const Multiplication& what) { return products_->find(what); }
+
+RowShape Gpu::row_shape(const std::string& key) { return rows_->find(key); }
 
 // What is on disk is believed only where nobody else can have written it.
 Result<std::string> Gpu::compiled(const std::string& text, const Digest& digest) const {

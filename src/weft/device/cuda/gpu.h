@@ -10,9 +10,14 @@
 
 #include "weft/base/hash.h"
 #include "weft/device/cuda/api.h"
+#include "weft/device/cuda/multiplication.h"
+#include "weft/device/cuda/row_source.h"
 #include "weft/device/device.h"
 
 namespace weft::device::cuda {
+
+class ProductChoices;
+class RowChoices;
 
 // Where kernels get what their texts were compiled to.
 class Functions {
@@ -27,6 +32,10 @@ class Functions {
   virtual bool hopper() const { return false; }
   // What cuDNN is called with; null where it is not there.
   virtual Handle convolutions() { return nullptr; }
+  // How to multiply, where an algorithm was chosen; else null.
+  virtual const Multiplier* multiplier(const Multiplication&) { return nullptr; }
+  // How threads share rows, by row_key(), where that was chosen.
+  virtual RowShape row_shape(const std::string&) { return {}; }
 };
 
 class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
@@ -45,7 +54,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) override;
   Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Event>> make_event() override;
-  // Compiles the texts of all its kernels, as many at a time as there are processors.
+  // Compiles the texts of all its kernels, and chooses by trial where several are the same but for their speed.
   Status prepare(const program::Program& program) override;
   Result<std::unique_ptr<device::Kernel>> make_kernel(const program::Program& program,
                                                       const program::Unit& unit, Address memory) override;
@@ -62,6 +71,10 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   Result<Handle> function(const std::string& text, const std::string& name,
                           std::int64_t shared_bytes = 0) override;
   Handle convolutions() override;
+  const Multiplier* multiplier(const Multiplication& what) override;
+  RowShape row_shape(const std::string& key) override;
+  // Those that are neither loaded nor compiled yet, as many at a time as there are processors.
+  void compile_all(std::vector<std::string> texts);
 
  private:
   Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact);
@@ -81,7 +94,12 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   std::map<Digest, std::string> images_;  // compiled ahead, not loaded yet
   bool asked_for_convolutions_ = false;
   Handle convolutions_ = nullptr;
+  std::unique_ptr<ProductChoices> products_;
+  std::unique_ptr<RowChoices> rows_;
 };
+
+// Where what was compiled and chosen is kept; empty: nowhere.
+std::string cache_folder();
 
 // What a launch needs of its stream.
 struct LaunchPlace {
@@ -89,6 +107,7 @@ struct LaunchPlace {
   Handle stream;
   Handle blas;
   DevicePointer scratch;
+  DevicePointer workspace = 0;  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
 };
 
 class Kernel : public device::Kernel {

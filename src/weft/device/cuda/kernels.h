@@ -13,6 +13,11 @@ Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Progr
 
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::Program& program,
                                                 const program::Unit& unit, Address memory);
+// The same loop in another shape, its operands at these places: to be tried.
+Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::RowLoop& loop,
+                                                const plan::Graph& graph,
+                                                std::span<const DevicePointer> operands,
+                                                const RowShape& shape);
 Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const program::Program& program,
                                                     const program::Unit& unit, Address memory);
 Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::Program& program,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -47,7 +48,7 @@ class ProductKernel final : public Kernel {
   };
 
   // `round`: rounding_text()'s function, where sums of several products are rounded.
-  ProductKernel(const Blas& blas, const MatrixProduct& product, const Sides& sides, Handle round)
+  ProductKernel(Functions& gpu, const Blas& blas, const MatrixProduct& product, const Sides& sides, Handle round)
       : blas_(blas), product_(product), sides_(sides), round_(round) {
     // The longest outer loop is cuBLAS's own, the others are calls.
     for (const ProductLoop& loop : product_.outer) {
@@ -59,6 +60,10 @@ class ProductKernel final : public Kernel {
     constexpr std::int64_t kLarge = std::int64_t{1} << 31;
     const bool cuts = sides.dtype != plan::DType::f32 && round == nullptr;
     pieces_ = even_pieces(product, cuts ? kLarge : INT64_MAX);
+    exact_ = gpu.exact();
+    // Several terms are added one after the other, the first to nothing: two ways each, and seldom.
+    for (const ProductPiece& piece : pieces_)
+      multipliers_.push_back(terms_ == 1 && round == nullptr ? gpu.multiplier(described(piece)) : nullptr);
   }
 
   std::int64_t scratch_bytes() const override {
@@ -97,11 +102,11 @@ class ProductKernel final : public Kernel {
         to_a += rest % loop.size * loop.a, to_b += rest % loop.size * loop.b;
         rest /= loop.size;
       }
-      for (const ProductPiece& piece : pieces_)
+      for (std::size_t i = 0; i < pieces_.size(); ++i)
         if (const Code code = multiply(
-                at, piece,
+                at, i,
                 {element(sides_.a, to_a), element(sides_.b, to_b), element(sides_.c, c), sides_.dtype},
-                term > 0 || piece.adds);
+                term > 0 || pieces_[i].adds);
             code != 0)
           return code;
     }
@@ -114,26 +119,62 @@ class ProductKernel final : public Kernel {
     return parameters.launch(at, round_, {blocks_for(elements, 256), 1}, {256, 1});
   }
 
-  Code multiply(const LaunchPlace& at, const ProductPiece& piece, const Sides& from, bool adds) const {
+  // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
+  static std::int64_t stride(std::int64_t given, std::int64_t least) {
+    return std::max({given, least, std::int64_t{1}});
+  }
+  // Bytes, up to 16, that divide where a matrix begins and every step within it.
+  int alignment(DevicePointer base, std::int64_t offset, std::int64_t ld, std::int64_t outer) const {
+    std::int64_t bytes = 16;
+    const std::int64_t size = plan::size_in_bytes(sides_.dtype);
+    for (const std::int64_t step : {static_cast<std::int64_t>(base) + offset * size, ld * size, outer * size})
+      bytes = std::gcd(bytes, step);
+    // The other outer loops are calls that begin elsewhere.
+    return static_cast<int>(points_ == batch().size ? bytes : std::gcd(bytes, size));
+  }
+
+  // What cuBLAS calls a is our b.
+  Multiplication described(const ProductPiece& piece) const {
     const program::Operand &a = product_.a, &b = product_.b;
     const ProductLoop outer = batch();
-    const int type = cuda_type(sides_.dtype);
     const bool apart = round_ != nullptr;  // in f32, beside c
+    Multiplication made{.m = piece.n,
+                        .n = piece.m,
+                        .k = piece.k,
+                        .batch = outer.size,
+                        .transposed_a = b.transposed,
+                        .transposed_b = a.transposed,
+                        .adds = piece.adds,
+                        .lda = stride(b.row_stride, b.transposed ? piece.k : piece.n),
+                        .ldb = stride(a.row_stride, a.transposed ? piece.m : piece.k),
+                        .ldc = apart ? piece.n : stride(product_.c.row_stride, piece.n),
+                        .a_stride = outer.b,
+                        .b_stride = outer.a,
+                        .c_stride = apart ? piece.m * piece.n : outer.c,
+                        .type = cuda_type(sides_.dtype),
+                        .c_type = apart ? kF32 : cuda_type(sides_.dtype)};
+    made.compute = made.type != kF32 || exact_ ? kComputeF32 : kComputeTf32;
+    made.a_alignment = alignment(sides_.b, piece.b, made.lda, outer.b);
+    made.b_alignment = alignment(sides_.a, piece.a, made.ldb, outer.a);
+    made.c_alignment = alignment(sides_.c, piece.c, made.ldc, outer.c);
+    return made;
+  }
+
+  Code multiply(const LaunchPlace& at, std::size_t which, const Sides& from, bool adds) const {
+    const ProductPiece& piece = pieces_[which];
+    const DevicePointer a = element(from.a, piece.a), b = element(from.b, piece.b),
+                        c = round_ != nullptr ? at.scratch : element(from.c, piece.c);
+    if (multipliers_[which] != nullptr && at.workspace != 0)
+      return multipliers_[which]->multiply(b, a, c, at.workspace, at.stream);
+    const Multiplication what = described(piece);
     const float one = 1, beta = adds ? 1.0f : 0.0f;
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-    // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
-    const auto stride = [](std::int64_t given, std::int64_t least) {
-      return static_cast<int>(std::max({given, least, std::int64_t{1}}));
-    };
-    return blas_.multiply(
-        at.blas, b.transposed ? kTransposed : kAsIs, a.transposed ? kTransposed : kAsIs, whole(piece.n),
-        whole(piece.m), whole(piece.k), &one, place(element(from.b, piece.b)), type,
-        stride(b.row_stride, b.transposed ? piece.k : piece.n), outer.b, place(element(from.a, piece.a)),
-        type, stride(a.row_stride, a.transposed ? piece.m : piece.k), outer.a, &beta,
-        place(apart ? at.scratch : element(from.c, piece.c)), apart ? kF32 : type,
-        apart ? whole(piece.n) : stride(product_.c.row_stride, piece.n), apart ? piece.m * piece.n : outer.c,
-        whole(outer.size), type != kF32 || at.gpu.exact() ? kComputeF32 : kComputeTf32, kDefault);
+    return blas_.multiply(at.blas, what.transposed_a ? kTransposed : kAsIs,
+                          what.transposed_b ? kTransposed : kAsIs, whole(what.m), whole(what.n), whole(what.k),
+                          &one, place(b), what.type, whole(what.lda), what.a_stride, place(a), what.type,
+                          whole(what.ldb), what.b_stride, &beta, place(c), what.c_type, whole(what.ldc),
+                          what.c_stride, whole(what.batch), what.compute, kDefault);
   }
 
   ProductLoop batch() const { return batch_ != nullptr ? *batch_ : ProductLoop{}; }
@@ -145,6 +186,8 @@ class ProductKernel final : public Kernel {
   std::int64_t points_ = 1, terms_ = 1;
   const ProductLoop* batch_ = nullptr;  // of the outer loops
   std::vector<ProductPiece> pieces_;
+  std::vector<const Multiplier*> multipliers_;  // a piece; null: by cuBLAS's own choice
+  bool exact_ = false;
 };
 
 }  // namespace
@@ -169,7 +212,7 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
     round = function;
   }
   return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(
-      *blas, product, ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
+      gpu, *blas, product, ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
 }
 
 }  // namespace weft::device::cuda

@@ -1,5 +1,6 @@
 #include "weft/device/cuda/kernels.h"
 #include "weft/device/cuda/launch.h"
+#include "weft/device/cuda/row_choices.h"
 #include "weft/device/cuda/row_source.h"
 
 namespace weft::device::cuda {
@@ -9,41 +10,36 @@ using program::RowLoop;
 
 // Blocks that share the rows where threads keep sums: so many on every device, so that the bits are the same.
 std::int64_t summing_blocks(const RowSource& source, std::int64_t rows) {
-  const std::int64_t most = source.threads >= 1024  ? 264
-                            : source.threads >= 256 ? 528
-                            : source.threads >= 128 ? 1056
-                                                    : 528;
-  return std::clamp<std::int64_t>((rows + source.rows_per_block - 1) / source.rows_per_block, 1, most);
+  return std::clamp<std::int64_t>((rows + source.rows_per_block - 1) / source.rows_per_block, 1,
+                                  source.most_blocks);
 }
 
 class RowKernel final : public Kernel {
  public:
-  static Result<std::unique_ptr<Kernel>> make(Functions& gpu, const program::Program& program,
-                                              const RowLoop& loop, Address memory) {
+  static Result<std::unique_ptr<Kernel>> make(Functions& gpu, const RowLoop& loop, RowSource source,
+                                              std::vector<DevicePointer> operands) {
     auto kernel = std::make_unique<RowKernel>();
-    kernel->source_ = row_source(loop);
+    kernel->source_ = std::move(source);
     kernel->length_ = loop.length;
-    for (const program::RowOperand& operand : loop.operands)
-      kernel->operands_.push_back(cuda::pointer(program, operand.place, memory));
+    kernel->operands_ = std::move(operands);
     WEFT_TRY(main, gpu.function(kernel->source_.text, kernel->source_.name));
     kernel->main_ = main;
     kernel->rows_ = loop.rows();
-    for (const SumSource& source : kernel->source_.sums) {
+    for (const SumSource& of : kernel->source_.sums) {
       Sum sum;
-      WEFT_TRY(add, gpu.function(kernel->source_.text, source.name));
-      WEFT_TRY(join, gpu.function(kernel->source_.text, source.join));
+      WEFT_TRY(add, gpu.function(kernel->source_.text, of.name));
+      WEFT_TRY(join, gpu.function(kernel->source_.text, of.join));
       sum.add = add;
       sum.join = join;
       const bool in_threads = kernel->source_.sums_in_threads;
       const std::int64_t parts =
-          in_threads ? summing_blocks(kernel->source_, kernel->rows_) * kernel->source_.rows_per_block
-                     : kernel->rows_;
-      sum.count = loop.length == 0 ? 0 : in_threads ? parts : source.summed;
+          in_threads ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
+      sum.count = loop.length == 0 ? 0 : in_threads ? parts : of.summed;
       // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
-      const std::int64_t elements = std::max<std::int64_t>(source.elements, 1);
+      const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);
       sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, sum.count / 32), 1, 1024);
-      sum.addends_at = kernel->take(parts * source.width * 4);
-      sum.segments_at = kernel->take(sum.segments * source.elements * 8);
+      sum.addends_at = kernel->take(parts * of.width * 4);
+      sum.segments_at = kernel->take(sum.segments * of.elements * 8);
       kernel->sums_.push_back(sum);
     }
     kernel->source_.text.clear();
@@ -106,7 +102,21 @@ class RowKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::Program& program,
                                                 const program::Unit& unit, Address memory) {
-  return RowKernel::make(gpu, program, std::get<RowLoop>(unit.kernel), memory);
+  const auto& loop = std::get<RowLoop>(unit.kernel);
+  std::vector<DevicePointer> operands;
+  for (const program::RowOperand& operand : loop.operands)
+    operands.push_back(pointer(program, operand.place, memory));
+  RowSource usual = row_source(loop, *program.graph);
+  if (usual.by_row)
+    if (const RowShape chosen = gpu.row_shape(row_key(usual, loop)); chosen != RowShape{})
+      usual = row_source(loop, *program.graph, chosen);
+  return RowKernel::make(gpu, loop, std::move(usual), std::move(operands));
+}
+
+Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const RowLoop& loop, const plan::Graph& graph,
+                                                std::span<const DevicePointer> operands,
+                                                const RowShape& shape) {
+  return RowKernel::make(gpu, loop, row_source(loop, graph, shape), {operands.begin(), operands.end()});
 }
 
 }  // namespace weft::device::cuda

@@ -22,7 +22,7 @@ struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) weft_pack { T 
 
 class Writer {
  public:
-  explicit Writer(const RowLoop& loop) : loop_(loop), rows_(row_lines(loop)) {
+  Writer(const RowLoop& loop, const RowShape& shape) : loop_(loop), rows_(row_lines(loop)) {
     find_pack();
     // Sums of whole columns stay with the threads that own them, where there are rows enough to keep those busy.
     constexpr std::int64_t kFewRows = 64, kLongest = 32'768;
@@ -36,9 +36,28 @@ class Writer {
     if (!by_row_) return;
     const std::int64_t length = loop.length, warp = pack_ > 1 ? 1024 : 256;
     threads_ = length <= warp ? 32 : length <= 4 * warp ? 128 : length <= 8 * warp ? 256 : 1024;
+    most_blocks_ = threads_ >= 1024 ? 264 : threads_ >= 256 ? 528 : 1056;
+    if (shape.threads > 0) threads_ = shape.threads;
+    if (shape.most_blocks > 0) most_blocks_ = shape.most_blocks;
     rows_per_block_ = threads_ == 32 ? 4 : 1;
     const std::int64_t turn = std::int64_t{threads_} * pack_;
     turns_ = (length + turn - 1) / turn;
+  }
+
+  // Threads that have a few packs of the row each, so that what is kept of it stays in registers.
+  std::vector<RowShape> shapes() const {
+    if (!by_row_) return {};
+    std::vector<RowShape> all = {{threads_, most_blocks_}};
+    for (const int threads : {32, 128, 256, 512}) {
+      const std::int64_t turns = (loop_.length + std::int64_t{threads} * pack_ - 1) / (std::int64_t{threads} * pack_);
+      const bool idles = turns == 1 && 2 * loop_.length <= std::int64_t{threads} * pack_;
+      if (turns * pack_ > 32 || idles) continue;
+      for (const std::int64_t blocks : {528, 1056, 2112})
+        if (const RowShape shape{threads, in_threads_ ? blocks : most_blocks_};
+            std::ranges::find(all, shape) == all.end())
+          all.push_back(shape);
+    }
+    return all;
   }
 
   RowSource write() {
@@ -48,6 +67,7 @@ class Writer {
     source.threads = threads_;
     source.rows_per_block = rows_per_block_;
     source.each = pack_;
+    source.most_blocks = most_blocks_;
     source.text = std::string(prelude()) + std::string(kPack);
     for (const program::Accumulator& accumulator : loop_.accumulators) {
       const auto k = source.sums.size();
@@ -277,18 +297,43 @@ class Writer {
         text += over_places() + inside + "  }}\n";
     }
     text += "  }\n";
-    if (in_threads_) text += "  const long long part = (long long)blockIdx.x * blockDim.y + threadIdx.y;\n";
-    for (std::size_t k = 0; in_threads_ && k < loop_.accumulators.size(); ++k) {
-      if (loop_.operands[loop_.accumulators[k].memory].along == 0) {
-        text += fmt::format("  if (threadIdx.x == 0) c{0}[part] = a{0};\n", k);
-        continue;
-      }
-      text += over_places() + fmt::format(
-                                  "    #pragma unroll\n    for (int u = 0; u < {0}; ++u) c{1}[part * {2}ll + "
-                                  "j0 + u] = a{1}[e * {0} + u];\n  }}}}\n",
-                                  pack_, k, loop_.length);
-    }
+    if (in_threads_ && rows_per_block_ > 1)
+      text += fmt::format("  __shared__ float w[{}][{}];\n", rows_per_block_, turns_ * pack_ * threads_);
+    for (std::size_t k = 0; in_threads_ && k < loop_.accumulators.size(); ++k) text += left_by_block(k);
     return text + "}\n";
+  }
+
+  // What the rows of a block have added up to, those of one row after those of another: an addend of the block's.
+  std::string left_by_block(std::size_t k) const {
+    const bool run = loop_.operands[loop_.accumulators[k].memory].along != 0;
+    const std::int64_t slots = run ? turns_ * pack_ : 1;
+    if (rows_per_block_ == 1) {
+      if (!run) return fmt::format("  if (threadIdx.x == 0) c{0}[blockIdx.x] = a{0};\n", k);
+      return over_places() + fmt::format(
+                                 "    #pragma unroll\n    for (int u = 0; u < {0}; ++u) c{1}[(long long)blockIdx.x * "
+                                 "{2}ll + j0 + u] = a{1}[e * {0} + u];\n  }}}}\n",
+                                 pack_, k, loop_.length);
+    }
+    const std::string total = fmt::format(
+        "    float total = w[0][i];\n    #pragma unroll\n    for (int y = 1; y < {}; ++y) total = {};\n",
+        rows_per_block_, combined(loop_.accumulators[k].monoid, "total", "w[y][i]"));
+    std::string text = k > 0 ? "  __syncthreads();\n" : "";
+    text += run ? fmt::format(
+                      "  #pragma unroll\n  for (int s = 0; s < {0}; ++s) w[threadIdx.y][s * {1} + threadIdx.x] = "
+                      "a{2}[s];\n",
+                      slots, threads_, k)
+                : fmt::format("  w[threadIdx.y][threadIdx.x] = a{};\n", k);
+    text += "  __syncthreads();\n";
+    if (!run)
+      return text + "  if (threadIdx.x == 0 && threadIdx.y == 0) {\n    const int i = 0;\n" + total +
+             fmt::format("    c{}[blockIdx.x] = total;\n  }}\n", k);
+    return text +
+           fmt::format(
+               "  for (int i = threadIdx.y * {0} + threadIdx.x; i < {1}; i += {2}) {{\n"
+               "    const int j = (i / {0} / {3} * {0} + i % {0}) * {3} + i / {0} % {3};\n"
+               "    if (j >= {4}) continue;\n{5}"
+               "    c{6}[(long long)blockIdx.x * {4}ll + j] = total;\n  }}\n",
+               threads_, slots * threads_, rows_per_block_ * threads_, pack_, loop_.length, total, k);
   }
 
   // Each thread has as many places side by side as a pack holds, turn after turn.
@@ -358,11 +403,17 @@ class Writer {
   const RowLines rows_;
   bool by_row_ = false, in_threads_ = false;
   int threads_ = 256, rows_per_block_ = 1, pack_ = 1;
-  std::int64_t turns_ = 1;
+  std::int64_t turns_ = 1, most_blocks_ = 0;
 };
 
 }  // namespace
 
-RowSource row_source(const program::RowLoop& loop) { return Writer(loop).write(); }
+RowSource row_source(const program::RowLoop& loop, const RowShape& shape) {
+  return Writer(loop, shape).write();
+}
+
+std::vector<RowShape> row_shapes(const program::RowLoop& loop) {
+  return Writer(loop, {}).shapes();
+}
 
 }  // namespace weft::device::cuda

@@ -32,17 +32,30 @@ struct SumSource {
   std::int64_t summed = 1;    // addends of an element, where rows leave them
 };
 
+// How threads share rows, where a row is not one thread's: so many to a row, and of sums over all rows so many blocks at
+// most. Zeros: as row_shapes() has it first.
+struct RowShape {
+  int threads = 0;
+  std::int64_t most_blocks = 0;
+
+  friend bool operator==(const RowShape&, const RowShape&) = default;
+};
+
 struct RowSource {
   std::string text;
   std::string name = "weft_rows";  // (operands.., scratch a sum..)
   bool by_row = false;             // else a thread an element
-  bool sums_in_threads = false;    // a sum has an addend a row that runs at a time, not one a row
+  bool sums_in_threads = false;    // a sum has an addend a block, not one a row
   int threads = 256;               // of a row; of a block where a thread is an element
   int rows_per_block = 1;
+  std::int64_t most_blocks = 0;  // that share the rows, where a sum has an addend a block
   std::int64_t each = 1;  // elements of a thread, where it is one's
   std::vector<SumSource> sums;
 };
 
-RowSource row_source(const program::RowLoop& loop);
+RowSource row_source(const program::RowLoop& loop, const RowShape& shape = {});
+
+// Shapes that may be faster than the usual one, which is the first; the same on every device, so that bits are.
+std::vector<RowShape> row_shapes(const program::RowLoop& loop);
 
 }  // namespace weft::device::cuda

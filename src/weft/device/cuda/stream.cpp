@@ -9,9 +9,6 @@
 namespace weft::device::cuda {
 namespace {
 
-// What cuBLAS may use beside its operands; a fixed place keeps its choices, and so the bits, the same.
-constexpr std::int64_t kBlasWorkspace = 32 << 20;
-
 // Processors that a stream leaves to others: a thirtieth of an H200's.
 constexpr unsigned kRoom = 4;
 
@@ -82,7 +79,8 @@ class GpuStream final : public RecordingStream {
     WEFT_TRY_STATUS(check(blas_.create(&handle_), "start cuBLAS"));
     WEFT_TRY_STATUS(check(blas_.set_stream(handle_, stream_), "start cuBLAS"));
     // Its products hold the processors that they take until they are over; blocks of all else are short.
-    if (options.leaves_room && gpu_->processors() > 8 * kRoom)
+    leaves_room_ = options.leaves_room && gpu_->processors() > 8 * kRoom;
+    if (leaves_room_)
       WEFT_TRY_STATUS(check(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom)),
                             "leave processors to others"));
     return check(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace), "start cuBLAS");
@@ -95,7 +93,8 @@ class GpuStream final : public RecordingStream {
     if (!failure_.ok()) return;
     gpu_->enter();
     const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
-    const LaunchPlace at{*gpu_, stream_, handle_, scratch};
+    const LaunchPlace at{*gpu_, stream_, handle_, scratch,
+                         scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0};
     note(mine.launch(at, task), mine.what);
     last_ = &mine;
   }
@@ -114,6 +113,8 @@ class GpuStream final : public RecordingStream {
     if (failure_.ok() && bytes > 0)
       note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy");
   }
+
+  Handle raw() const { return stream_; }
 
   void start_recording() override {
     gpu_->enter();
@@ -167,6 +168,7 @@ class GpuStream final : public RecordingStream {
   const Blas& blas_;
   std::unique_ptr<Memory> scratch_;
   Handle stream_ = nullptr, handle_ = nullptr;
+  bool leaves_room_ = false;
   const Kernel* last_ = nullptr;
   Status failure_;
 };
@@ -179,6 +181,8 @@ Result<std::unique_ptr<Stream>> make_stream(std::shared_ptr<Gpu> gpu, const Stre
   WEFT_TRY_STATUS(stream->open(options));
   return std::unique_ptr<Stream>(std::move(stream));
 }
+
+Handle raw_stream(const Stream& stream) { return static_cast<const GpuStream&>(stream).raw(); }
 
 Result<std::unique_ptr<Event>> make_event(std::shared_ptr<Gpu> gpu) {
   gpu->enter();

@@ -1,0 +1,86 @@
+#include "weft/device/cuda/trial.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "weft/device/cuda/launch.h"
+#include "weft/device/cuda/stream.h"
+
+namespace weft::device::cuda {
+namespace {
+
+constexpr double kFailed = 1e9;          // seconds
+constexpr double kClearlyFaster = 0.98;  // than measurements differ
+
+constexpr std::string_view kNoise = R"(
+extern "C" __global__ void weft_noise(unsigned* to, long long words) {
+  const long long step = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step) {
+    unsigned x = (unsigned)i * 2654435761u;
+    x ^= x >> 15;
+    x *= 2246822519u;
+    x ^= x >> 13;
+    to[i] = (x & 0x807f807fu) | 0x3f003f00u;
+  }
+}
+)";
+
+}  // namespace
+
+std::optional<Trial> Trial::start(Gpu& gpu, std::int64_t bytes) {
+  Trial made(gpu);
+  if (gpu.driver().allocate(&made.memory_, static_cast<std::size_t>(bytes)) != 0) {
+    made.memory_ = 0;
+    return {};
+  }
+  const auto noise = gpu.function(std::string(kNoise), "weft_noise");
+  auto stream = gpu.make_stream({.computes = false});
+  auto begin = gpu.make_event(), end = gpu.make_event();
+  if (!noise.ok() || !stream.ok() || !begin.ok() || !end.ok()) return {};
+  made.stream_ = std::move(*stream);
+  made.begin_ = std::move(*begin);
+  made.end_ = std::move(*end);
+  Parameters parameters;
+  parameters.pointer(made.memory_).whole(bytes / 4);
+  if (parameters.launch(made.place(), *noise, {1024, 1}, {256, 1}) != 0) return {};
+  return made;
+}
+
+Trial::Trial(Trial&& other) noexcept
+    : gpu_(other.gpu_),
+      memory_(std::exchange(other.memory_, 0)),
+      stream_(std::move(other.stream_)),
+      begin_(std::move(other.begin_)),
+      end_(std::move(other.end_)) {}
+
+Trial::~Trial() {
+  stream_.reset();  // waits for what runs
+  gpu_.enter();
+  if (memory_ != 0) gpu_.driver().free(memory_);
+}
+
+LaunchPlace Trial::place(DevicePointer scratch) const {
+  return {gpu_, raw_stream(*stream_), nullptr, scratch};
+}
+
+double Trial::seconds(const Launch& launch, const LaunchPlace& at, int times) {
+  if (launch(at) != 0) return kFailed;
+  stream_->record(*begin_);
+  for (int i = 0; i < times; ++i)
+    if (launch(at) != 0) return kFailed;
+  stream_->record(*end_);
+  if (!end_->wait().ok()) return kFailed;
+  return end_->seconds_since(*begin_) / times;
+}
+
+std::size_t Trial::fastest(std::span<const Launch> launches, const LaunchPlace& at) {
+  std::vector<double> best(launches.size(), kFailed);
+  for (const int times : {2, 5})
+    for (std::size_t i = 0; i < launches.size(); ++i)
+      best[i] = std::min(best[i], seconds(launches[i], at, times));
+  const auto least = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
+  return best[least] < kClearlyFaster * best.front() ? least : 0;
+}
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,39 @@
+// weft/device/cuda/trial.h -- a stream and memory of their own, to measure which of several kernels is faster.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "weft/device/cuda/gpu.h"
+
+namespace weft::device::cuda {
+
+class Trial {
+ public:
+  // So many bytes, of numbers of either sign whose size is between 0.5 and 2 as floats of any type: zeros are multiplied
+  // faster. Nothing where there is not so much memory.
+  static std::optional<Trial> start(Gpu& gpu, std::int64_t bytes);
+  ~Trial();
+  Trial(Trial&& other) noexcept;
+  Trial& operator=(Trial&&) = delete;
+
+  DevicePointer memory() const { return memory_; }
+
+  // Launches at the given place; 0 when that went well.
+  using Launch = std::function<Code(const LaunchPlace& at)>;
+  // The fastest, counted from 0: each was measured twice, and another than the first must be clearly faster.
+  std::size_t fastest(std::span<const Launch> launches, const LaunchPlace& at);
+  LaunchPlace place(DevicePointer scratch = 0) const;
+
+ private:
+  explicit Trial(Gpu& gpu) : gpu_(gpu) {}
+  double seconds(const Launch& launch, const LaunchPlace& at, int times);
+
+  Gpu& gpu_;
+  DevicePointer memory_ = 0;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Event> begin_, end_;
+};
+
+}  // namespace weft::device::cuda
