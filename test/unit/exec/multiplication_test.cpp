@@ -41,7 +41,7 @@ TEST(KeptChoice, AChoiceThatWasCutOrChangedIsNone) {
 
 // Every number that the library is told stands in the key: two that differ in one are two choices.
 TEST(Multiplication, KeysTellAllApart) {
-  const auto differs = [](auto Multiplication::* field) {
+  const auto differs = [](auto Multiplication::*field) {
     Multiplication other = kProduct;
     other.*field = static_cast<std::remove_reference_t<decltype(other.*field)>>(!(other.*field) ? 1 : 0);
     return other.key() != kProduct.key();
@@ -50,9 +50,9 @@ TEST(Multiplication, KeysTellAllApart) {
                            &Multiplication::lda, &Multiplication::ldb, &Multiplication::ldc,
                            &Multiplication::a_stride, &Multiplication::b_stride, &Multiplication::c_stride})
     EXPECT_TRUE(differs(field));
-  for (const auto field : {&Multiplication::type, &Multiplication::c_type, &Multiplication::compute,
-                           &Multiplication::a_alignment, &Multiplication::b_alignment,
-                           &Multiplication::c_alignment})
+  for (const auto field :
+       {&Multiplication::type, &Multiplication::c_type, &Multiplication::compute,
+        &Multiplication::a_alignment, &Multiplication::b_alignment, &Multiplication::c_alignment})
     EXPECT_TRUE(differs(field));
   for (const auto field :
        {&Multiplication::transposed_a, &Multiplication::transposed_b, &Multiplication::adds})

@@ -13,6 +13,9 @@
 namespace weft::exec {
 namespace {
 
+using device::cuda::row_key;
+using device::cuda::row_shapes;
+using device::cuda::row_source;
 using device::cuda::RowShape;
 
 program::Program narrow_program(std::int64_t d) {
@@ -125,7 +128,8 @@ TEST(OwnKernelsRowShapes, AllGiveTheSameNumbers) {
             apart = std::max(apart, std::isfinite(x) ? std::abs(x - y) : std::isfinite(y) ? 1e30 : 0.0);
           }
           EXPECT_LE(apart, largest * (width == 2 ? 0.02 : 1e-4))
-              << program::describe(program, unit) << ", " << shape.threads << " threads, " << shape.most_blocks;
+              << program::describe(program, unit) << ", " << shape.threads << " threads, "
+              << shape.most_blocks;
         }
       }
     }

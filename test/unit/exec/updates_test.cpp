@@ -19,8 +19,8 @@ Program compiled(const plan::Graph& graph) {
 }
 
 TEST(Updates, OfAStepAreFewUnitsThatRoundTheParametersToo) {
-  const Program program = compiled(exec::narrow_training_plan(
-      "char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, "bf16"));
+  const Program program = compiled(
+      exec::narrow_training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, "bf16"));
   std::size_t units = 0;
   std::set<plan::NodeId> updated;
   for (const Unit& unit : program.units) {
@@ -41,11 +41,12 @@ TEST(Updates, OfAStepAreFewUnitsThatRoundTheParametersToo) {
 
 TEST(Updates, ReadWhatTheyReadBeforeAndKeepParametersUntilNobodyReadsThem) {
   for (const std::string_view precision : {"bf16", "f16"}) {
-    const Program program = compiled(exec::narrow_training_plan(
-        "char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, precision));
+    const Program program = compiled(
+        exec::narrow_training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, precision));
     std::vector<std::uint32_t> last_read(program.buffers.size()), writes(program.buffers.size());
     std::vector<bool> written(program.buffers.size());
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) written[b] = is_persistent(program.buffers[b].role);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      written[b] = is_persistent(program.buffers[b].role);
     for (std::uint32_t u = 0; u < program.units.size(); ++u) {
       for (const Place& place : program.units[u].reads) {
         EXPECT_TRUE(written[place.buffer.value]) << describe(program, program.units[u]);
@@ -65,7 +66,8 @@ TEST(Updates, ReadWhatTheyReadBeforeAndKeepParametersUntilNobodyReadsThem) {
 }
 
 TEST(Updates, OfOneTensorComeOneAfterTheOther) {
-  Program program = compiled(exec::training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}));
+  Program program =
+      compiled(exec::training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}));
   const auto count = [&] {
     std::size_t units = 0;
     for (const Unit& unit : program.units) units += std::holds_alternative<Updates>(unit.kernel);

@@ -150,9 +150,9 @@ struct BlasLt {
                void* candidates, int* given);
   Code (*check)(Handle blas, Handle product, Handle a, Handle b, Handle c, Handle d, const void* algorithm,
                 void* candidate);
-  Code (*multiply)(Handle blas, Handle product, const void* alpha, const void* a, Handle a_matrix, const void* b,
-                   Handle b_matrix, const void* beta, const void* c, Handle c_matrix, void* d, Handle d_matrix,
-                   const void* algorithm, void* workspace, std::size_t bytes, Handle stream);
+  Code (*multiply)(Handle blas, Handle product, const void* alpha, const void* a, Handle a_matrix,
+                   const void* b, Handle b_matrix, const void* beta, const void* c, Handle c_matrix, void* d,
+                   Handle d_matrix, const void* algorithm, void* workspace, std::size_t bytes, Handle stream);
 };
 
 // Shapes are described to it by objects of its own: a tensor, a filter, a convolution.

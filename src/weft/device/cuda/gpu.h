@@ -107,7 +107,8 @@ struct LaunchPlace {
   Handle stream;
   Handle blas;
   DevicePointer scratch;
-  DevicePointer workspace = 0;  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
+  DevicePointer workspace =
+      0;  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
 };
 
 class Kernel : public device::Kernel {

@@ -8,8 +8,8 @@ namespace weft::device::cuda {
 namespace {
 
 // Numbers of the library's attributes.
-constexpr int kTransposeA = 3, kTransposeB = 4;  // of a product
-constexpr int kBatchCount = 5, kBatchStride = 6;  // of a matrix
+constexpr int kTransposeA = 3, kTransposeB = 4;                         // of a product
+constexpr int kBatchCount = 5, kBatchStride = 6;                        // of a matrix
 constexpr int kMostWorkspace = 1, kSumsOfParts = 3, kAlignmentOfA = 5;  // of wishes; alignments of a, b, c, d
 // Parts of a sum over k are added in f32, never in a narrow result.
 constexpr std::uint32_t kInComputeType = 2;
@@ -23,9 +23,10 @@ double Multiplication::flops() const {
 }
 
 std::string Multiplication::key() const {
-  return fmt::format("{}x{}x{}x{} {}{}{} ld {} {} {} stride {} {} {} type {} {} {} align {} {} {}", m, n, k, batch,
-                     transposed_a ? 't' : 'n', transposed_b ? 't' : 'n', adds ? " adds" : "", lda, ldb, ldc,
-                     a_stride, b_stride, c_stride, type, c_type, compute, a_alignment, b_alignment, c_alignment);
+  return fmt::format("{}x{}x{}x{} {}{}{} ld {} {} {} stride {} {} {} type {} {} {} align {} {} {}", m, n, k,
+                     batch, transposed_a ? 't' : 'n', transposed_b ? 't' : 'n', adds ? " adds" : "", lda, ldb,
+                     ldc, a_stride, b_stride, c_stride, type, c_type, compute, a_alignment, b_alignment,
+                     c_alignment);
 }
 
 Result<std::unique_ptr<Multiplier>> Multiplier::make(const BlasLt& library, Handle handle,
@@ -93,12 +94,12 @@ bool Multiplier::can_use(const ProductAlgorithm& algorithm) const {
          found.workspace <= kBlasWorkspace;
 }
 
-Code Multiplier::multiply(const ProductAlgorithm& algorithm, DevicePointer a, DevicePointer b, DevicePointer c,
-                          DevicePointer workspace, Handle stream) const {
+Code Multiplier::multiply(const ProductAlgorithm& algorithm, DevicePointer a, DevicePointer b,
+                          DevicePointer c, DevicePointer workspace, Handle stream) const {
   const float one = 1, beta = what_.adds ? 1.0f : 0.0f;
   const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-  return library_.multiply(handle_, product_, &one, place(a), a_, place(b), b_, &beta, place(c), c_, place(c), c_,
-                           algorithm.data(), place(workspace), kBlasWorkspace, stream);
+  return library_.multiply(handle_, product_, &one, place(a), a_, place(b), b_, &beta, place(c), c_, place(c),
+                           c_, algorithm.data(), place(workspace), kBlasWorkspace, stream);
 }
 
 }  // namespace weft::device::cuda

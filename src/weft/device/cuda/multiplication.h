@@ -21,8 +21,8 @@ struct Multiplication {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool transposed_a = false, transposed_b = false, adds = false;
   std::int64_t lda = 1, ldb = 1, ldc = 1;
-  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;  // from one of the batch to the next
-  int type = 0, c_type = 0, compute = 0;                  // as the library numbers them
+  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;     // from one of the batch to the next
+  int type = 0, c_type = 0, compute = 0;                     // as the library numbers them
   int a_alignment = 16, b_alignment = 16, c_alignment = 16;  // bytes; no more than 16 are asked for
 
   double flops() const;
@@ -39,7 +39,8 @@ using ProductAlgorithm = ChoiceWords;
 // The library's descriptions of one multiplication; made once, used by any stream.
 class Multiplier {
  public:
-  static Result<std::unique_ptr<Multiplier>> make(const BlasLt& library, Handle handle, const Multiplication& what);
+  static Result<std::unique_ptr<Multiplier>> make(const BlasLt& library, Handle handle,
+                                                  const Multiplication& what);
   ~Multiplier();
   Multiplier(const Multiplier&) = delete;
   Multiplier& operator=(const Multiplier&) = delete;
@@ -58,7 +59,8 @@ class Multiplier {
   bool can_use(const ProductAlgorithm& algorithm) const;
   void use(const ProductAlgorithm& algorithm) { algorithm_ = algorithm; }
 
-  Code multiply(DevicePointer a, DevicePointer b, DevicePointer c, DevicePointer workspace, Handle stream) const {
+  Code multiply(DevicePointer a, DevicePointer b, DevicePointer c, DevicePointer workspace,
+                Handle stream) const {
     return multiply(algorithm_, a, b, c, workspace, stream);
   }
   Code multiply(const ProductAlgorithm& algorithm, DevicePointer a, DevicePointer b, DevicePointer c,

@@ -19,8 +19,10 @@ constexpr double kLeastFlops = 1e9;
 constexpr std::chrono::milliseconds kTrialBudget{2000};
 constexpr int kCandidates = 8;
 
-std::int64_t matrix_bytes(int type, std::int64_t columns, std::int64_t ld, std::int64_t batch, std::int64_t stride) {
-  const std::int64_t bytes = (columns * ld + (batch - 1) * std::max<std::int64_t>(stride, 0)) * (type == 0 ? 4 : 2);
+std::int64_t matrix_bytes(int type, std::int64_t columns, std::int64_t ld, std::int64_t batch,
+                          std::int64_t stride) {
+  const std::int64_t bytes =
+      (columns * ld + (batch - 1) * std::max<std::int64_t>(stride, 0)) * (type == 0 ? 4 : 2);
   return (bytes + 255) / 256 * 256;
 }
 
@@ -44,7 +46,8 @@ const Multiplier* ProductChoices::find(const Multiplication& what) {
 void ProductChoices::choose(std::span<const Multiplication> all) {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(asked_, true))
-    if (const auto library = blas_lt(); library.ok() && (*library)->create(&handle_) == 0) library_ = *library;
+    if (const auto library = blas_lt(); library.ok() && (*library)->create(&handle_) == 0)
+      library_ = *library;
   if (library_ == nullptr) return;
   struct Wanted {
     const Multiplication* what;
@@ -82,8 +85,10 @@ void ProductChoices::choose(std::span<const Multiplication> all) {
 ProductAlgorithm ProductChoices::fastest(const Multiplier& multiplier,
                                          std::span<const Multiplier::Candidate> candidates) {
   const Multiplication& what = multiplier.what();
-  const std::int64_t a = matrix_bytes(what.type, what.transposed_a ? what.m : what.k, what.lda, what.batch, what.a_stride),
-                     b = matrix_bytes(what.type, what.transposed_b ? what.k : what.n, what.ldb, what.batch, what.b_stride),
+  const std::int64_t a = matrix_bytes(what.type, what.transposed_a ? what.m : what.k, what.lda, what.batch,
+                                      what.a_stride),
+                     b = matrix_bytes(what.type, what.transposed_b ? what.k : what.n, what.ldb, what.batch,
+                                      what.b_stride),
                      c = matrix_bytes(what.c_type, what.n, what.ldc, what.batch, what.c_stride);
   auto trial = Trial::start(gpu_, a + b + c + kBlasWorkspace);
   if (!trial) return candidates.front().algorithm;

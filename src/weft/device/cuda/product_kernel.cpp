@@ -48,7 +48,8 @@ class ProductKernel final : public Kernel {
   };
 
   // `round`: rounding_text()'s function, where sums of several products are rounded.
-  ProductKernel(Functions& gpu, const Blas& blas, const MatrixProduct& product, const Sides& sides, Handle round)
+  ProductKernel(Functions& gpu, const Blas& blas, const MatrixProduct& product, const Sides& sides,
+                Handle round)
       : blas_(blas), product_(product), sides_(sides), round_(round) {
     // The longest outer loop is cuBLAS's own, the others are calls.
     for (const ProductLoop& loop : product_.outer) {
@@ -104,8 +105,7 @@ class ProductKernel final : public Kernel {
       }
       for (std::size_t i = 0; i < pieces_.size(); ++i)
         if (const Code code = multiply(
-                at, i,
-                {element(sides_.a, to_a), element(sides_.b, to_b), element(sides_.c, c), sides_.dtype},
+                at, i, {element(sides_.a, to_a), element(sides_.b, to_b), element(sides_.c, c), sides_.dtype},
                 term > 0 || pieces_[i].adds);
             code != 0)
           return code;
@@ -171,10 +171,10 @@ class ProductKernel final : public Kernel {
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
     return blas_.multiply(at.blas, what.transposed_a ? kTransposed : kAsIs,
-                          what.transposed_b ? kTransposed : kAsIs, whole(what.m), whole(what.n), whole(what.k),
-                          &one, place(b), what.type, whole(what.lda), what.a_stride, place(a), what.type,
-                          whole(what.ldb), what.b_stride, &beta, place(c), what.c_type, whole(what.ldc),
-                          what.c_stride, whole(what.batch), what.compute, kDefault);
+                          what.transposed_b ? kTransposed : kAsIs, whole(what.m), whole(what.n),
+                          whole(what.k), &one, place(b), what.type, whole(what.lda), what.a_stride, place(a),
+                          what.type, whole(what.ldb), what.b_stride, &beta, place(c), what.c_type,
+                          whole(what.ldc), what.c_stride, whole(what.batch), what.compute, kDefault);
   }
 
   ProductLoop batch() const { return batch_ != nullptr ? *batch_ : ProductLoop{}; }
@@ -212,7 +212,8 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
     round = function;
   }
   return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(
-      gpu, *blas, product, ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
+      gpu, *blas, product, ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype},
+      round));
 }
 
 }  // namespace weft::device::cuda

@@ -118,7 +118,7 @@ RowShape RowChoices::fastest(const program::RowLoop& loop, const plan::Graph& gr
   };
   if (!make(0)) return shapes.front();
   auto trial = Trial::start(gpu_, bytes + scratch);
-  if (!trial || !make(trial->memory())) return shapes.front();
+  if (!trial || !trial->start_cold() || !make(trial->memory())) return shapes.front();
   std::vector<Trial::Launch> launches;
   for (const auto& kernel : kernels)
     launches.push_back([&kernel](const LaunchPlace& at) { return kernel->launch(at, {}); });

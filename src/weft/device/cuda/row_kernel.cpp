@@ -32,8 +32,7 @@ class RowKernel final : public Kernel {
       sum.add = add;
       sum.join = join;
       const bool in_threads = kernel->source_.sums_in_threads;
-      const std::int64_t parts =
-          in_threads ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
+      const std::int64_t parts = in_threads ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
       sum.count = loop.length == 0 ? 0 : in_threads ? parts : of.summed;
       // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
       const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);

@@ -49,7 +49,8 @@ class Writer {
     if (!by_row_) return {};
     std::vector<RowShape> all = {{threads_, most_blocks_}};
     for (const int threads : {32, 128, 256, 512}) {
-      const std::int64_t turns = (loop_.length + std::int64_t{threads} * pack_ - 1) / (std::int64_t{threads} * pack_);
+      const std::int64_t turns =
+          (loop_.length + std::int64_t{threads} * pack_ - 1) / (std::int64_t{threads} * pack_);
       const bool idles = turns == 1 && 2 * loop_.length <= std::int64_t{threads} * pack_;
       if (turns * pack_ > 32 || idles) continue;
       for (const std::int64_t blocks : {528, 1056, 2112})
@@ -309,31 +310,32 @@ class Writer {
     const std::int64_t slots = run ? turns_ * pack_ : 1;
     if (rows_per_block_ == 1) {
       if (!run) return fmt::format("  if (threadIdx.x == 0) c{0}[blockIdx.x] = a{0};\n", k);
-      return over_places() + fmt::format(
-                                 "    #pragma unroll\n    for (int u = 0; u < {0}; ++u) c{1}[(long long)blockIdx.x * "
-                                 "{2}ll + j0 + u] = a{1}[e * {0} + u];\n  }}}}\n",
-                                 pack_, k, loop_.length);
+      return over_places() +
+             fmt::format(
+                 "    #pragma unroll\n    for (int u = 0; u < {0}; ++u) c{1}[(long long)blockIdx.x * "
+                 "{2}ll + j0 + u] = a{1}[e * {0} + u];\n  }}}}\n",
+                 pack_, k, loop_.length);
     }
     const std::string total = fmt::format(
         "    float total = w[0][i];\n    #pragma unroll\n    for (int y = 1; y < {}; ++y) total = {};\n",
         rows_per_block_, combined(loop_.accumulators[k].monoid, "total", "w[y][i]"));
     std::string text = k > 0 ? "  __syncthreads();\n" : "";
-    text += run ? fmt::format(
-                      "  #pragma unroll\n  for (int s = 0; s < {0}; ++s) w[threadIdx.y][s * {1} + threadIdx.x] = "
-                      "a{2}[s];\n",
-                      slots, threads_, k)
-                : fmt::format("  w[threadIdx.y][threadIdx.x] = a{};\n", k);
+    text +=
+        run ? fmt::format(
+                  "  #pragma unroll\n  for (int s = 0; s < {0}; ++s) w[threadIdx.y][s * {1} + threadIdx.x] = "
+                  "a{2}[s];\n",
+                  slots, threads_, k)
+            : fmt::format("  w[threadIdx.y][threadIdx.x] = a{};\n", k);
     text += "  __syncthreads();\n";
     if (!run)
       return text + "  if (threadIdx.x == 0 && threadIdx.y == 0) {\n    const int i = 0;\n" + total +
              fmt::format("    c{}[blockIdx.x] = total;\n  }}\n", k);
-    return text +
-           fmt::format(
-               "  for (int i = threadIdx.y * {0} + threadIdx.x; i < {1}; i += {2}) {{\n"
-               "    const int j = (i / {0} / {3} * {0} + i % {0}) * {3} + i / {0} % {3};\n"
-               "    if (j >= {4}) continue;\n{5}"
-               "    c{6}[(long long)blockIdx.x * {4}ll + j] = total;\n  }}\n",
-               threads_, slots * threads_, rows_per_block_ * threads_, pack_, loop_.length, total, k);
+    return text + fmt::format(
+                      "  for (int i = threadIdx.y * {0} + threadIdx.x; i < {1}; i += {2}) {{\n"
+                      "    const int j = (i / {0} / {3} * {0} + i % {0}) * {3} + i / {0} % {3};\n"
+                      "    if (j >= {4}) continue;\n{5}"
+                      "    c{6}[(long long)blockIdx.x * {4}ll + j] = total;\n  }}\n",
+                      threads_, slots * threads_, rows_per_block_ * threads_, pack_, loop_.length, total, k);
   }
 
   // Each thread has as many places side by side as a pack holds, turn after turn.

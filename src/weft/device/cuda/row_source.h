@@ -49,7 +49,7 @@ struct RowSource {
   int threads = 256;               // of a row; of a block where a thread is an element
   int rows_per_block = 1;
   std::int64_t most_blocks = 0;  // that share the rows, where a sum has an addend a block
-  std::int64_t each = 1;  // elements of a thread, where it is one's
+  std::int64_t each = 1;         // elements of a thread, where it is one's
   std::vector<SumSource> sums;
 };
 

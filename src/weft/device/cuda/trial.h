@@ -22,16 +22,21 @@ class Trial {
 
   // Launches at the given place; 0 when that went well.
   using Launch = std::function<Code(const LaunchPlace& at)>;
-  // The fastest, counted from 0: each was measured twice, and another than the first must be clearly faster.
+  // The fastest, counted from 0: each was measured some times, and another than the first must be clearly faster.
   std::size_t fastest(std::span<const Launch> launches, const LaunchPlace& at);
+  // From now on what is launched finds nothing in the GPU's cache: kernels that move memory meet little there in a step.
+  // Whether there is memory enough to clear it by.
+  bool start_cold();
   LaunchPlace place(DevicePointer scratch = 0) const;
 
  private:
   explicit Trial(Gpu& gpu) : gpu_(gpu) {}
   double seconds(const Launch& launch, const LaunchPlace& at, int times);
+  Code make_noise(DevicePointer at, std::int64_t bytes) const;
 
   Gpu& gpu_;
-  DevicePointer memory_ = 0;
+  Handle noise_ = nullptr;
+  DevicePointer memory_ = 0, cleared_by_ = 0;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> begin_, end_;
 };

@@ -112,9 +112,11 @@ std::string update_text(const plan::NodeView& node, const program::OperatorCall&
   return fmt::format("{}{}{}{}{}{}", prelude(), kUpdateTable, kUpdateHead, shared_text(node, call), places,
                      packs) +
          each_pack + takes + "  }\n" + each_pack + qs +
-         "    #pragma unroll\n    for (int k = 0; k < kPack; ++k) {\n" + xs + element + sets + "    }\n" + puts +
+         "    #pragma unroll\n    for (int k = 0; k < kPack; ++k) {\n" + xs + element + sets + "    }\n" +
+         puts +
          "  }\n"
-         "  for (long long i = (begin > one.in_packs ? begin : one.in_packs) + threadIdx.x; i < end; i += kThreads) "
+         "  for (long long i = (begin > one.in_packs ? begin : one.in_packs) + threadIdx.x; i < end; i += "
+         "kThreads) "
          "{\n" +
          single_xs + element + single_puts + "  }\n}\n";
 }
@@ -130,10 +132,9 @@ class UpdateKernel final : public Kernel {
       const std::int64_t blocks = last.first + blocks_of(last);
       if (blocks == 0) continue;
       void* parameters[] = {const_cast<UpdateTable*>(&table)};
-      if (const Code code =
-              at.gpu.driver().launch(function_, static_cast<unsigned>(blocks), 1, 1,
-                                     static_cast<unsigned>(kUpdatingThreads), 1, 1, 0, at.stream, parameters,
-                                     nullptr);
+      if (const Code code = at.gpu.driver().launch(function_, static_cast<unsigned>(blocks), 1, 1,
+                                                   static_cast<unsigned>(kUpdatingThreads), 1, 1, 0,
+                                                   at.stream, parameters, nullptr);
           code != 0)
         return code;
     }
