@@ -29,7 +29,7 @@ program::Program narrow_program(std::int64_t d) {
 
 std::vector<RowShape> shapes_of(const program::Program& program, const program::Unit& unit) {
   const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
-  return loop != nullptr ? row_shapes(*loop, *program.graph) : std::vector<RowShape>();
+  return loop != nullptr ? row_shapes(*loop) : std::vector<RowShape>();
 }
 
 TEST(RowShapes, TheUsualIsFirstAndOthersAreOtherTexts) {
@@ -39,12 +39,12 @@ TEST(RowShapes, TheUsualIsFirstAndOthersAreOtherTexts) {
     const std::vector<RowShape> shapes = shapes_of(program, unit);
     if (shapes.empty()) continue;
     const auto& loop = std::get<program::RowLoop>(unit.kernel);
-    const device::cuda::RowSource usual = row_source(loop, *program.graph);
-    EXPECT_EQ(row_source(loop, *program.graph, shapes.front()).text, usual.text);
+    const device::cuda::RowSource usual = row_source(loop);
+    EXPECT_EQ(row_source(loop, shapes.front()).text, usual.text);
     EXPECT_EQ(shapes.front().threads, usual.threads);
     searched += shapes.size() > 1;
     for (std::size_t i = 1; i < shapes.size(); ++i) {
-      const device::cuda::RowSource other = row_source(loop, *program.graph, shapes[i]);
+      const device::cuda::RowSource other = row_source(loop, shapes[i]);
       EXPECT_TRUE(other.text != usual.text || other.most_blocks != usual.most_blocks);
     }
   }
@@ -57,7 +57,7 @@ TEST(RowShapes, KeysTellLoopsApart) {
     for (const program::Unit& unit : program.units)
       if (!shapes_of(program, unit).empty()) {
         const auto& loop = std::get<program::RowLoop>(unit.kernel);
-        return row_key(row_source(loop, *program.graph), loop);
+        return row_key(row_source(loop), loop);
       }
     return std::string();
   };

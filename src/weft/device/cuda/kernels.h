@@ -15,7 +15,6 @@ Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::P
                                                 const program::Unit& unit, Address memory);
 // The same loop in another shape, its operands at these places: to be tried.
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::RowLoop& loop,
-                                                const plan::Graph& graph,
                                                 std::span<const DevicePointer> operands,
                                                 const RowShape& shape);
 Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const program::Program& program,

@@ -54,9 +54,9 @@ void RowChoices::choose(const program::Program& program) {
   for (const program::Unit& unit : program.units) {
     const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
     if (loop == nullptr || moved(*loop) < kLeastMoved) continue;
-    std::vector<RowShape> shapes = row_shapes(*loop, *program.graph);
+    std::vector<RowShape> shapes = row_shapes(*loop);
     if (shapes.size() < 2) continue;
-    const std::string key = row_key(row_source(*loop, *program.graph), *loop);
+    const std::string key = row_key(row_source(*loop), *loop);
     if (chosen_.contains(key)) continue;
     Wanted& one = wanted[key];
     one.bytes += moved(*loop);
@@ -76,24 +76,21 @@ void RowChoices::choose(const program::Program& program) {
       }
     }
     order.push_back(&one);
-    for (const RowShape& shape : one.shapes)
-      texts.push_back(row_source(*one.loop, *program.graph, shape).text);
+    for (const RowShape& shape : one.shapes) texts.push_back(row_source(*one.loop, shape).text);
   }
   std::ranges::stable_sort(order, std::greater<>(), &Wanted::bytes);
   gpu_.compile_all(std::move(texts));
   const auto end = std::chrono::steady_clock::now() + kRowTrialBudget;
   for (const Wanted* one : order) {
-    const RowShape shape = std::chrono::steady_clock::now() < end
-                               ? fastest(*one->loop, *program.graph, one->shapes)
-                               : one->shapes.front();
+    const RowShape shape =
+        std::chrono::steady_clock::now() < end ? fastest(*one->loop, one->shapes) : one->shapes.front();
     keep_choice(full_key(*one),
                 {static_cast<std::uint64_t>(shape.threads), static_cast<std::uint64_t>(shape.most_blocks)});
     chosen_.emplace(one->key, shape);
   }
 }
 
-RowShape RowChoices::fastest(const program::RowLoop& loop, const plan::Graph& graph,
-                             std::span<const RowShape> shapes) {
+RowShape RowChoices::fastest(const program::RowLoop& loop, std::span<const RowShape> shapes) {
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::int64_t scratch = 0;
   std::vector<std::int64_t> offsets;
@@ -109,7 +106,7 @@ RowShape RowChoices::fastest(const program::RowLoop& loop, const plan::Graph& gr
     for (std::size_t i = 0; i < offsets.size(); ++i)
       operands.push_back(memory + static_cast<DevicePointer>(offsets[i]));
     for (const RowShape& shape : shapes) {
-      auto kernel = make_row_kernel(gpu_, loop, graph, operands, shape);
+      auto kernel = make_row_kernel(gpu_, loop, operands, shape);
       if (!kernel.ok()) return false;
       scratch = std::max(scratch, (*kernel)->scratch_bytes());
       kernels.push_back(std::move(*kernel));

@@ -25,7 +25,7 @@ class RowChoices {
   void choose(const program::Program& program);
 
  private:
-  RowShape fastest(const program::RowLoop& loop, const plan::Graph& graph, std::span<const RowShape> shapes);
+  RowShape fastest(const program::RowLoop& loop, std::span<const RowShape> shapes);
 
   Gpu& gpu_;
   std::mutex mutex_;                        // of what follows

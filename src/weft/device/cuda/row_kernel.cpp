@@ -105,17 +105,17 @@ Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::P
   std::vector<DevicePointer> operands;
   for (const program::RowOperand& operand : loop.operands)
     operands.push_back(pointer(program, operand.place, memory));
-  RowSource usual = row_source(loop, *program.graph);
+  RowSource usual = row_source(loop);
   if (usual.by_row)
     if (const RowShape chosen = gpu.row_shape(row_key(usual, loop)); chosen != RowShape{})
-      usual = row_source(loop, *program.graph, chosen);
+      usual = row_source(loop, chosen);
   return RowKernel::make(gpu, loop, std::move(usual), std::move(operands));
 }
 
-Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const RowLoop& loop, const plan::Graph& graph,
+Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const RowLoop& loop,
                                                 std::span<const DevicePointer> operands,
                                                 const RowShape& shape) {
-  return RowKernel::make(gpu, loop, row_source(loop, graph, shape), {operands.begin(), operands.end()});
+  return RowKernel::make(gpu, loop, row_source(loop, shape), {operands.begin(), operands.end()});
 }
 
 }  // namespace weft::device::cuda

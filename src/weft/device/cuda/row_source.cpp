@@ -414,8 +414,6 @@ RowSource row_source(const program::RowLoop& loop, const RowShape& shape) {
   return Writer(loop, shape).write();
 }
 
-std::vector<RowShape> row_shapes(const program::RowLoop& loop) {
-  return Writer(loop, {}).shapes();
-}
+std::vector<RowShape> row_shapes(const program::RowLoop& loop) { return Writer(loop, {}).shapes(); }
 
 }  // namespace weft::device::cuda
