@@ -68,21 +68,28 @@ TEST(Precision, ATransformerLearnsAsInF32) {
   EXPECT_NEAR(train(", precision = f16"), f32, 0.01 * f32);
 }
 
-// f8 has 3 or 4 bits of a number, and each row a scale. A transformer's loss is within 1 % of that in bf16, a loss of
-// a third after 30 steps of digits within 5 %, whatever the first weights are.
+// f8 has 3 or 4 bits of a number, and each row a scale. A transformer's loss is within 1 % of that in bf16. A loss of a
+// quarter after 30 steps of digits is 4 % off for one draw of first weights (of 24 the standard deviation), to either
+// side, and 1 % on average.
 TEST(Precision, InF8AModelLearnsAsInBf16) {
-  for (const int seed : {1, 2, 3}) {
+  double numbers = 0, numbers_in_f8 = 0;
+  for (const int seed : {1, 2, 3, 4, 5, 6}) {
     const auto with = [&](std::string_view precision) {
       return fmt::format(", seed = {}, precision = {}", seed, precision);
     };
+    const double number = last_loss(digits("", with("bf16"))), in_f8 = last_loss(digits("", with("f8")));
+    EXPECT_NEAR(in_f8, number, 0.12 * number) << seed;
+    numbers += number;
+    numbers_in_f8 += in_f8;
+    if (seed > 3) continue;
     const auto read = [&](std::string_view precision) {
       return last_loss(
           fmt::format("TRAIN char_gpt FROM '{}' STEPS 20 WITH ({}{})", kText, kSmallGpt, with(precision)));
     };
-    const double text = read("bf16"), number = last_loss(digits("", with("bf16")));
+    const double text = read("bf16");
     EXPECT_NEAR(read("f8"), text, 0.01 * text) << seed;
-    EXPECT_NEAR(last_loss(digits("", with("f8"))), number, 0.05 * number) << seed;
   }
+  EXPECT_NEAR(numbers_in_f8, numbers, 0.05 * numbers);
 }
 
 // What the backward pass reads for the gradients of weights alone is kept in a byte an element.
