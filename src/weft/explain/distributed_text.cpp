@@ -151,8 +151,9 @@ std::string step_notes(const DistributedExplanation& explanation) {
   if (const std::string sources = computing_sources(prediction); !sources.empty())
     text += fmt::format("; times of computing: {}", sources);
   if (explanation.spilled_seconds > 0)
-    text += fmt::format("\nwhat lies elsewhere adds {}: {} in all", print_seconds(explanation.spilled_seconds),
-                        print_seconds(prediction.seconds + explanation.spilled_seconds));
+    text +=
+        fmt::format("\nwhat lies elsewhere adds {}: {} in all", print_seconds(explanation.spilled_seconds),
+                    print_seconds(prediction.seconds + explanation.spilled_seconds));
   text += fmt::format("\nno plan takes less than {}: {}\n",
                       print_seconds(explanation.choice->lower_bound_seconds),
                       explanation.choice->lower_bound_why);

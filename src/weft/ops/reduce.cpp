@@ -28,8 +28,8 @@ using plan::AttributeKind;
 using plan::NodeView;
 
 constexpr std::array<plan::AttributeSpec, 3> kReduceAttributes = {{{"kind", AttributeKind::word},
-                                                             {"to", AttributeKind::indices},
-                                                             {"count", AttributeKind::integer, false}}};
+                                                                   {"to", AttributeKind::indices},
+                                                                   {"count", AttributeKind::integer, false}}};
 constexpr std::size_t kReduceKind = 0, kReduceTo = 1, kReduceCount = 2;
 
 constexpr std::array<std::string_view, 6> kReduceKinds = {"sum", "mean", "max", "min", "peak", "largest"};
@@ -46,8 +46,9 @@ class Reduce final : public OperatorOf<Reduce> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const std::string_view kind = node.word(kReduceKind);
     if (std::ranges::find(kReduceKinds, kind) == kReduceKinds.end())
-      return user_error(fmt::format("reduce kind must be sum, mean, max, min, peak or largest, found {}", kind),
-                        did_you_mean(kind, kReduceKinds));
+      return user_error(
+          fmt::format("reduce kind must be sum, mean, max, min, peak or largest, found {}", kind),
+          did_you_mean(kind, kReduceKinds));
     WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
     if (node.integer(kReduceCount) < 0)
       return user_error(fmt::format("count must be at least 0, found {}", node.integer(kReduceCount)));

@@ -269,7 +269,8 @@ void Grouper::add_product(const NodeView& node) {
   group.results = {c};
   const std::vector<NodeId> nodes = group.nodes;
   finish(std::move(group), node, scales);
-  for (const NodeId scaling : nodes) set(graph_.view(scaling).result(0), c, made_.group[node.result(0).value]);
+  for (const NodeId scaling : nodes)
+    set(graph_.view(scaling).result(0), c, made_.group[node.result(0).value]);
 }
 
 namespace {

@@ -294,7 +294,8 @@ double spilling_seconds(const program::Program& program, bool on_gpu) {
   constexpr double kFault = 2.3e-6, kReadAround = 64 << 10, kMappedPage = 4 << 10;
   double seconds = 0;
   for (const program::Unit& unit : program.units) {
-    const double read = spilled_bytes_of(program, unit.reads), written = spilled_bytes_of(program, unit.writes);
+    const double read = spilled_bytes_of(program, unit.reads),
+                 written = spilled_bytes_of(program, unit.writes);
     // Over the bus both ways at once.
     seconds += on_gpu ? std::max(read, written) / search::kHostLinkBytesPerSecond
                       : (read / kReadAround + written / kMappedPage) * kFault;
