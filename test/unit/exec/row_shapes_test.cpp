@@ -27,7 +27,7 @@ program::Program narrow_program(std::int64_t d) {
   return std::move(made).value();
 }
 
-std::vector<RowShape> shapes_of(const program::Program& program, const program::Unit& unit) {
+std::vector<RowShape> shapes_of(const program::Unit& unit) {
   const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
   return loop != nullptr ? row_shapes(*loop) : std::vector<RowShape>();
 }
@@ -36,7 +36,7 @@ TEST(RowShapes, TheUsualIsFirstAndOthersAreOtherTexts) {
   const program::Program program = narrow_program(768);
   std::size_t searched = 0;
   for (const program::Unit& unit : program.units) {
-    const std::vector<RowShape> shapes = shapes_of(program, unit);
+    const std::vector<RowShape> shapes = shapes_of(unit);
     if (shapes.empty()) continue;
     const auto& loop = std::get<program::RowLoop>(unit.kernel);
     const device::cuda::RowSource usual = row_source(loop);
@@ -55,7 +55,7 @@ TEST(RowShapes, KeysTellLoopsApart) {
   const program::Program wide = narrow_program(768), narrow = narrow_program(96);
   const auto first_key = [](const program::Program& program) {
     for (const program::Unit& unit : program.units)
-      if (!shapes_of(program, unit).empty()) {
+      if (!shapes_of(unit).empty()) {
         const auto& loop = std::get<program::RowLoop>(unit.kernel);
         return row_key(row_source(loop), loop);
       }
@@ -111,7 +111,7 @@ TEST(OwnKernelsRowShapes, AllGiveTheSameNumbers) {
       return after;
     };
     for (const program::Unit& unit : program.units) {
-      const std::vector<RowShape> shapes = shapes_of(program, unit);
+      const std::vector<RowShape> shapes = shapes_of(unit);
       if (shapes.size() < 2) continue;
       const std::vector<std::byte> expected = run(unit, shapes.front());
       for (const RowShape& shape : shapes) {
