@@ -123,7 +123,7 @@ class AttentionKernel final : public Kernel {
         parameters.tensor(map);
       }
       const std::int64_t blocks =
-          part.goes_on ? std::min<std::int64_t>(part.blocks, at.gpu.processors()) : part.blocks;
+          part.goes_on ? std::min<std::int64_t>(part.blocks, at.gpu.processors() - at.room) : part.blocks;
       for (const DevicePointer pointer : part.pointers)
         parameters.pointer(pointer != 0 ? pointer : at.scratch);
       if (const Code code = parameters.launch(at, part.function, {static_cast<unsigned>(blocks), 1},

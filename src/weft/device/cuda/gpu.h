@@ -107,8 +107,9 @@ struct LaunchPlace {
   Handle stream;
   Handle blas;
   DevicePointer scratch;
-  DevicePointer workspace =
-      0;  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
+  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
+  DevicePointer workspace = 0;
+  unsigned room = 0;  // processors that kernels whose blocks stay leave to others
 };
 
 class Kernel : public device::Kernel {

@@ -94,7 +94,8 @@ class GpuStream final : public RecordingStream {
     gpu_->enter();
     const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
     const LaunchPlace at{*gpu_, stream_, handle_, scratch,
-                         scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0};
+                         scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0,
+                         leaves_room_ ? kRoom : 0};
     note(mine.launch(at, task), mine.what);
     last_ = &mine;
   }
