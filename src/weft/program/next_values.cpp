@@ -35,8 +35,11 @@ bool fills(const Program& program, const Place& place) {
   return is_plain(place) && place.offset == 0 && extent(place).end == program.buffer(place.buffer).bytes;
 }
 
-// Whether a unit that reads the old value may write the new one over it: element by element, as optimizers do.
+// Whether a unit that reads the old value may write the new one over it: element by element, as optimizers do, and loops that
+// choose between old and new.
 bool renews(const Program& program, const Unit& unit, const Place& next, const Place& source) {
+  if (const auto* const loop = std::get_if<RowLoop>(&unit.kernel))
+    return may_write_over(*loop, source.buffer, next.buffer);
   const auto* const call = std::get_if<OperatorCall>(&unit.kernel);
   if (call == nullptr || !is_optimizer(program.graph->view(call->node).op())) return false;
   for (std::size_t k = 0; k < call->results.size(); ++k) {

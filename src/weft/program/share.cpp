@@ -49,6 +49,16 @@ std::vector<std::size_t> last_reads(const RowLoop& loop) {
   return last;
 }
 
+// The instruction that makes a register.
+std::vector<std::size_t> makers(const RowLoop& loop) {
+  std::vector<std::size_t> made(loop.is_run.size());
+  for (std::size_t i = 0; i < loop.code.size(); ++i) {
+    if (loop.code[i].result != RowInstruction::kNone) made[loop.code[i].result] = i;
+    if (loop.code[i].second != RowInstruction::kNone) made[loop.code[i].second] = i;
+  }
+  return made;
+}
+
 class Sharing {
  public:
   explicit Sharing(Program& program) : program_(program), home_(program.buffers.size()) {
@@ -70,12 +80,7 @@ class Sharing {
   }
 
   void share(const RowLoop& loop, std::uint32_t unit) {
-    const std::vector<std::size_t> last = last_reads(loop);
-    std::vector<std::size_t> made(loop.is_run.size());
-    for (std::size_t i = 0; i < loop.code.size(); ++i) {
-      if (loop.code[i].result != RowInstruction::kNone) made[loop.code[i].result] = i;
-      if (loop.code[i].second != RowInstruction::kNone) made[loop.code[i].second] = i;
-    }
+    const std::vector<std::size_t> last = last_reads(loop), made = makers(loop);
     for (const RowInstruction& store : loop.code) {
       if (store.step != RowStep::store) continue;
       const RowOperand& to = loop.operands[store.memory];
@@ -123,6 +128,23 @@ class Sharing {
 };
 
 }  // namespace
+
+bool may_write_over(const RowLoop& loop, BufferId read, BufferId written) {
+  const auto count = [&](BufferId buffer) {
+    return std::ranges::count_if(loop.operands,
+                                 [&](const RowOperand& o) { return o.place.buffer == buffer; });
+  };
+  if (count(read) != 1 || count(written) != 1 || !loop.accumulators.empty()) return false;
+  const std::vector<std::size_t> last = last_reads(loop), made = makers(loop);
+  for (const RowInstruction& store : loop.code) {
+    if (store.step != RowStep::store || loop.operands[store.memory].place.buffer != written) continue;
+    for (const RowInstruction& load : loop.code)
+      if (load.step == RowStep::load && loop.operands[load.memory].place.buffer == read)
+        return same_walk(loop.operands[load.memory], loop.operands[store.memory]) &&
+               last[load.result] <= made[store.operands[0]];
+  }
+  return false;
+}
 
 void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& visit) {
   const auto visit_place = [&](Place& place) { visit(place.buffer); };

@@ -16,6 +16,9 @@ void share_buffers(Program& program);
 // Buffer::born and dies alone, for units that were cut since.
 void find_lives(Program& program);
 
+// Whether a loop may write one buffer over another that it reads, element by element. REQUIRES: nobody reads that one later.
+bool may_write_over(const RowLoop& loop, BufferId read, BufferId written);
+
 // Every mention of a buffer in units and ports.
 void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& visit);
 

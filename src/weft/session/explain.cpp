@@ -41,7 +41,8 @@ namespace {
 // compile.
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
                                                    const plan::Graph& graph, double& predicted_seconds) {
-  const bool here = cost::is_local(prepared.target), on_gpu = prepared.gpu != nullptr;
+  const bool here = cost::is_local(prepared.target);
+  const bool accelerated = !here && cost::has_matrix_unit(prepared.target.device);
   // Of one core, as the times are, unless more are asked for.
   const int threads = here && prepared.settings.running.threads > 0 ? prepared.threads : 1;
   // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
@@ -49,9 +50,9 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
   WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
                                      {.workers = threads,
                                       .any_float = !here,
-                                      .accelerated = on_gpu,
+                                      .accelerated = accelerated,
                                       .pack = graph.node_count() <= kMostPacked,
-                                      .tiles = !on_gpu}));
+                                      .tiles = !accelerated}));
   if (!here)
     for (const program::Unit& unit : program.units)
       predicted_seconds += cost::unit_seconds(program, unit, prepared.target.device);

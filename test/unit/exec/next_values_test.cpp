@@ -73,5 +73,21 @@ TEST(NextValues, WhatIsReadAfterwardsIsNotOverwritten) {
   }
 }
 
+// As where a step is taken back: what was is chosen from, element by element.
+TEST(NextValues, WhatIsChosenBetweenOldAndNewIsWrittenInPlace) {
+  for (const int workers : {1, 3}) {
+    const Held held = after_two_steps(std::string(kSources) +
+                                          "%3 = mul %1, %2 in update\n%4 = add %3, %3 in update\n"
+                                          "%5 = greater %4, %1 in update\n%6 = select %5, %4, %1 in update\n"
+                                          "%7 = cast %6 {to=bf16} in update\n"
+                                          "return \"next w\"=%7, \"next m\"=%6\n",
+                                      workers);
+    EXPECT_EQ(held.copies, 0u);
+    // 1 -> 2 * 1 * 1 = 2, then 2 * 2 * 2 = 8.
+    EXPECT_EQ(held.master, std::vector<double>(40'000, 8));
+    EXPECT_EQ(held.weight, std::vector<double>(40'000, 8));
+  }
+}
+
 }  // namespace
 }  // namespace weft::exec
