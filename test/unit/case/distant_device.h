@@ -8,6 +8,7 @@
 
 #include "weft/device/cpu/processor.h"
 #include "weft/device/device.h"
+#include "weft/program/items.h"
 
 namespace weft::device {
 
@@ -31,7 +32,9 @@ class DistantDevice final : public Device {
   Result<std::unique_ptr<Event>> make_event() override { return processor_.make_event(); }
   Result<std::unique_ptr<Kernel>> make_kernel(const program::Program& program, const program::Unit& unit,
                                               Address memory) override {
-    return processor_.make_kernel(program, unit, home(memory));
+    WEFT_TRY(kernel, processor_.make_kernel(program, unit, home(memory)));
+    if (unit.cut != program::Cut::nothing) return kernel;
+    return std::unique_ptr<Kernel>(std::make_unique<WholeKernel>(std::move(kernel), items_of(program, unit)));
   }
 
  private:
@@ -41,6 +44,24 @@ class DistantDevice final : public Device {
   static Address home(Address at) { return move(at, ~kAway + 1); }
   static Address move(Address at, std::uintptr_t by) {
     return Address(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(at.raw()) + by));
+  }
+
+  // A unit that nobody has cut is done whole, as devices do that cut it themselves.
+  struct WholeKernel final : Kernel {
+    WholeKernel(std::unique_ptr<Kernel> kernel, std::int64_t items)
+        : inner(std::move(kernel)), all{.begin = 0, .end = items} {}
+    std::int64_t scratch_bytes() const override { return inner->scratch_bytes(); }
+    bool is_reference() const override { return inner->is_reference(); }
+
+    const std::unique_ptr<Kernel> inner;
+    const program::Task all;
+  };
+  static std::int64_t items_of(const program::Program& program, const program::Unit& unit) {
+    if (const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel))
+      return loop->rows() * loop->blocks();
+    if (const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel))
+      return program::item_count(program.graph->view(call->node));
+    return unit.items;
   }
 
   class DistantMemory final : public Memory {
@@ -56,7 +77,11 @@ class DistantDevice final : public Device {
    public:
     explicit DistantStream(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
     bool on_caller() const override { return false; }
-    void launch(const Kernel& kernel, const program::Task& task) override { stream_->launch(kernel, task); }
+    void launch(const Kernel& kernel, const program::Task& task) override {
+      const auto* const whole = dynamic_cast<const WholeKernel*>(&kernel);
+      if (whole == nullptr) return stream_->launch(kernel, task);
+      stream_->launch(*whole->inner, whole->all);
+    }
     void copy_in(Address to, std::span<const std::byte> from) override { stream_->copy_in(home(to), from); }
     void copy_out(std::span<std::byte> to, Address from) override { stream_->copy_out(to, home(from)); }
     void copy(Address to, Address from, std::int64_t bytes) override {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "weft/base/check.h"
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/narrow.h"
 #include "weft/device/cpu/product_kernel.h"
 #include "weft/device/cpu/row_kernel.h"
 #include "weft/device/cpu/strided_copy.h"
+#include "weft/program/items.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -102,6 +104,44 @@ class CombineKernel final : public Kernel {
   std::byte* const memory_;
 };
 
+// Programs for accelerators join updates; here they come one after the other.
+class UpdatesKernel final : public Kernel {
+ public:
+  UpdatesKernel(const program::Program& program, const program::Updates& updates, std::byte* memory) {
+    for (const program::OperatorCall& call : updates.calls) {
+      const plan::NodeView node = program.graph->view(call.node);
+      WEFT_CHECK(!is_narrow(call.operands[1].dtype), "processors read gradients of f32");
+      program::Unit own;
+      own.kernel = call;
+      add(make_call_kernel(program, own, memory), program::item_count(node));
+      if (call.results.size() > node.result_count())
+        add(std::make_unique<CopyKernel>(program, program::Copy{call.results.front(), call.results.back()},
+                                         memory),
+            1);
+    }
+  }
+
+  std::int64_t scratch_bytes() const override {
+    std::int64_t most = 0;
+    for (const Part& part : parts_) most = std::max(most, part.kernel->scratch_bytes());
+    return most;
+  }
+  void run(const program::Task&, std::byte* scratch) const override {
+    for (const Part& part : parts_) part.kernel->run({.begin = 0, .end = part.items}, scratch);
+  }
+
+ private:
+  struct Part {
+    std::unique_ptr<Kernel> kernel;
+    std::int64_t items = 1;
+  };
+  void add(std::unique_ptr<Kernel> kernel, std::int64_t items) {
+    parts_.push_back({std::move(kernel), items});
+  }
+
+  std::vector<Part> parts_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const program::Program& program, const program::Unit& unit,
@@ -111,6 +151,8 @@ std::unique_ptr<Kernel> make_kernel(const program::Program& program, const progr
   if (std::holds_alternative<program::RowLoop>(unit.kernel)) return make_row_kernel(program, unit, memory);
   if (std::holds_alternative<program::OperatorCall>(unit.kernel))
     return make_call_kernel(program, unit, memory);
+  if (const auto* updates = std::get_if<program::Updates>(&unit.kernel))
+    return std::make_unique<UpdatesKernel>(program, *updates, memory);
   if (const auto* copy = std::get_if<program::Copy>(&unit.kernel))
     return std::make_unique<CopyKernel>(program, *copy, memory);
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return nullptr;
