@@ -18,6 +18,9 @@
 
 namespace weft::program {
 
+// A place with rows, along what runs fastest, that begin at multiples of eight elements.
+Place with_even_rows(Place place);
+
 class Grouper {
  public:
   Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float,
