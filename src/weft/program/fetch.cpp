@@ -53,8 +53,8 @@ void fetch_spilled(Program& program) {
         buffer.bytes = program.buffer(from).bytes;
         program.buffers.push_back(std::move(buffer));
         fetched.emplace(from, to);
-        Unit copy{.nodes = {},
-                  .kernel = Copy{all_of(program, from, place.dtype), all_of(program, to, place.dtype)}};
+        Unit copy;
+        copy.kernel = Copy{all_of(program, from, place.dtype), all_of(program, to, place.dtype)};
         copy.reads = {all_of(program, from, place.dtype)};
         copy.writes = {all_of(program, to, place.dtype)};
         copy.turn = unit.turn;
