@@ -1,7 +1,6 @@
 #include "weft/program/next_values.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "weft/program/grouping.h"
 #include "weft/program/share.h"
@@ -51,26 +50,24 @@ bool renews(const Program& program, const Unit& unit, const Place& next, const P
   return false;
 }
 
-// Who makes what the copy takes, where it can as well be made in the copy's target.
-std::optional<std::uint32_t> maker_of(const Program& program, const std::vector<Use>& uses,
-                                      std::uint32_t at) {
+// Whether the unit is a copy of what can as well be made in the copy's target.
+bool is_needless_copy(const Program& program, const std::vector<Use>& uses, std::uint32_t at) {
   const auto* const copy = std::get_if<Copy>(&program.units[at].kernel);
-  if (copy == nullptr) return {};
+  if (copy == nullptr) return false;
   const BufferRole role = program.buffer(copy->to.buffer).role;
   if ((role != BufferRole::parameter && role != BufferRole::state) ||
       program.buffer(copy->from.buffer).role != BufferRole::temporary)
-    return {};
+    return false;
   if (copy->from.dtype != copy->to.dtype || !fills(program, copy->from) || !fills(program, copy->to) ||
       program.buffer(copy->from.buffer).bytes != program.buffer(copy->to.buffer).bytes)
-    return {};
+    return false;
   const Use &next = uses[copy->from.buffer.value], &source = uses[copy->to.buffer.value];
-  if (next.writer == kNobody || next.written_twice || source.written_twice) return {};
+  if (next.writer == kNobody || next.written_twice || source.written_twice) return false;
   const Unit& maker = program.units[next.writer];
   // What is left out leaves the target as it is, not as the plan says; what others send comes when it comes.
-  if (maker.unless || std::holds_alternative<Exchange>(maker.kernel)) return {};
-  if (source.last_read > next.writer + 1) return {};
-  if (source.last_read == next.writer + 1 && !renews(program, maker, copy->from, copy->to)) return {};
-  return next.writer;
+  if (maker.unless || std::holds_alternative<Exchange>(maker.kernel)) return false;
+  if (source.last_read > next.writer + 1) return false;
+  return source.last_read <= next.writer || renews(program, maker, copy->from, copy->to);
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ void write_next_values(Program& program) {
   for (std::size_t b = 0; b < home.size(); ++b) home[b] = BufferId(b);
   std::vector<bool> is_needless(program.units.size());
   for (std::uint32_t u = 0; u < program.units.size(); ++u) {
-    if (!maker_of(program, uses, u)) continue;
+    if (!is_needless_copy(program, uses, u)) continue;
     const auto& copy = std::get<Copy>(program.units[u].kernel);
     // What two sources hold next is made in one of them.
     if (home[copy.from.buffer.value] != copy.from.buffer) continue;

@@ -19,8 +19,8 @@ struct Held {
   std::vector<double> weight, master;
 };
 
-// Two steps, from a weight and a master of ones.
-Held after_two_steps(std::string_view text, int workers) {
+// Two steps, from a weight of ones and a master.
+Held after_two_steps(std::string_view text, int workers, double master = 1) {
   const auto graph = std::make_shared<plan::Graph>(plan::read(text, ops::all()).value());
   program::Program program = program::compile(graph, {.workers = workers, .any_float = true}).value();
   Held held;
@@ -30,7 +30,7 @@ Held after_two_steps(std::string_view text, int workers) {
   const std::vector<double> ones(40'000, 1.0);
   Tensors sources;
   sources["w"] = {{40'000}, ones};
-  sources["m"] = {{40'000}, ones};
+  sources["m"] = {{40'000}, std::vector<double>(40'000, master)};
   fill(*rank, sources);
   for (int step = 0; step < 2; ++step) EXPECT_TRUE(rank->step().ok());
   Tensors found = contents(*rank);
@@ -58,7 +58,6 @@ TEST(NextValues, AMasterAndItsWeightAreWrittenInPlace) {
   }
 }
 
-// Each is to hold what the other held.
 TEST(NextValues, WhatIsReadAfterwardsIsNotOverwritten) {
   for (const int workers : {1, 3}) {
     const Held held = after_two_steps(std::string(kSources) +
@@ -86,6 +85,19 @@ TEST(NextValues, WhatIsChosenBetweenOldAndNewIsWrittenInPlace) {
     // 1 -> 2 * 1 * 1 = 2, then 2 * 2 * 2 = 8.
     EXPECT_EQ(held.master, std::vector<double>(40'000, 8));
     EXPECT_EQ(held.weight, std::vector<double>(40'000, 8));
+  }
+}
+
+// Each is to hold what the other held, and three times as much: neither may be overwritten before both are read.
+TEST(NextValues, TwoMayChangePlaces) {
+  for (const int workers : {1, 3}) {
+    const Held held = after_two_steps(std::string(kSources) +
+                                          "%3 = add %1, %1 in update\n%4 = add %3, %1 in update\n"
+                                          "%5 = cast %4 {to=bf16} in update\n%6 = add %2, %2 in update\n"
+                                          "%7 = add %6, %2 in update\nreturn \"next w\"=%5, \"next m\"=%7\n",
+                                      workers, 5);
+    EXPECT_EQ(held.master, std::vector<double>(40'000, 45));
+    EXPECT_EQ(held.weight, std::vector<double>(40'000, 9));
   }
 }
 
