@@ -123,14 +123,16 @@ class ProductKernel final : public Kernel {
   static std::int64_t stride(std::int64_t given, std::int64_t least) {
     return std::max({given, least, std::int64_t{1}});
   }
-  // Bytes, up to 16, that divide where a matrix begins and every step within it.
-  int alignment(DevicePointer base, std::int64_t offset, std::int64_t ld, std::int64_t outer) const {
+  // Bytes, up to 16, that divide where a matrix begins and every step to and within it.
+  int alignment(DevicePointer base, std::int64_t offset, std::int64_t ld,
+                std::int64_t ProductLoop::*outer) const {
     std::int64_t bytes = 16;
+    const auto divide = [&](std::int64_t step) { bytes = std::gcd(bytes, step); };
     const std::int64_t size = plan::size_in_bytes(sides_.dtype);
-    for (const std::int64_t step : {static_cast<std::int64_t>(base) + offset * size, ld * size, outer * size})
-      bytes = std::gcd(bytes, step);
-    // The other outer loops are calls that begin elsewhere.
-    return static_cast<int>(points_ == batch().size ? bytes : std::gcd(bytes, size));
+    divide(static_cast<std::int64_t>(base) + offset * size);
+    divide(ld * size);
+    for (const ProductLoop& loop : product_.outer) divide(loop.*outer * size);
+    return static_cast<int>(bytes);
   }
 
   // What cuBLAS calls a is our b.
@@ -154,9 +156,9 @@ class ProductKernel final : public Kernel {
                         .type = cuda_type(sides_.dtype),
                         .c_type = apart ? kF32 : cuda_type(sides_.dtype)};
     made.compute = made.type != kF32 || exact_ ? kComputeF32 : kComputeTf32;
-    made.a_alignment = alignment(sides_.b, piece.b, made.lda, outer.b);
-    made.b_alignment = alignment(sides_.a, piece.a, made.ldb, outer.a);
-    made.c_alignment = alignment(sides_.c, piece.c, made.ldc, outer.c);
+    made.a_alignment = alignment(sides_.b, piece.b, made.lda, &ProductLoop::b);
+    made.b_alignment = alignment(sides_.a, piece.a, made.ldb, &ProductLoop::a);
+    made.c_alignment = alignment(sides_.c, piece.c, made.ldc, &ProductLoop::c);
     return made;
   }
 
