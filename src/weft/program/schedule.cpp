@@ -133,12 +133,13 @@ class Scheduler {
     }
   }
 
-  // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that
-  // puts them in order waits its turn as well. Sums of what sources hold are of the step before: they are read at its
-  // end, so they are no fetches, and begin at once.
+  // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that puts them in
+  // order waits its turn as well, which is the first's where several fetch what it made. Sums of what sources hold are of
+  // the step before: they are read at its end, so they are no fetches, and begin at once.
   void find_fetches() {
     is_fetch_.resize(units_.size());
     std::optional<std::uint32_t> last;
+    std::vector<bool> has_turn(units_.size());
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       if (!is_exchange(u)) continue;
       if (last) edge(*last, u);
@@ -151,10 +152,13 @@ class Scheduler {
           });
       if (is_fetch_[u]) {
         most_unread_ = std::max(most_unread_, kFetchedAhead * bytes_of(units_[u].writes));
-        if (last)
-          for (const Place& place : units_[u].reads)
-            if (!is_source(place.buffer))
-              for (const Part& copy : writers_[place.buffer.value]) edge(*last, copy.unit);
+        for (const Place& place : units_[u].reads) {
+          if (is_source(place.buffer)) continue;
+          for (const Part& copy : writers_[place.buffer.value]) {
+            if (last && !has_turn[copy.unit]) edge(*last, copy.unit);
+            has_turn[copy.unit] = true;
+          }
+        }
       }
       last = u;
     }
