@@ -2,6 +2,7 @@
 #include "weft/device/cuda/launch.h"
 #include "weft/device/cuda/row_choices.h"
 #include "weft/device/cuda/row_source.h"
+#include "weft/device/cuda/row_sums.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -25,20 +26,26 @@ class RowKernel final : public Kernel {
     WEFT_TRY(main, gpu.function(kernel->source_.text, kernel->source_.name));
     kernel->main_ = main;
     kernel->rows_ = loop.rows();
+    const bool of_blocks = kernel->source_.sums_in_threads;
+    if (of_blocks) {
+      WEFT_TRY(join, gpu.function(kernel->source_.text, std::string(kSumsOfBlocks)));
+      kernel->join_all_ = join;
+    }
     for (const SumSource& of : kernel->source_.sums) {
       Sum sum;
-      WEFT_TRY(add, gpu.function(kernel->source_.text, of.name));
-      WEFT_TRY(join, gpu.function(kernel->source_.text, of.join));
-      sum.add = add;
-      sum.join = join;
-      const bool in_threads = kernel->source_.sums_in_threads;
-      const std::int64_t parts = in_threads ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
-      sum.count = loop.length == 0 ? 0 : in_threads ? parts : of.summed;
-      // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
-      const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);
-      sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, sum.count / 32), 1, 1024);
+      const std::int64_t parts = of_blocks ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
       sum.addends_at = kernel->take(parts * of.width * 4);
-      sum.segments_at = kernel->take(sum.segments * of.elements * 8);
+      if (!of_blocks) {
+        WEFT_TRY(add, gpu.function(kernel->source_.text, of.name));
+        WEFT_TRY(join, gpu.function(kernel->source_.text, of.join));
+        sum.add = add;
+        sum.join = join;
+        sum.count = loop.length == 0 ? 0 : of.summed;
+        // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
+        const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);
+        sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, sum.count / 32), 1, 1024);
+        sum.segments_at = kernel->take(sum.segments * of.elements * 8);
+      }
       kernel->sums_.push_back(sum);
     }
     kernel->source_.text.clear();
@@ -62,6 +69,7 @@ class RowKernel final : public Kernel {
       if (const Code code = parameters.launch(at, main_, {blocks, 1}, {threads, rows}); code != 0)
         return code;
     }
+    if (source_.sums_in_threads) return join_blocks(at);
     for (std::size_t k = 0; k < sums_.size(); ++k) {
       const Sum& sum = sums_[k];
       const SumSource& source = source_.sums[k];
@@ -79,8 +87,23 @@ class RowKernel final : public Kernel {
   }
 
  private:
+  Code join_blocks(const LaunchPlace& at) const {
+    Parameters parameters;
+    std::int64_t most = 0;
+    for (std::size_t k = 0; k < sums_.size(); ++k) {
+      parameters.pointer(at.scratch + static_cast<DevicePointer>(sums_[k].addends_at));
+      parameters.pointer(operands_[source_.sums[k].memory]);
+      most = std::max(most, source_.sums[k].elements);
+    }
+    if (most == 0) return 0;
+    parameters.whole(summing_blocks(source_, rows_));
+    return parameters.launch(at, join_all_,
+                             {blocks_for(most, kSummedPlaces), static_cast<unsigned>(sums_.size())},
+                             {kSummedPlaces, kSummedPlaces});
+  }
+
   struct Sum {
-    Handle add = nullptr, join = nullptr;
+    Handle add = nullptr, join = nullptr;  // where every row left an addend
     std::int64_t count = 0, segments = 1;  // addends of an element, and in how many pieces they are added
     std::int64_t addends_at = 0, segments_at = 0;  // where in the scratch memory
   };
@@ -91,7 +114,7 @@ class RowKernel final : public Kernel {
   }
 
   RowSource source_;
-  Handle main_ = nullptr;
+  Handle main_ = nullptr, join_all_ = nullptr;  // join_all_: where every block left an addend
   std::int64_t rows_ = 1, length_ = 0, scratch_ = 0;
   std::vector<DevicePointer> operands_;
   std::vector<Sum> sums_;

@@ -6,6 +6,7 @@
 
 #include "weft/base/check.h"
 #include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/row_sums.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -48,12 +49,17 @@ class Writer {
   std::vector<RowShape> shapes() const {
     if (!by_row_) return {};
     std::vector<RowShape> all = {{threads_, most_blocks_}};
-    for (const int threads : {32, 128, 256, 512}) {
+    // Also as many as have a pack each.
+    const std::int64_t a_pack_each = (loop_.length + 32 * pack_ - 1) / (32 * pack_) * 32;
+    std::vector<int> counts = {32, 128, 256, 512};
+    if (a_pack_each < 512 && std::ranges::find(counts, a_pack_each) == counts.end())
+      counts.push_back(static_cast<int>(a_pack_each));
+    for (const int threads : counts) {
       const std::int64_t turns =
           (loop_.length + std::int64_t{threads} * pack_ - 1) / (std::int64_t{threads} * pack_);
       const bool idles = turns == 1 && 2 * loop_.length <= std::int64_t{threads} * pack_;
       if (turns * pack_ > 32 || idles) continue;
-      for (const std::int64_t blocks : {528, 1056, 2112})
+      for (const std::int64_t blocks : {396, 528, 1056, 2112})
         if (const RowShape shape{threads, in_threads_ ? blocks : most_blocks_};
             std::ranges::find(all, shape) == all.end())
           all.push_back(shape);
@@ -72,12 +78,13 @@ class Writer {
     source.text = std::string(prelude()) + std::string(kPack);
     for (const program::Accumulator& accumulator : loop_.accumulators) {
       const auto k = source.sums.size();
-      const RowOperand& operand = loop_.operands[accumulator.memory];
-      SumSource sum{fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k),         accumulator.memory,
-                    accumulator.elements,         operand.along != 0 ? loop_.length : 1, 1};
-      source.text += sum_text(accumulator, operand, sum);
+      const bool run = loop_.operands[accumulator.memory].along != 0;
+      SumSource sum{fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k), accumulator.memory,
+                    accumulator.elements,         run ? loop_.length : 1,        1};
+      if (!in_threads_) source.text += sums_of_rows(loop_, accumulator, sum);
       source.sums.push_back(std::move(sum));
     }
+    if (in_threads_) source.text += sums_of_blocks(loop_, source.sums);
     source.text += by_row_ ? by_row() : by_element();
     return source;
   }
@@ -219,6 +226,27 @@ class Writer {
            loop_.operands[line.memory].along == 0;
   }
 
+  std::string pack_type(std::uint16_t memory) const {
+    return fmt::format("weft_pack<{}, {}>", type_name(loop_.operands[memory].place.dtype), pack_);
+  }
+
+  // What a later phase reads is on its way from the row's beginning on, where few rows are under way at a time; a loop
+  // reads nothing that it wrote.
+  bool is_early(const RowLine& line) const {
+    return line.kind == Kind::load && line.phase > 0 && in_threads_ && are_unrolled() &&
+           rows_.run(line.result) && is_packed(line.memory);
+  }
+  std::string early_loads() const {
+    std::string arrays, loads;
+    for (const RowLine& line : rows_.lines) {
+      if (!is_early(line)) continue;
+      arrays += fmt::format("  {} h{}[{}];\n", pack_type(line.memory), line.result, turns_);
+      loads += fmt::format("    h{}[e] = *reinterpret_cast<const {}*>(q{} + j0);\n", line.result,
+                           pack_type(line.memory), line.memory);
+    }
+    return loads.empty() ? "" : arrays + over_places() + loads + "  }}\n";
+  }
+
   // The places j0 .. j0 + pack of the row: what is loaded together, their lines, what is stored together.
   std::string places(int phase) const {
     std::string loads, lines, stores;
@@ -227,9 +255,10 @@ class Writer {
       lines += once_a_row(line) ? "    if (j == 0) " : "    ";
       lines += body(line);
       if ((line.kind != Kind::load && line.kind != Kind::store) || !is_packed(line.memory)) continue;
-      const std::string type =
-          fmt::format("weft_pack<{}, {}>", type_name(loop_.operands[line.memory].place.dtype), pack_);
-      if (line.kind == Kind::load)
+      const std::string type = pack_type(line.memory);
+      if (is_early(line))
+        loads += fmt::format("    const {} l{} = h{}[e];\n", type, line.memory, line.result);
+      else if (line.kind == Kind::load)
         loads += fmt::format("    const {0} l{1} = *reinterpret_cast<const {0}*>(q{1} + j0);\n", type,
                              line.memory);
       else
@@ -282,6 +311,7 @@ class Writer {
     text += at_row();
     for (std::size_t r = 0; r < rows_.is_run.size(); ++r)
       if (rows_.is_kept(static_cast<int>(r))) text += fmt::format("  float k{}[{}];\n", r, turns_ * pack_);
+    text += early_loads();
     for (int phase = 0; phase < rows_.phases; ++phase) {
       // What the row is reduced to was added up in the phase before.
       for (const RowLine& line : rows_.lines) {
@@ -338,9 +368,10 @@ class Writer {
                       threads_, slots * threads_, rows_per_block_ * threads_, pack_, loop_.length, total, k);
   }
 
+  bool are_unrolled() const { return turns_ * pack_ <= 64; }
   // Each thread has as many places side by side as a pack holds, turn after turn.
   std::string over_places() const {
-    std::string text = turns_ * pack_ <= 64 ? "  #pragma unroll\n" : "";
+    std::string text = are_unrolled() ? "  #pragma unroll\n" : "";
     text += fmt::format("  for (int e = 0; e < {}; ++e) {{\n    const I j0 = (e * {} + threadIdx.x) * {};\n",
                         turns_, threads_, pack_);
     if (turns_ * threads_ * pack_ != loop_.length)
@@ -348,57 +379,6 @@ class Writer {
     else
       text += "    {\n";
     return text;
-  }
-
-  std::string sum_text(const program::Accumulator& accumulator, const RowOperand& operand,
-                       SumSource& sum) const {
-    const bool adds = accumulator.monoid == Monoid::sum;
-    const std::string_view type = adds ? "double" : "float";
-    // Loops that move the accumulator are given by the element; the others are summed.
-    std::int64_t stride = 1;
-    std::string row = "0", walk, column = "element";
-    if (in_threads_) {
-      walk = "    row = k;\n";
-    } else {
-      for (std::size_t i = loop_.outer.size(); i-- > 0; stride *= loop_.outer[i]) {
-        if (operand.outer[i] != 0) {
-          row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop_.outer[i], stride);
-        } else {
-          walk += fmt::format("    row += rest % {0}ll * {1}ll; rest /= {0}ll;\n", loop_.outer[i], stride);
-          sum.summed *= loop_.outer[i];
-        }
-      }
-      if (operand.along != 0)
-        column = fmt::format("element / {}ll % {}ll", operand.along, loop_.length);
-      else
-        column = "0";
-    }
-    const std::string joined = adds ? "total + x" : combined(accumulator.monoid, "total", "x");
-    return fmt::format(
-        "extern \"C\" __global__ void {0}(const float* from, {1}* to, long long count) {{\n"
-        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  if (element >= {2}ll) return;\n"
-        "  const long long base = {3}, column = {4};\n"
-        "  const long long low = count * blockIdx.y / gridDim.y, high = count * (blockIdx.y + 1) / "
-        "gridDim.y;\n"
-        "  {1} total = {5};\n"
-        "  for (long long k = low; k < high; ++k) {{\n"
-        "    long long row = base, rest = k;\n    (void)rest;\n{6}"
-        "    const {1} x = from[row * {7}ll + column];\n"
-        "    total = {8};\n"
-        "  }}\n"
-        "  to[blockIdx.y * {2}ll + element] = total;\n}}\n"
-        "extern \"C\" __global__ void {9}(const {1}* from, {10}* to, long long segments) {{\n"
-        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  if (element >= {2}ll) return;\n"
-        "  {1} total = {5};\n"
-        "  for (int k = 0; k < segments; ++k) {{\n"
-        "    const {1} x = from[k * {2}ll + element];\n"
-        "    total = {8};\n"
-        "  }}\n"
-        "  to[element] = {10}(float(total));\n}}\n",
-        sum.name, type, sum.elements, row, column, identity(accumulator.monoid), walk, sum.width, joined,
-        sum.join, type_name(operand.place.dtype));
   }
 
   const RowLoop& loop_;

@@ -9,8 +9,8 @@
 //
 //   sums over all rows          threads own places of the row: each adds up what its rows give there
 //   sums over some rows         each row's addend goes to scratch memory
-//                               ... and kernels of their own add those up in one order, in f64: the same bits on
-//                               every run
+//                               ... and kernels of their own (row_sums.h) add those up in one order, in f64: the
+//                               same bits on every run
 //
 // Elements that lie side by side are read and written 16 bytes at a time. Addresses are parameters, so that alike
 // units of a program are one text and compiled once.
@@ -23,7 +23,8 @@
 
 namespace weft::device::cuda {
 
-// Adds up what the main kernel left of one accumulator: `name` for segments of it, then `join` for those.
+// Adds up what the main kernel left of one accumulator: where rows left addends, `name` for segments of them, then `join`
+// for those.
 struct SumSource {
   std::string name, join;     // (addends, segments, count of addends), (segments, result, count of segments)
   std::uint16_t memory = 0;   // of the loop's operands

@@ -1,0 +1,101 @@
+#include "weft/device/cuda/row_sums.h"
+
+#include <fmt/format.h>
+
+#include "weft/device/cuda/expression.h"
+
+namespace weft::device::cuda {
+
+using plan::Monoid;
+using program::RowLoop;
+using program::RowOperand;
+
+namespace {
+
+// What is added up is added in f64; what is largest or smallest is one of the addends.
+std::string_view type_of_total(Monoid monoid) { return monoid == Monoid::sum ? "double" : "float"; }
+std::string joined_total(Monoid monoid, std::string_view x) {
+  return monoid == Monoid::sum ? fmt::format("total + {}", x) : combined(monoid, "total", std::string(x));
+}
+
+}  // namespace
+
+std::string sums_of_rows(const RowLoop& loop, const program::Accumulator& accumulator, SumSource& sum) {
+  const RowOperand& operand = loop.operands[accumulator.memory];
+  // Loops that move the accumulator are given by the element; the others are summed.
+  std::int64_t stride = 1;
+  std::string row = "0", walk;
+  for (std::size_t i = loop.outer.size(); i-- > 0; stride *= loop.outer[i]) {
+    if (operand.outer[i] != 0) {
+      row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop.outer[i], stride);
+    } else {
+      walk += fmt::format("    row += rest % {0}ll * {1}ll; rest /= {0}ll;\n", loop.outer[i], stride);
+      sum.summed *= loop.outer[i];
+    }
+  }
+  const std::string column =
+      operand.along != 0 ? fmt::format("element / {}ll % {}ll", operand.along, loop.length) : "0";
+  return fmt::format(
+      "extern \"C\" __global__ void {0}(const float* from, {1}* to, long long count) {{\n"
+      "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (element >= {2}ll) return;\n"
+      "  const long long base = {3}, column = {4};\n"
+      "  const long long low = count * blockIdx.y / gridDim.y, high = count * (blockIdx.y + 1) / "
+      "gridDim.y;\n"
+      "  {1} total = {5};\n"
+      "  for (long long k = low; k < high; ++k) {{\n"
+      "    long long row = base, rest = k;\n    (void)rest;\n{6}"
+      "    const {1} x = from[row * {7}ll + column];\n"
+      "    total = {8};\n"
+      "  }}\n"
+      "  to[blockIdx.y * {2}ll + element] = total;\n}}\n"
+      "extern \"C\" __global__ void {9}(const {1}* from, {10}* to, long long segments) {{\n"
+      "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (element >= {2}ll) return;\n"
+      "  {1} total = {5};\n"
+      "  for (int k = 0; k < segments; ++k) {{\n"
+      "    const {1} x = from[k * {2}ll + element];\n"
+      "    total = {8};\n"
+      "  }}\n"
+      "  to[element] = {10}(float(total));\n}}\n",
+      sum.name, type_of_total(accumulator.monoid), sum.elements, row, column, identity(accumulator.monoid),
+      walk, sum.width, joined_total(accumulator.monoid, "x"), sum.join, type_name(operand.place.dtype));
+}
+
+std::string sums_of_blocks(const RowLoop& loop, std::span<const SumSource> sums) {
+  std::string parameters, kinds;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const Monoid monoid = loop.accumulators[k].monoid;
+    const std::string_view to = type_name(loop.operands[sums[k].memory].place.dtype);
+    parameters += fmt::format("const float* c{0}, {1}* r{0}, ", k, to);
+    // A column's addends in 32 pieces, a warp's threads each of another column; then each warp has a column's pieces.
+    kinds += fmt::format(
+        "  if (blockIdx.y == {0}) {{\n"
+        "    const int j = blockIdx.x * {2} + threadIdx.x, made = blockIdx.x * {2} + threadIdx.y;\n"
+        "    const int low = count * threadIdx.y / {2}, high = count * (threadIdx.y + 1) / {2};\n"
+        "    {1} total = {3};\n"
+        "    if (j < {4}) {{\n"
+        "      #pragma unroll 8\n"
+        "      for (int k = low; k < high; ++k) total = {5};\n"
+        "    }}\n"
+        "    parts[threadIdx.y][threadIdx.x] = total;\n"
+        "    __syncthreads();\n"
+        "    total = {1}(parts[threadIdx.x][threadIdx.y]);\n"
+        "    for (int lane = 16; lane > 0; lane /= 2) {{\n"
+        "      const {1} x = __shfl_xor_sync(0xffffffffu, total, lane);\n"
+        "      total = {6};\n"
+        "    }}\n"
+        "    if (threadIdx.x == 0 && made < {4}) r{0}[made] = {7}(float(total));\n"
+        "  }}\n",
+        k, type_of_total(monoid), kSummedPlaces, identity(monoid), sums[k].elements,
+        joined_total(monoid, fmt::format("c{}[(long long)k * {} + j]", k, sums[k].width)),
+        joined_total(monoid, "x"), to);
+  }
+  return fmt::format(
+      "extern \"C\" __global__ __launch_bounds__({0} * {0}) void {1}({2}long long blocks) {{\n"
+      "  __shared__ double parts[{0}][{0} + 1];\n"
+      "  const int count = int(blocks);\n{3}}}\n",
+      kSummedPlaces, kSumsOfBlocks, parameters, kinds);
+}
+
+}  // namespace weft::device::cuda
