@@ -27,6 +27,10 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
   const cluster::Cluster one = alone(prepared.target);
   const search::Machine machine = machine_of(prepared.settings, one);
   WEFT_TRY(costs, machine.costs(plan.mesh));
+  if (!cost::is_local(one) && cost::has_matrix_unit(one.device)) {
+    costs.compile.accelerated = true;  // the units that would run, as in the explanation
+    costs.compile.tiles = false;
+  }
   WEFT_TRY(prediction, sim::predict(plan.graph, plan.mesh, plan.layouts, costs,
                                     {.overlap = machine.overlap, .workers = machine.workers}));
   choice.chosen.prediction = std::move(prediction);
