@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "weft/cost/roofline.h"
+#include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 #include "weft/program/loss_tiles.h"
 
@@ -16,8 +17,9 @@ namespace {
 using program::Place;
 using program::Unit;
 
-constexpr double kTile = 128, kNarrowestTile = 16, kPipelineFill = 128, kMultiprocessors = 108;
-constexpr double kConvolutionRate = 0.6;  // implicit products with small tiles and halos
+constexpr double kTile = 128, kNarrowestTile = 16, kMultiprocessors = 108;
+constexpr double kPipelineFill = 128, kMeasuredFill = 32;  // in summands
+constexpr double kConvolutionRate = 0.6;                   // implicit products with small tiles and halos
 constexpr double kCoreHalf = 16;
 
 double as_double(std::int64_t number) { return static_cast<double>(number); }
@@ -83,7 +85,8 @@ class Arithmetic {
       // Measured in bf16; in other formats as much slower as products are.
       const double slower =
           peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
-      return over(node.op().work(node).flops * slower, device_.rate(*kind));
+      const double reached = ops::is_attending(node.op()) ? attention_efficiency(node) : 1;
+      return over(node.op().work(node).flops * slower, reached * device_.rate(*kind));
     }
     if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
     const plan::Work work = node.op().work(node);
@@ -138,7 +141,17 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
   const double parts = std::clamp(kMultiprocessors / tiles, 1.0, std::max(1.0, k / 256));
   const double rounds = tiles * parts / kMultiprocessors;
   const double waves = rounds / std::ceil(rounds);
-  return device.reach * fill_of(m) * fill_of(n) * waves * k / (k + kPipelineFill);
+  return device.reach * fill_of(m) * fill_of(n) * waves * k /
+         (k + (device.reach < 1 ? kPipelineFill : kMeasuredFill));
+}
+
+double attention_efficiency(const plan::NodeView& node) {
+  constexpr double kHalfKeys = 450, kHalfWidth = 64, kWidth = 128;
+  const ops::Attending of = ops::attending(node);
+  const double keys = of.pairs() / as_double(std::max<std::int64_t>(of.row_count(), 1)),
+               width = as_double(ops::points_of(of.inner));
+  return keys / (keys + kHalfKeys) *
+         std::min(width / (width + kHalfWidth) * (kWidth + kHalfWidth) / kWidth, 1.0);
 }
 
 double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? device.reach : 1; }
@@ -156,7 +169,9 @@ double unit_seconds(const program::Program& program, const Unit& unit, const clu
   if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
   const double memory = over(moved_bytes(unit), device.reach * device.memory_bytes_per_second);
-  return device.launch_seconds + std::max(compute, memory);
+  const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
+  const int launches = loop != nullptr && !loop->accumulators.empty() && device.reach == 1 ? 2 : 1;
+  return launches * device.launch_seconds + std::max(compute, memory);
 }
 
 }  // namespace weft::cost

@@ -19,7 +19,9 @@
 // Memory: again 0.85 of the data sheet's bandwidth, between what Calculon takes for kernels that move 10 MB (0.75)
 // and 100 MB (0.90) on A100. Tiles, waves and the pipeline are how such kernels are built; their numbers are
 // those of A100 and were fitted to nothing. Where a device was measured (`weft profile --device gpu`) its rates are reached
-// whole, and attention and convolutions have rates of their own. What the curve is worth whole steps tell (step_costs_test).
+// whole (reach = 1), the pipeline costs 32 summands (products of GPT-2, BERT and Llama on an H200: 16, 17 and 3 % less than with
+// 128), and attention and convolutions have rates of their own. Sums over rows take a launch more. What the curve is worth
+// whole steps tell (step_costs_test).
 #pragma once
 #include "weft/cluster/device.h"
 #include "weft/program/program.h"
@@ -31,6 +33,12 @@ bool has_matrix_unit(const cluster::Device& device);
 
 // The part of the peak rate that a product of this shape reaches, `points` of them being done at once.
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points);
+
+// The part of a device's rate for attention, which is that of long sequences and heads of 128, that the node's queries reach
+// with the keys that each sees:   keys / (keys + 450) * 1.5 width / (width + 64)
+// Fitted on an H200 to sequences of 1k and 8k, heads of 64 and 128, forward (0.38 to 0.93 of 660 TFLOP/s, each within 4 %) and
+// backward (528 TFLOP/s, within 5 %). REQUIRES: ops::is_attending(node.op())
+double attention_efficiency(const plan::NodeView& node);
 
 // No product reaches a larger part.
 double best_efficiency(const cluster::Device& device);

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
+#include "weft/cost/unit_seconds.h"
 #include "weft/exec/rank.h"
+#include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/program/program.h"
@@ -95,13 +97,15 @@ Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std:
   }
   text += fmt::format("return {}\n", returned);
   WEFT_TRY(graph, plan::read(text, ops::all()));
-  double flops = 0;
+  double flops = 0, efficiency = 1;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (node.input_count() > 0) flops += node.op().work(node).flops;
+    if (node.input_count() == 0) continue;
+    flops += node.op().work(node).flops;
+    if (ops::is_attending(node.op())) efficiency = cost::attention_efficiency(node);
   }
   WEFT_TRY(seconds, step_seconds(text, device, steps));
-  return KernelRate{kind, std::move(shape), flops / seconds};
+  return KernelRate{kind, std::move(shape), flops / seconds, efficiency};
 }
 
 Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Device>& device, int steps) {
@@ -188,7 +192,8 @@ double DeviceRates::best(Precision precision) const {
 double DeviceRates::typical(cluster::KernelKind kind) const {
   double inverse = 0, count = 0;
   for (const KernelRate& rate : kernels)
-    if (rate.kind == kind && rate.flops_per_second > 0) inverse += 1 / rate.flops_per_second, count += 1;
+    if (rate.kind == kind && rate.flops_per_second > 0)
+      inverse += rate.efficiency / rate.flops_per_second, count += 1;
   return count > 0 ? count / inverse : 0;
 }
 

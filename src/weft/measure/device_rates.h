@@ -30,6 +30,7 @@ struct KernelRate {
   cluster::KernelKind kind = cluster::KernelKind::attention;
   std::string shape;
   double flops_per_second = 0;
+  double efficiency = 1;  // the part of the device's rate that the shape should reach
 };
 
 struct DeviceRates {
@@ -41,7 +42,7 @@ struct DeviceRates {
   std::int64_t memory_bytes = 0;  // that was free
 
   double best(cluster::Precision precision) const;  // 0: not measured
-  double typical(cluster::KernelKind kind) const;   // what its shapes take together: 0: not measured
+  double typical(cluster::KernelKind kind) const;   // by what its shapes take together; 0: not measured
 };
 
 struct DeviceToMeasure {
