@@ -38,9 +38,9 @@ void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
   }
 }
 
-// Seconds of a step of the plan, the median of some.
-Result<double> step_seconds(const std::string& text, const std::shared_ptr<device::Device>& device,
-                            int steps) {
+// The plan on the device, its parameters numbers.
+Result<std::unique_ptr<exec::Rank>> start(const std::string& text,
+                                          const std::shared_ptr<device::Device>& device) {
   WEFT_TRY(graph, plan::read(text, ops::all()));
   WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(std::move(graph)),
                                      {.workers = 1, .any_float = true, .accelerated = true, .tiles = false}));
@@ -48,6 +48,13 @@ Result<double> step_seconds(const std::string& text, const std::shared_ptr<devic
   for (const program::Port& port : rank->program().parameters)
     WEFT_TRY_STATUS(
         rank->write(port, [&](std::span<std::byte> bytes) { fill_with_numbers(bytes, port.place.dtype); }));
+  return std::move(rank);
+}
+
+// Seconds of a step of the plan, the median of some.
+Result<double> step_seconds(const std::string& text, const std::shared_ptr<device::Device>& device,
+                            int steps) {
+  WEFT_TRY(rank, start(text, device));
   constexpr int kWarm = 3;
   std::vector<double> seconds;
   for (int step = 0; step < kWarm + steps; ++step) {
@@ -73,6 +80,15 @@ std::string products_text(std::string_view dtype, std::int64_t side, int product
                         even ? 1 : 2, even ? "n" : "k", dtype, side, even ? "n" : "k", side);
   }
   return text + fmt::format("return y=%{}\n", products + 2);
+}
+
+// A loop that reads and writes.
+std::string memory_text(std::int64_t elements) {
+  return fmt::format(
+      "plan memory\n%0 = parameter {{name=x, type=f32[i={0}], init=zeros}}\n%1 = relu %0 : "
+      "f32[i={0}]\nreturn "
+      "y=%1\n",
+      elements);
 }
 
 // Four of a kind that do not wait for each other, so that a launch does not count. Rates are by what the operators say they
@@ -160,6 +176,18 @@ Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Devic
   return rates;
 }
 
+Result<std::vector<Beside>> overlaps(const std::shared_ptr<device::Device>& device, bool quick) {
+  std::vector<Doing> computing;
+  const std::int64_t side = quick ? 1024 : 4096, elements = std::int64_t{1} << (quick ? 24 : 28);
+  for (const auto& [name, text] : {std::pair("products of bf16", products_text("bf16", side, 2)),
+                                   std::pair("a loop over memory", memory_text(elements))}) {
+    WEFT_TRY(rank, start(text, device));
+    computing.push_back({name, [rank = std::shared_ptr(std::move(rank))] { return rank->step(); }});
+  }
+  WEFT_TRY(moving, movements(device));
+  return beside_each_other(computing, moving, std::chrono::milliseconds(quick ? 50 : 300));
+}
+
 Result<double> copy_rate(device::Device& device, bool in, int times) {
   constexpr std::int64_t kBytes = std::int64_t{256} << 20;
   WEFT_TRY(memory, device.allocate(kBytes));
@@ -227,11 +255,7 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   rates.kernels = std::move(kernels);
   note("memory");
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
-  WEFT_TRY(moved,
-           step_seconds(fmt::format("plan memory\n%0 = parameter {{name=x, type=f32[i={0}], init=zeros}}\n"
-                                    "%1 = relu %0 : f32[i={0}]\nreturn y=%1\n",
-                                    kElements),
-                        what.as_is, steps));
+  WEFT_TRY(moved, step_seconds(memory_text(kElements), what.as_is, steps));
   rates.bytes_per_second = 8.0 * static_cast<double>(kElements) / moved;
   note("launches");
   constexpr int kFew = 32, kMany = 1056;
@@ -243,6 +267,9 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   WEFT_TRY(out, copy_rate(*what.as_is, false, steps));
   rates.in_bytes_per_second = in;
   rates.out_bytes_per_second = out;
+  note("what is done side by side");
+  WEFT_TRY(beside, overlaps(what.as_is, what.quick));
+  rates.beside = std::move(beside);
   return rates;
 }
 

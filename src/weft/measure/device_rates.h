@@ -4,8 +4,8 @@
 //   WEFT_TRY(rates, measure::measure_device({.as_is = gpu, .exact = exact}));
 //
 // Products of square matrices by type and side, attention and convolutions and their gradients, a loop over more memory than
-// any cache holds, a chain of kernels that have nothing to do, and copies from and to the host: what a roofline and its
-// ridges need.
+// any cache holds, a chain of kernels that have nothing to do, copies from and to the host: what a roofline and its ridges need.
+// And how much of that is left where it computes and moves at once.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,6 +16,7 @@
 
 #include "weft/cluster/device.h"
 #include "weft/device/device.h"
+#include "weft/measure/device_overlap.h"
 
 namespace weft::measure {
 
@@ -40,6 +41,7 @@ struct DeviceRates {
   double launch_seconds = 0;    // of one more kernel in a step
   double in_bytes_per_second = 0, out_bytes_per_second = 0;
   std::int64_t memory_bytes = 0;  // that was free
+  std::vector<Beside> beside;
 
   double best(cluster::Precision precision) const;  // 0: not measured
   double typical(cluster::KernelKind kind) const;   // by what its shapes take together; 0: not measured

@@ -247,6 +247,11 @@ TEST(Profile, OfADeviceIsAScript) {
                    {cluster::KernelKind::convolution, "side 56", 300e12}};
   EXPECT_NEAR(rates.typical(cluster::KernelKind::attention), 400e12 * 2 / 3, 1e6);
   EXPECT_EQ(rates.typical(cluster::KernelKind::attention_gradient), 0);
+  // A shape that reaches half of the device's rate says what that is.
+  rates.kernels.push_back({cluster::KernelKind::attention_gradient, "s 1024", 100e12, 0.5});
+  EXPECT_NEAR(rates.typical(cluster::KernelKind::attention_gradient), 200e12, 1e6);
+  rates.kernels.pop_back();
+  rates.beside = {{"products", "copies", 0.984, 1}};
   const auto text = explain::print_device(rates, "NVIDIA H200", "h200");
   ASSERT_TRUE(text.ok()) << text.error().message;
   Session session;
@@ -255,6 +260,8 @@ TEST(Profile, OfADeviceIsAScript) {
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output << reply.complaint;
   EXPECT_NE(text->find("bf16 = 766 TFLOP/s"), std::string::npos) << *text;
   EXPECT_EQ(text->find("f64"), std::string::npos) << *text;
+  EXPECT_NE(text->find("-- products beside copies: 98 and 100 % of the pace alone\n"), std::string::npos)
+      << *text;
   EXPECT_NE(text->find("reach = 1, attention = 266.7 TFLOP/s, convolution = 300 TFLOP/s"), std::string::npos)
       << *text;
   EXPECT_NE(session.execute("DESCRIBE h200").output.find("attention 267 TFLOP/s"), std::string::npos);
