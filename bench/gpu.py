@@ -5,7 +5,8 @@
 
 Weft trains on a text of bytes or on random arrays (TRAIN .. ON GPU .. log); PyTorch runs the same model on random
 inputs with autocast, fused Adam and its own attention, as written (eager) and by torch.compile. A step's time is the median of the last
-two thirds; memory is what each took of the device at most.
+two thirds; memory is what each took of the device at most, with libraries and contexts, as the driver counts it. `issued`
+is how long the host takes to hand a step to the device; Weft's is one launch of a recorded step.
 """
 import argparse
 import csv
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 MODELS = {
@@ -53,6 +55,32 @@ SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FRO
 """
 
 
+class Memory:
+    """The most of the device's memory that is in use while it watches, beyond what was when it began."""
+    @staticmethod
+    def used():
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"],
+                               capture_output=True, text=True)
+        return int(asked.stdout.split()[0]) if asked.returncode == 0 and asked.stdout.split() else 0
+
+    def __enter__(self):
+        self.before, self.most, self.done = self.used(), 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def watch(self):
+        while not self.done.wait(0.2):
+            self.most = max(self.most, self.used())
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+    def __str__(self):
+        return f"{max(self.most - self.before, 0) / 1024:.1f} GiB"
+
+
 def middle(seconds):
     return statistics.median(seconds[len(seconds) // 3:])
 
@@ -89,12 +117,13 @@ def run_weft(weft, model, steps, precision, folder):
     with open(file, "w") as out:
         out.write(script)
     began = time.time()
-    done = subprocess.run([weft, "run", file], capture_output=True, text=True)
+    with Memory() as memory:
+        done = subprocess.run([weft, "run", file], capture_output=True, text=True)
     if done.returncode != 0:
         return None, (done.stderr or done.stdout).strip()
     rows = list(csv.DictReader(open(log)))
     at = [float(row["seconds"]) for row in rows]
-    note = f"loss {float(rows[0]['loss']):.3f} to {float(rows[-1]['loss']):.3f}, first step after {time.time() - began - at[-1]:.1f} s"
+    note = f"{memory}, loss {float(rows[0]['loss']):.3f} to {float(rows[-1]['loss']):.3f}, first step after {time.time() - began - at[-1]:.1f} s"
     return middle([b - a for a, b in zip(at, at[1:])]), note
 
 
@@ -276,16 +305,17 @@ def run_torch(key, model, steps, precision, compiled):
     else:
         tokens = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
         targets = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
-    seconds = []
+    seconds, issued = [], []
     for _ in range(steps):
         torch.cuda.synchronize()
         began = time.time()
         optimizer.zero_grad(set_to_none=True)
         call(tokens, targets).backward()
         optimizer.step()
+        issued.append(time.time() - began)
         torch.cuda.synchronize()
         seconds.append(time.time() - began)
-    return middle(seconds), f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+    return middle(seconds), f"issued in {middle(issued) * 1e3:.1f} ms"
 
 
 def main():
@@ -310,14 +340,15 @@ def main():
         else:
             print(f"{key:8}{'Weft':10}{ours * 1e3:9.2f} ms   {'':8}   {note}", flush=True)
         for kind in ["eager"] + (["compiled"] if key in given.compile.split(",") else []):
-            done = subprocess.run([sys.executable, __file__, given.weft, "--steps", str(given.steps), "--precision",
-                                   given.precision, "--torch", f"{key},{kind}"], capture_output=True, text=True)
+            with Memory() as memory:
+                done = subprocess.run([sys.executable, __file__, given.weft, "--steps", str(given.steps), "--precision",
+                                       given.precision, "--torch", f"{key},{kind}"], capture_output=True, text=True)
             if done.returncode != 0:
                 print(f"{key:8}{kind:10}fails: {done.stderr.strip().splitlines()[-1:]}", flush=True)
                 continue
             seconds, note = done.stdout.strip().splitlines()[-1].split("\t")
             ratio = f"{float(seconds) / ours:7.2f}x" if ours else ""
-            print(f"{key:8}{kind:10}{float(seconds) * 1e3:9.2f} ms   {ratio:>8}   {note}", flush=True)
+            print(f"{key:8}{kind:10}{float(seconds) * 1e3:9.2f} ms   {ratio:>8}   {memory}, {note}", flush=True)
     return 0
 
 
