@@ -154,11 +154,14 @@ Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& o
   return take_measurements(figures, *options.statistics, options.transport);
 }
 
-// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link.
+// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link. What was measured of
+// one was measured of units as they run there; data sheets stand for whatever runs.
 // Programs for this machine's own ranks are compiled as the executor compiles them.
 program::CompileOptions compile_options(const Figures& figures) {
   program::CompileOptions options;
   options.any_float = true;
+  options.accelerated = has_matrix_unit(figures.device) && figures.device.reach == 1;
+  options.tiles = !options.accelerated;
   double slowest = 0;
   for (const MeshLink& link : figures.links)
     if (link.ranks > 1 && link.bytes_per_second > 0 && (slowest == 0 || link.bytes_per_second < slowest))
