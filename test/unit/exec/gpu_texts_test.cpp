@@ -76,6 +76,37 @@ attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=2
     compile_all(ops::graph_of(c), functions);
 }
 
+// Tokens sent to experts and back: few points and many, lists and none, a few rows summed by a thread, very many experts.
+TEST(GpuTexts, OfRoutingCompile) {
+  if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
+  if (const auto found = device::cuda::blas(); !found.ok()) GTEST_SKIP() << found.error().message;
+  CompiledOnly functions;
+  compile_all(narrow_training_plan("mixtral_8x7b",
+                                   {{"b", 2, {}},
+                                    {"s", 64, {}},
+                                    {"d", 64, {}},
+                                    {"h", 2, {}},
+                                    {"g", 1, {}},
+                                    {"f", 32, {}},
+                                    {"experts", 4, {}},
+                                    {"layers", 1, {}},
+                                    {"v", 100, {}}},
+                                   "bf16"),
+              functions);
+  for (const ops::Case& c :
+       ops::read_cases(R"(scatter-add | i32[b=16,s=200] < 90 | bf16[s=200,d=40,b=16,e=2] | {along=n, size=90, to=[b,e,n]}
+scatter-add | i64[b=90,k=2] < 8 | f32[b=90,k=2,d=3] | {along=x, size=8, to=[b,x]}
+scatter-add | i32[s=70] < 8 | f16[s=70,d=24] | {along=n, size=9, to=[n,d]}
+gather | i32[b=6,s=33] < 90 | f16[b=6,v=50,d=16] | {along=v, begin=20}
+gather | i64[] < 2 | bool[v=3,e=5] | {along=v}
+slot | i32[b=30,s=40,k=2] < 8 | {experts=8, capacity=9, over=[k,s]}
+slot | i64[s=50] < 9000 | {experts=8999, capacity=1, over=[s]}
+reduce | bf16[b=1040,k=2,d=256] | {kind=sum, to=[b,d]}
+reduce | f32[b=40,k=64,d=1028] | {kind=max, to=[b,d]}
+)"))
+    compile_all(ops::graph_of(c), functions);
+}
+
 // Hopper has kernels of its own for attention: widths that fill no tile, heads that share keys, windows, masks, several tiles. What
 // they do not take (rows that do not begin at multiples of 16 bytes, heads wider than 128) keeps those of all others.
 TEST(GpuTexts, OfAttentionOnHopperCompile) {

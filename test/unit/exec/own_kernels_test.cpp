@@ -26,6 +26,8 @@ gather | i32[b=6,s=33] < 90 | f32[d=48,v=90,b=6,e=3] | {along=v}
 gather | i32[b=6,s=33] < 90 | f32[d=7,v=90] | {along=v, begin=4}
 gather | i32[b=6,s=33] < 90 | i64[v=90,d=7] < 9 | {along=v}
 gather | i64[] < 2 | bool[v=3,e=5] | {along=v}
+gather | i32[b=6,s=33] < 90 | f32[b=6,v=50,d=16] | {along=v, begin=20}
+gather | i32[b=6,s=33,k=2] < 90 | f32[b=6,v=90,d=20] | {along=v}
 gather | i32[p=9] < 4 | f32[a=2,v=4,b=1,c=2,d=1,e=2,f=2,g=1,h=2,i=2,j=2] | {along=v}
 scatter-add | i64[s=2000] < 90 | f32[s=2000,d=48] | {along=n, size=90, to=[n,d]}
 scatter-add | i32[s=2000] < 90 | f32[s=2000,d=3] | {along=n, size=90, to=[n,d], begin=7}
@@ -34,6 +36,11 @@ scatter-add | i32[b=16,s=200] < 90 | f32[b=16,s=200,d=40] | {along=n, size=90, t
 scatter-add | i32[b=16,s=200] < 90 | f32[s=200,d=40,b=16,e=2] | {along=n, size=90, to=[b,e,n]}
 scatter-add | i32[b=16,s=200] < 90 | f32[s=200,d=32] | {along=n, size=90, to=[n,b,d]}
 scatter-add | i32[] < 3 | f32[d=32] | {along=n, size=3, to=[n]}
+scatter-add | i32[s=700] < 2 | f32[s=700,d=72] | {along=n, size=3, to=[n,d]}
+scatter-add | i32[s=700,k=2] < 60 | f32[s=700,d=13] | {along=n, size=50, to=[n,d]}
+scatter-add | i32[b=3,s=70,k=2] < 90 | f32[b=3,s=70,d=16] | {along=n, size=40, to=[b,n,d], begin=30}
+scatter-add | i64[b=90,k=2] < 8 | f32[b=90,k=2] | {along=x, size=8, to=[b,x]}
+scatter-add | i32[b=90,k=5] < 8 | f32[k=5,b=90,d=8] | {along=x, size=7, to=[x,b,d], begin=1}
 top-k:2 | f32[b=600,x=64] | {over=x, into=k, count=2}
 top-k:2 | f32[x=64,b=600] | {over=x, into=k, count=8}
 top-k:2 | f32[b=60,x=77,c=5] | {over=x, into=k, count=77}
@@ -41,6 +48,9 @@ top-k:2 | f32[b=6,x=1] | {over=x, into=k, count=1}
 slot | i64[b=200,s=64] < 8 | {experts=8, capacity=5, over=[s]}
 slot | i32[b=30,s=40,k=2] < 8 | {experts=8, capacity=9, over=[k,s]}
 slot | i32[s=4000] < 8 | {experts=8, capacity=100, over=[s]}
+slot | i32[b=2,s=1029] < 900 | {experts=600, capacity=2, over=[s]}
+slot | i64[s=5000] < 9000 | {experts=8999, capacity=1, over=[s]}
+slot | i32[b=5,s=1] < 3 | {experts=2, capacity=1, over=[s]}
 rotary | f32[b=9,s=40,h=6,e=16] | {along=s, pairs=e}
 rotary | f32[e=16,b=9,s=40] | {along=s, pairs=e}
 rotary | f32[b=9,e=16,s=40] | {along=s, pairs=e, inverse=1}

@@ -1,5 +1,7 @@
 #include "weft/device/cuda/call.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "weft/device/cuda/expression.h"
@@ -53,15 +55,43 @@ Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items
 }
 
 std::string walk(const std::string& of, const std::vector<Walked>& loops,
-                 const std::vector<std::string>& offsets) {
-  std::string text = fmt::format("    long long rest = {};\n", of);
+                 const std::vector<std::string>& offsets, std::string_view type) {
+  const std::string_view wide = type == "long long" ? "ll" : "";
+  std::string text = fmt::format("    {} rest = {};\n", type, of);
   for (std::size_t i = loops.size(); i-- > 0;) {
-    text += fmt::format("    {{ const long long k = rest % {0}ll; rest /= {0}ll;", loops[i].size);
+    text += fmt::format("    {{ const {1} k = rest % {0}{2}; rest /= {0}{2};", loops[i].size, type, wide);
     for (std::size_t o = 0; o < offsets.size(); ++o)
-      if (loops[i].strides[o] != 0) text += fmt::format(" {} += k * {}ll;", offsets[o], loops[i].strides[o]);
+      if (loops[i].strides[o] != 0)
+        text += fmt::format(" {} += k * {}{};", offsets[o], loops[i].strides[o], wide);
     text += " }\n";
   }
   return text;
+}
+
+std::string_view offset_type(const Call& call) {
+  std::int64_t most = 0;
+  for (const auto* places : {&call.what.operands, &call.what.results})
+    for (const program::Place& place : *places) {
+      const program::Extent whole = extent(place);
+      most = std::max(most, whole.end - whole.begin);
+    }
+  return most < (std::int64_t{1} << 30) ? "int" : "long long";
+}
+
+std::int64_t pack_along(const Call& call, std::size_t operand, Symbol index) {
+  const program::Place &from = call.what.operands[operand], &to = call.what.results[0];
+  const program::Axis *own = from.find(index), *result = to.find(index);
+  if (own == nullptr || result == nullptr || own->stride != 1 || result->stride != 1) return 1;
+  const auto fits = [&](const program::Place& place, DevicePointer at, std::int64_t pack) {
+    const std::int64_t bytes = std::min<std::int64_t>(pack * plan::size_in_bytes(place.dtype), 16);
+    return at % static_cast<DevicePointer>(bytes) == 0 &&
+           std::ranges::all_of(place.axes, [&](const program::Axis& axis) {
+             return axis.index == index ? axis.size % pack == 0 : axis.stride % pack == 0 || axis.size == 1;
+           });
+  };
+  std::int64_t pack = 16 / std::min(plan::size_in_bytes(from.dtype), plan::size_in_bytes(to.dtype));
+  while (pack > 1 && (!fits(from, call.in[operand], pack) || !fits(to, call.out[0], pack))) pack /= 2;
+  return pack;
 }
 
 std::int64_t plain_stride(const plan::Type& type, Symbol index) {
@@ -77,8 +107,8 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
   Call call{gpu, what, program.graph->view(what.node), {}, {}};
   for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
   for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
-  for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_moved,
-                          make_routing, make_image, make_batch_norm, make_attention}) {
+  for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_scatter,
+                          make_moved, make_routing, make_image, make_batch_norm, make_attention}) {
     WEFT_TRY(kernel, make(call));
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }

@@ -37,8 +37,13 @@ struct Walked {
   std::int64_t size = 1;
   std::vector<std::int64_t> strides;  // one for each offset
 };
+// In numbers of that type.
 std::string walk(const std::string& of, const std::vector<Walked>& loops,
-                 const std::vector<std::string>& offsets);
+                 const std::vector<std::string>& offsets, std::string_view type = "long long");
+// The narrowest type that holds every offset into the operands and results: divisions by it are far quicker.
+std::string_view offset_type(const Call& call);
+// How many elements of the operand and the result, side by side in both along `index`, may move together.
+std::int64_t pack_along(const Call& call, std::size_t operand, Symbol index);
 
 // How far an index moves in a value that lies in its type's own order; 0 where it lacks the index.
 std::int64_t plain_stride(const plan::Type& type, Symbol index);
@@ -47,7 +52,8 @@ std::int64_t plain_stride(const plan::Type& type, Symbol index);
 Made make_elementwise(const Call& call);
 Made make_contraction(const Call& call);
 Made make_classes(const Call& call);  // cross entropy, labelled
-Made make_table(const Call& call);    // gather, scatter-add
+Made make_table(const Call& call);    // gather
+Made make_scatter(const Call& call);  // scatter-add
 Made make_moved(const Call& call);    // concat, pad, rotary, dropout
 Made make_routing(const Call& call);  // top-k, slot, recurrence
 Made make_image(const Call& call);    // convolutions, pooling

@@ -36,17 +36,45 @@ Made make_top_k(const Call& call) {
   return elements_kernel(call, above + over_elements(call, body), rows);
 }
 
-// A thread an item, which counts those before it in the queue that want the same expert.
+// A block a queue. Its threads look at 256 items at a time; warp after warp takes the next places of each expert, and
+// lanes that want the same one know each other. Very many experts: a thread an item, which counts those before it.
 Made make_slot(const Call& call) {
+  constexpr std::int64_t kMostCounted = 8192;
   std::int64_t length = 1;
   for (const Symbol index : call.node.indices(2)) length *= call.node.input_type(0).size_of(index);
+  const std::int64_t items = call.node.input_type(0).elements(), experts = call.node.integer(0),
+                     capacity = call.node.integer(1);
+  if (items == 0 || experts > kMostCounted || experts < 1) {
+    const std::string body = fmt::format(
+        "    const long long first = i / {0}ll * {0}ll, expert = a[i];\n"
+        "    long long before = 0;\n"
+        "    for (long long j = first; j < i; ++j) before += a[j] == expert;\n"
+        "    r0[i] = expert >= 0 && expert < {1}ll && before < {2}ll ? int(expert * {2}ll + before) : -1;\n",
+        std::max<std::int64_t>(length, 1), experts, capacity);
+    return elements_kernel(call, over_elements(call, body), items);
+  }
   const std::string body = fmt::format(
-      "    const long long first = i / {0}ll * {0}ll, expert = a[i];\n"
-      "    long long before = 0;\n"
-      "    for (long long j = first; j < i; ++j) before += a[j] == expert;\n"
-      "    r0[i] = expert >= 0 && expert < {1}ll && before < {2}ll ? int(expert * {2}ll + before) : -1;\n",
-      std::max<std::int64_t>(length, 1), call.node.integer(0), call.node.integer(1));
-  return elements_kernel(call, over_elements(call, body), call.node.input_type(0).elements());
+      "    __shared__ int taken[{1}];\n"
+      "    __syncthreads();\n"
+      "    for (int x = threadIdx.x; x < {1}; x += 256) taken[x] = 0;\n"
+      "    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
+      "    for (long long base = 0; base < {0}ll; base += 256) {{\n"
+      "      const long long at = i * {0}ll + base + threadIdx.x;\n"
+      "      const bool inside = base + threadIdx.x < {0}ll;\n"
+      "      const long long wanted = inside ? (long long)a[at] : -1ll;\n"
+      "      const int expert = wanted >= 0 && wanted < {1}ll ? int(wanted) : -1;\n"
+      "      const unsigned same = __match_any_sync(0xffffffffu, expert);\n"
+      "      const int place = __popc(same & ((1u << lane) - 1));\n"
+      "      int before = 0;\n"
+      "      for (int turn = 0; turn < 8; ++turn) {{\n"
+      "        __syncthreads();\n"
+      "        if (turn != warp || expert < 0) continue;\n"
+      "        before = taken[expert] + place;\n"
+      "        __syncwarp(same);\n"
+      "        if (place == 0) taken[expert] += __popc(same);\n      }}\n"
+      "      if (inside) r0[at] = expert >= 0 && before < {2}ll ? int(expert * {2}ll + before) : -1;\n    }}\n",
+      length, experts, capacity);
+  return blocks_kernel(call, over_blocks(call, body), items / length);
 }
 
 // A thread a place of what does not recur.

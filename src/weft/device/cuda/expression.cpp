@@ -118,6 +118,11 @@ struct weft_join_max { __device__ float operator()(float a, float b) const { ret
 struct weft_join_min { __device__ float operator()(float a, float b) const { return weft_min(a, b); } };
 )";
 
+constexpr std::string_view kPack = R"(
+template <class T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) weft_pack { T x[kCount]; };
+)";
+
 }  // namespace
 
 std::optional<std::string> expression(const plan::Operator& op, std::span<const std::string> operands) {
@@ -154,6 +159,8 @@ std::string number(double value) {
 }
 
 std::string_view prelude() { return kPrelude; }
+
+std::string_view pack_text() { return kPack; }
 
 std::string_view type_name(plan::DType dtype) {
   switch (dtype) {

@@ -23,6 +23,9 @@ std::string number(double value);
 // What the expressions call; the beginning of every kernel's text.
 std::string_view prelude();
 
+// weft_pack<T, n>: elements that are read and written together.
+std::string_view pack_text();
+
 // Of an element in memory: "float", "weft_bf16", "unsigned char", "int", "long long".
 std::string_view type_name(plan::DType dtype);
 

@@ -16,11 +16,6 @@ using program::RowLoop;
 using program::RowOperand;
 using Kind = RowLine::Kind;
 
-constexpr std::string_view kPack = R"(
-template <class T, int kCount>
-struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) weft_pack { T x[kCount]; };
-)";
-
 class Writer {
  public:
   Writer(const RowLoop& loop, const RowShape& shape) : loop_(loop), rows_(row_lines(loop)) {
@@ -34,7 +29,10 @@ class Writer {
           return to.along <= 1 && std::ranges::all_of(to.outer, [](auto step) { return step == 0; });
         });
     by_row_ = rows_.phases > 1 || in_threads_;
-    if (!by_row_) return;
+    if (!by_row_) {
+      find_inside();
+      return;
+    }
     const std::int64_t length = loop.length, warp = pack_ > 1 ? 1024 : 256;
     threads_ = length <= warp ? 32 : length <= 4 * warp ? 128 : length <= 8 * warp ? 256 : 1024;
     most_blocks_ = threads_ >= 1024 ? 264 : threads_ >= 256 ? 528 : 1056;
@@ -73,10 +71,11 @@ class Writer {
     source.sums_in_threads = in_threads_;
     source.threads = threads_;
     source.rows_per_block = rows_per_block_;
-    source.each = pack_;
+    source.each = pack_ * inside_;
     source.most_blocks = most_blocks_;
-    source.text = std::string(prelude()) + std::string(kPack);
+    source.text = std::string(prelude()) + std::string(pack_text());
     for (const program::Accumulator& accumulator : loop_.accumulators) {
+      if (inside_ > 1) break;
       const auto k = source.sums.size();
       const bool run = loop_.operands[accumulator.memory].along != 0;
       SumSource sum{fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k), accumulator.memory,
@@ -100,6 +99,28 @@ class Writer {
               std::min(narrowest, std::max<std::int64_t>(plan::size_in_bytes(operand.place.dtype), 2));
     pack_ = static_cast<int>(16 / narrowest);
     while (pack_ > 1 && loop_.length % pack_ != 0) pack_ /= 2;
+  }
+  // Few rows that follow each other are added up by one thread, where enough are left for the others.
+  void find_inside() {
+    constexpr std::int64_t kMostInside = 64, kLeastLeft = 1 << 14;
+    std::int64_t inside = 1;
+    std::size_t summed = 0;
+    for (; summed < loop_.outer.size(); ++summed) {
+      const std::size_t i = loop_.outer.size() - 1 - summed;
+      if (!std::ranges::all_of(loop_.accumulators, [&](const program::Accumulator& accumulator) {
+            return loop_.operands[accumulator.memory].outer[i] == 0;
+          }))
+        break;
+      inside *= loop_.outer[i];
+    }
+    const bool all = std::ranges::all_of(loop_.accumulators, [&](const program::Accumulator& accumulator) {
+      const RowOperand& to = loop_.operands[accumulator.memory];
+      for (std::size_t i = 0; i + summed < loop_.outer.size(); ++i)
+        if (to.outer[i] == 0 && loop_.outer[i] > 1) return false;
+      return to.along != 0;
+    });
+    if (loop_.accumulators.empty() || !all || inside < 2 || inside > kMostInside) return;
+    if (loop_.rows() / inside * loop_.length / pack_ >= kLeastLeft) inside_ = inside;
   }
   bool is_packed(std::uint16_t memory) const {
     const RowOperand& operand = loop_.operands[memory];
@@ -144,7 +165,7 @@ class Writer {
     std::string_view comma;
     for (std::size_t k = 0; k < loop_.operands.size(); ++k, comma = ", ")
       text += fmt::format("{}{}* p{}", comma, type_name(loop_.operands[k].place.dtype), k);
-    for (std::size_t k = 0; k < loop_.accumulators.size(); ++k, comma = ", ")
+    for (std::size_t k = 0; inside_ == 1 && k < loop_.accumulators.size(); ++k, comma = ", ")
       text += fmt::format("{}float* c{}", comma, k);
     return text + ") {\n";
   }
@@ -178,6 +199,9 @@ class Writer {
     const std::size_t k = sum_of(line.memory);
     const bool run = loop_.operands[line.memory].along != 0;
     const std::string value = name(line.reads[0], line.phase);
+    if (inside_ > 1)
+      return fmt::format("a{0}[u] = {1};\n", k,
+                         combined(loop_.accumulators[k].monoid, fmt::format("a{}[u]", k), value));
     if (!in_threads_)
       return run ? fmt::format("c{}[row * {}ll + j] = {};\n", k, loop_.length, value)
                  : fmt::format("c{}[row] = {};\n", k, value);
@@ -288,9 +312,38 @@ class Writer {
     std::string text = signature();
     text += "  const I step = I(gridDim.x) * blockDim.x;\n";
     text += fmt::format("  for (I i = I(blockIdx.x) * blockDim.x + threadIdx.x; i < I({}ll); i += step) {{\n",
-                        loop_.rows() * packs);
-    text += fmt::format("  const I row = i / I({0}ll), j0 = i % I({0}ll) * {1};\n", packs, pack_);
-    return text + at_row() + singles(0, "j0 == 0") + places(0) + "  }\n}\n";
+                        loop_.rows() / inside_ * packs);
+    text += fmt::format("  const I row{2} = i / I({0}ll), j0 = i % I({0}ll) * {1};\n", packs, pack_,
+                        inside_ > 1 ? "s" : "");
+    const std::string each = at_row() + singles(0, "j0 == 0") + places(0);
+    return text + (inside_ > 1 ? sums_inside(each) : each) + "  }\n}\n";
+  }
+
+  // All rows of a sum, one after the other, and what they add up to.
+  std::string sums_inside(const std::string& each) const {
+    std::string starts, stores;
+    for (std::size_t k = 0; k < loop_.accumulators.size(); ++k) {
+      const program::Accumulator& accumulator = loop_.accumulators[k];
+      const RowOperand& to = loop_.operands[accumulator.memory];
+      const std::string_view dtype = type_name(to.place.dtype);
+      starts += fmt::format(
+          "  {0} a{1}[{2}];\n  #pragma unroll\n  for (int u = 0; u < {2}; ++u) a{1}[u] = {3};\n",
+          accumulator.monoid == Monoid::sum ? "double" : "float", k, pack_, identity(accumulator.monoid));
+      const bool packed = is_packed(accumulator.memory);
+      if (packed) stores += fmt::format("  weft_pack<{}, {}> o{};\n", dtype, pack_, accumulator.memory);
+      stores += fmt::format("  #pragma unroll\n  for (int u = 0; u < {0}; ++u) {1} = {2}(float(a{3}[u]));\n",
+                            pack_,
+                            packed ? fmt::format("o{}.x[u]", accumulator.memory)
+                                   : fmt::format("q{}[(j0 + u) * I({})]", accumulator.memory, to.along),
+                            dtype, k);
+      if (packed)
+        stores += fmt::format("  *reinterpret_cast<weft_pack<{0}, {1}>*>(q{2} + j0) = o{2};\n", dtype, pack_,
+                              accumulator.memory);
+    }
+    return starts +
+           fmt::format("  #pragma unroll {0}\n  for (I row = rows * {1}; row < (rows + 1) * {1}; ++row) {{\n",
+                       std::min<std::int64_t>(inside_, 4), inside_) +
+           each + fmt::format("  }}\n  {{\n  const I row = rows * {};\n", inside_) + at_row() + stores + "  }\n";
   }
 
   std::string by_row() const {
@@ -386,6 +439,7 @@ class Writer {
   bool by_row_ = false, in_threads_ = false;
   int threads_ = 256, rows_per_block_ = 1, pack_ = 1;
   std::int64_t turns_ = 1, most_blocks_ = 0;
+  std::int64_t inside_ = 1;  // rows that a thread adds up itself
 };
 
 }  // namespace

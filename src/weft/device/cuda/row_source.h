@@ -8,9 +8,11 @@
 //                                 for each j: y[j] = (v - mean) * ..           phase 1; v was kept
 //
 //   sums over all rows          threads own places of the row: each adds up what its rows give there
-//   sums over some rows         each row's addend goes to scratch memory
-//                               ... and kernels of their own (row_sums.h) add those up in one order, in f64: the
-//                               same bits on every run
+//   sums over a few rows        that follow each other: a thread adds up some places of them
+//   sums over other rows        each row's addend goes to scratch memory
+//                               ... and kernels of their own (row_sums.h) add up what blocks and rows left, in f64
+//
+// All add in one order: the same bits on every run.
 //
 // Elements that lie side by side are read and written 16 bytes at a time. Addresses are parameters, so that alike
 // units of a program are one text and compiled once.
