@@ -4,6 +4,7 @@
 //   grouping_rows.cpp       which nodes share a pass over the same rows
 //   grouping_exchange.cpp   how shares lie in memory when they travel
 //   grouping_joined.cpp     parts that are made where they are put together
+//   grouping_apart.cpp      tables that lie as products read and write them
 //
 // Included by those alone.
 #pragma once
@@ -42,6 +43,11 @@ class Grouper {
   void add_call(const plan::NodeView& node);
   void add_attention(const plan::NodeView& node);
   void add_exchange(const plan::NodeView& node);
+
+  // Accelerators' scatter-add and gather take rows that lie apart, see axes_of(): where all who read what a scatter-add
+  // makes see its rows split, it lies as products want that; where only gathers read what is merged, it stays as it lies.
+  bool add_scattered_apart(const plan::NodeView& node);
+  bool is_gathered_apart(const plan::NodeView& merge) const;
 
   bool is_float(plan::DType dtype) const {
     return is_real(dtype) && (any_float_ || dtype != plan::DType::f64);

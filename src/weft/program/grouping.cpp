@@ -142,6 +142,7 @@ void Grouper::add_view(const NodeView& node) {
   const ValueId from = node.input(0), result = node.result(0);
   Place of = stored(from);
   std::optional<Place> place = view_place(node, of);
+  if (!place && is_gathered_apart(node)) place = of;
   if (!place) place = view_place(node, of = plain(from));
   made_.places[result.value] = *place;
   // A view of a copy is made by the copy; of what is put together, by the last of its parts.
@@ -223,6 +224,7 @@ std::optional<Place> Grouper::in_even_rows(const NodeView& loss) {
 void Grouper::add_call(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
   if (takes_any_rows(node)) return add_attention(node);
+  if (&node.op() == &ops::scatter_add() && add_scattered_apart(node)) return;
   if (accelerated_ && &node.op() == &ops::rotary()) {
     // Pairs are turned where they lie, and lie so afterwards.
     group.operands = {stored(node.input(0))};
@@ -248,6 +250,12 @@ void Grouper::add_call(const NodeView& node) {
   for (const ValueId input : node.node().inputs) {
     if (const auto even = in_even_rows(node); even && group.operands.empty()) {
       group.operands.push_back(*even);
+      continue;
+    }
+    const bool apart = &node.op() == &ops::gather() && group.operands.size() == 1 &&
+                       stored(input).find(node.symbol(0)) == nullptr;
+    if (apart) {
+      group.operands.push_back(stored(input));
       continue;
     }
     Place place = row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input)));

@@ -202,6 +202,22 @@ Order ProductOrders::choose(const NodeView& contraction, const Place& a, const P
   return known->second;
 }
 
+Order ProductOrders::with_matrices_first(const plan::Graph& graph, ValueId value) const {
+  Order own;
+  for (const plan::Dim& dim : graph.type(value).dims) own.push_back(dim.index);
+  std::vector<Reader> found;
+  find_readers(graph, value, own, readers_, 0, found);
+  const auto reader =
+      std::ranges::find_if(found, [](const Reader& candidate) { return is_product(candidate.node); });
+  if (reader == found.end()) return own;
+  const plan::Type other = reader->node.input_type(1 - reader->operand), to = reader->node.result_type(0);
+  Order order;
+  for (const bool first : {true, false})
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if ((other.has(reader->names[i]) && to.has(reader->names[i])) == first) order.push_back(own[i]);
+  return order;
+}
+
 namespace {
 
 Order best_order(const NodeView& contraction, const Place& a, const Place& b, std::span<const Reader> found,
@@ -233,11 +249,12 @@ Order best_order(const NodeView& contraction, const Place& a, const Place& b, st
   for (const Order& order : candidates) {
     const Place c = place_in_order({}, to, order);
     const auto product = as_matrix_product(a, b, c);
-    double cost = product ? product->estimate() : 1;
+    if (!product) continue;
+    double cost = product->estimate();
     for (const Reader& reader : found) cost += reader_cost(reader, c);
     if (best == nullptr || cost < best_cost) best = &order, best_cost = cost;
   }
-  return *best;
+  return best != nullptr ? *best : names;
 }
 
 }  // namespace

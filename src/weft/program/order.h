@@ -39,6 +39,9 @@ class ProductOrders {
 
   // For a contraction of two values that lie at `a` and `b`.
   Order choose(const plan::NodeView& contraction, const Place& a, const Place& b);
+  // As the first product that reads the value would have it, perhaps after pointwise work: what tells its matrices apart
+  // comes first, so that the rest of a side is one. The value's own order where no product does.
+  Order with_matrices_first(const plan::Graph& graph, plan::ValueId value) const;
 
  private:
   const Readers& readers_;

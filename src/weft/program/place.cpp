@@ -111,6 +111,14 @@ bool has_rows(const Place& place, std::span<const plan::Dim> row) {
   return is_one || step_along(place, row) == 1;
 }
 
+std::vector<Axis> axes_of(const Place& place, const plan::Type& type, Symbol index) {
+  if (const Axis* own = place.find(index)) return {*own};
+  std::vector<Axis> parts;
+  for (const Axis& axis : place.axes)
+    if (!type.has(axis.index)) parts.push_back(axis);
+  return parts;
+}
+
 bool is_placed_view(const plan::Operator& op) {
   return op.is_view() || &op == &ops::transpose() || &op == &ops::slice() || &op == &ops::broadcast();
 }

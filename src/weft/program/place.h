@@ -76,6 +76,10 @@ std::optional<std::int64_t> step_along(const Place& place, std::span<const plan:
 // more than one step repeats what lies there.
 bool has_rows(const Place& place, std::span<const plan::Dim> row);
 
+// The axes that an index of the type is at the place: itself; or, where it lies apart, those that stand there instead of
+// it, the slowest first. So lies a table's index on accelerators that is seen as [x, c] by whoever makes or reads it.
+std::vector<Axis> axes_of(const Place& place, const plan::Type& type, Symbol index);
+
 // The place of a view's result: renamed, reordered, split, merged, cut or repeated. Nothing when a
 // merge would need elements that are not evenly spaced.
 std::optional<Place> view_place(const plan::NodeView& node, const Place& of);

@@ -39,7 +39,7 @@ TEST(KernelsRows, ScatterAddAddsInOrder) {
     const auto positions = random_positions(count, rows, random);
     const auto x = random_floats(count * width, random);
     auto whole = unwritten(rows * width), parts = whole;
-    ScatterAdd scatter{.loops = {{count, 1, width, 0}}, .run = width, .rows = rows, .row = width};
+    ScatterAdd scatter{.loops = {{count, 1, width, 0}}, .run = width, .rows = rows, .row = {{{rows, width}}}};
     scatter.items = rows, scatter.item = width;
     scatter_add(scatter, positions.data(), 0, rows, x.data(), whole.data());
     EXPECT_TRUE(near(whole, reference("scatter-add",

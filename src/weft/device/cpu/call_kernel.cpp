@@ -54,8 +54,10 @@ std::unique_ptr<Kernel> call(Run run, std::int64_t scratch = 0) {
   return std::make_unique<CallKernel>(std::move(run), scratch);
 }
 
-// The node with the addresses of its operands and results, all plain.
+// The node with the addresses of its operands and results: plain, but for tables of scatter-add and gather in programs
+// that were meant for an accelerator.
 struct Call {
+  const program::OperatorCall& what;
   NodeView node;
   std::vector<std::byte*> in, out;
 
@@ -208,18 +210,25 @@ std::int64_t plain_stride(const Type& type, Symbol index) {
   return 0;
 }
 
+RowParts row_parts(const program::Place& place, const Type& type, Symbol along) {
+  RowParts row;
+  for (const program::Axis& axis : axes_of(place, type, along)) row.parts.push_back({axis.size, axis.stride});
+  return row;
+}
+
 // positions[p..], table[.., v, ..] -> [p.., the table's other indices]
 std::unique_ptr<Kernel> make_gather(const Call& at) {
   const NodeView& node = at.node;
   const Type positions = node.input_type(0), table = node.input_type(1);
   const Symbol along = node.symbol(0);
+  const program::Place& place = at.what.operands[1];
   std::vector<Gather::Loop> of_positions, inside;
   for (const plan::Dim& dim : positions.dims)
-    of_positions.push_back({dim.size, plain_stride(table, dim.index)});
+    of_positions.push_back({dim.size, place.stride(dim.index)});
   for (const plan::Dim& dim : table.dims)
     if (dim.index != along && !positions.has(dim.index))
-      inside.push_back({dim.size, plain_stride(table, dim.index)});
-  Gather rows(std::move(of_positions), inside, table.size_of(along), plain_stride(table, along));
+      inside.push_back({dim.size, place.stride(dim.index)});
+  Gather rows(std::move(of_positions), inside, table.size_of(along), row_parts(place, table, along));
   rows.first = node.integer(1);
   rows.width = static_cast<std::size_t>(plan::size_in_bytes(table.dtype));
   return with_whole_numbers(at, 0, [&](const auto* numbers) {
@@ -233,9 +242,10 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   const NodeView& node = at.node;
   const Type positions = node.input_type(0), x = node.input_type(1), y = node.result_type(0);
   const Symbol along = node.symbol(0);
+  const program::Place& place = at.what.results[0];
   ScatterAdd rows;
   rows.rows = y.size_of(along);
-  rows.row = plain_stride(y, along);
+  rows.row = row_parts(place, y, along);
   rows.first = node.integer(3);
   rows.items = y.dims.front().size;
   rows.item = plain_stride(y, y.dims.front().index);
@@ -246,7 +256,7 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   while (!loops.empty()) {
     const plan::Dim& dim = loops.back();
     if (positions.has(dim.index) || plain_stride(x, dim.index) != rows.run ||
-        plain_stride(y, dim.index) != rows.run || dim.index == y.dims.front().index)
+        place.stride(dim.index) != rows.run || dim.index == y.dims.front().index)
       break;
     rows.run *= dim.size;
     loops.pop_back();
@@ -254,9 +264,9 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   for (const plan::Dim& dim : loops) {
     if (dim.index == y.dims.front().index) rows.cut = static_cast<std::int64_t>(rows.loops.size());
     rows.loops.push_back({dim.size, plain_stride(positions, dim.index), plain_stride(x, dim.index),
-                          plain_stride(y, dim.index)});
+                          place.stride(dim.index)});
   }
-  const bool whole = program::item_count(node) == 1;
+  const bool whole = program::item_count(node) == 1 || !is_plain(place);
   return with_whole_numbers(at, 0, [&](const auto* numbers) {
     return call([=](const Task& t, std::byte*) {
       scatter_add(rows, numbers, whole ? 0 : t.begin, whole ? rows.items : t.end, at.f32(1), at.result());
@@ -498,7 +508,7 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
 std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const program::Unit& unit,
                                          std::byte* memory) {
   const auto& what = std::get<program::OperatorCall>(unit.kernel);
-  Call at{program.graph->view(what.node), {}, {}};
+  Call at{what, program.graph->view(what.node), {}, {}};
   for (const program::Place& place : what.operands) at.in.push_back(address(program, place, memory));
   for (const program::Place& place : what.results) at.out.push_back(address(program, place, memory));
   const plan::Operator& op = at.node.op();

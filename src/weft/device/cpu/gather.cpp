@@ -34,7 +34,7 @@ void gather_at(const Gather& gather, const Position* positions, std::int64_t beg
       std::memset(to, 0, bytes);
       continue;
     }
-    std::int64_t start = number * gather.row;
+    std::int64_t start = gather.row.at(number);
     if (gather.joined)
       for (std::int64_t rest = i, k = static_cast<std::int64_t>(gather.positions.size()); k-- > 0;) {
         const Gather::Loop& loop = gather.positions[static_cast<std::size_t>(k)];
@@ -73,7 +73,7 @@ void scatter_at(const ScatterAdd& scatter, const Position* positions, std::int64
   for (;;) {
     const std::int64_t number = positions[in_positions] - scatter.first;
     if (number >= low && number < high) {
-      float* const to = y + in_y + number * scatter.row;
+      float* const to = y + in_y + scatter.row.at(number);
       if (scatter.run == 1)
         *to += x[in_x];
       else
@@ -95,8 +95,8 @@ void scatter_at(const ScatterAdd& scatter, const Position* positions, std::int64
 }  // namespace
 
 Gather::Gather(std::vector<Loop> of_positions, std::span<const Loop> inside, std::int64_t table_rows,
-               std::int64_t row_step)
-    : positions(std::move(of_positions)), rows(table_rows), row(row_step), to(inside.size()) {
+               RowParts row_parts)
+    : positions(std::move(of_positions)), rows(table_rows), row(std::move(row_parts)), to(inside.size()) {
   joined = std::ranges::any_of(positions, [](const Loop& loop) { return loop.table != 0; });
   for (std::size_t i = inside.size(); i-- > 0;) {
     together &= inside[i].size == 1 || inside[i].table == elements;

@@ -16,6 +16,22 @@
 
 namespace weft::device::cpu {
 
+// Where rows lie apart: a row's number in parts, the slowest first, each of which moves by its own step.
+struct RowParts {
+  struct Part {
+    std::int64_t size = 1, step = 0;
+  };
+  std::vector<Part> parts;
+
+  std::int64_t at(std::int64_t number) const {
+    if (parts.size() == 1) return number * parts[0].step;
+    std::int64_t offset = 0;
+    for (std::size_t i = parts.size(); i-- > 0; number /= parts[i].size)
+      offset += number % parts[i].size * parts[i].step;
+    return offset;
+  }
+};
+
 // y[p.., t..] = table[p.., row positions[p..], t..]
 struct Gather {
   struct Loop {
@@ -23,11 +39,12 @@ struct Gather {
   };
 
   // Loops of the positions and of a row, in the order of y; `row` is how far a row moves in the table.
-  Gather(std::vector<Loop> positions, std::span<const Loop> inside, std::int64_t rows, std::int64_t row);
+  Gather(std::vector<Loop> positions, std::span<const Loop> inside, std::int64_t rows, RowParts row);
 
   std::vector<Loop> positions;
   bool joined = false;  // some of them move in the table
-  std::int64_t rows = 0, row = 1, first = 0;
+  std::int64_t rows = 0, first = 0;
+  RowParts row;
   std::size_t width = 4;  // bytes of an element: what they mean does not matter
   // A row, as strided_copy() takes it.
   std::vector<std::int64_t> sizes, from, to;
@@ -48,7 +65,8 @@ struct ScatterAdd {
   };
   std::vector<Loop> loops;  // slowest first
   std::int64_t run = 1;     // elements that lie together in x and in y, inside the loops
-  std::int64_t rows = 0, row = 1, first = 0;
+  std::int64_t rows = 0, first = 0;
+  RowParts row;
   // What items are, the slowest index of y: one of the loops, or the rows that positions name.
   std::int64_t cut = kRows;
   std::int64_t items = 1, item = 1;  // how many, and how far one moves in y

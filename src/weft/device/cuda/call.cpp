@@ -68,6 +68,12 @@ std::string walk(const std::string& of, const std::vector<Walked>& loops,
   return text;
 }
 
+std::vector<Walked> row_parts(const program::Place& place, const plan::Type& type, Symbol index) {
+  std::vector<Walked> parts;
+  for (const program::Axis& axis : axes_of(place, type, index)) parts.push_back({axis.size, {axis.stride}});
+  return parts;
+}
+
 std::string_view offset_type(const Call& call) {
   std::int64_t most = 0;
   for (const auto* places : {&call.what.operands, &call.what.results})

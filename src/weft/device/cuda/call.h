@@ -9,7 +9,7 @@
 
 namespace weft::device::cuda {
 
-// The node with the addresses of its operands and results, all plain.
+// The node with the addresses of its operands and results: plain, where program/grouping.cpp says nothing else.
 struct Call {
   Functions& gpu;
   const program::OperatorCall& what;
@@ -40,6 +40,8 @@ struct Walked {
 // In numbers of that type.
 std::string walk(const std::string& of, const std::vector<Walked>& loops,
                  const std::vector<std::string>& offsets, std::string_view type = "long long");
+// The loops that an index of the type is at the place, one or more where it lies apart; one offset.
+std::vector<Walked> row_parts(const program::Place& place, const plan::Type& type, Symbol index);
 // The narrowest type that holds every offset into the operands and results: divisions by it are far quicker.
 std::string_view offset_type(const Call& call);
 // How many elements of the operand and the result, side by side in both along `index`, may move together.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -70,7 +71,6 @@ Made make_dropout(const Call& call) {
 // A thread turns the same pair of some rows that share a position: its angle, in f64 as the processor's tables are made, takes
 // longer than all else.
 Made make_rotary(const Call& call) {
-  constexpr std::int64_t kRows = 8;
   const plan::NodeView& node = call.node;
   const plan::Type x = node.input_type(0);
   const Symbol along = node.symbol(0), pairs = node.symbol(1);
@@ -78,6 +78,8 @@ Made make_rotary(const Call& call) {
   const std::int64_t half = x.size_of(pairs) / 2, positions = x.size_of(along);
   if (x.elements() == 0) return elements_kernel(call, over_elements(call, ""), 0);
   const std::int64_t rows = x.elements() / (2 * half * positions);
+  constexpr std::int64_t kThreads = 1 << 17, kLeastRows = 8, kMostRows = 32;  // enough to keep a GPU busy
+  const std::int64_t each = std::clamp(half * positions * rows / kThreads, kLeastRows, kMostRows);
   std::vector<Walked> loops;  // over rows that share a position
   for (const plan::Dim& dim : x.dims)
     if (dim.index != along && dim.index != pairs)
@@ -85,14 +87,14 @@ Made make_rotary(const Call& call) {
   const std::string body =
       fmt::format(
           "    const long long pair = i % {0}ll, position = i / {0}ll % {1}ll, row0 = i / {2}ll * {3}ll;\n",
-          half, positions, half * positions, kRows) +
+          half, positions, half * positions, each) +
       fmt::format(
           "    const double angle = double({}ll + position) * pow({:.17g}, -double(pair) / {}.0);\n"
           "    const float cosine = float(cos(angle)), sine = {}float(sin(angle));\n"
-          "    #pragma unroll\n"
+          "    #pragma unroll 8\n"
           "    for (long long row = row0; row < row0 + {}; ++row) {{\n"
           "    if (row >= {}ll) break;\n",
-          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "", kRows, rows) +
+          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "", each, rows) +
       fmt::format("    long long f = position * {}ll + pair * {}ll, t = position * {}ll + pair * {}ll;\n",
                   from.stride(along), from.stride(pairs), to.stride(along), to.stride(pairs)) +
       walk("row", loops, {"f", "t"}) +
@@ -101,7 +103,7 @@ Made make_rotary(const Call& call) {
           "    r0[t] = first * cosine - second * sine;\n"
           "    r0[t + {}ll] = second * cosine + first * sine;\n    }}\n",
           half * from.stride(pairs), half * to.stride(pairs));
-  return elements_kernel(call, over_elements(call, body), half * positions * ((rows + kRows - 1) / kRows));
+  return elements_kernel(call, over_elements(call, body), half * positions * ((rows + each - 1) / each));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Loops {
   std::vector<Walked> summed;   // of positions alone: points
   std::vector<Walked> inner;    // of x and the result: a row
   std::vector<Walked> dropped;  // of x alone: summed inside of a point
+  std::vector<Walked> rows;     // the result's rows, with a stride there alone
   std::int64_t pack = 1;        // elements of the last inner one that move together
 };
 
@@ -55,6 +56,7 @@ Loops find_loops(const Call& call) {
   std::ranges::stable_sort(inner, std::greater{}, [&](const plan::Dim& dim) { return y.stride(dim.index); });
   if (!inner.empty()) loops.pack = pack_along(call, 1, inner.back().index);
   for (const plan::Dim& dim : inner) loops.inner.push_back({dim.size, strides(dim.index)});
+  loops.rows = row_parts(y, call.node.result_type(0), call.node.symbol(0));
   if (loops.pack > 1) {
     Walked& last = loops.inner.back();
     last.size /= loops.pack;
@@ -96,7 +98,6 @@ std::string zeros(const Loops& loops) {
 // A thread some elements of the result side by side, which looks at every point.
 std::string by_element(const Call& call, const Loops& loops, std::string_view type) {
   const std::int64_t rows = call.node.result_type(0).size_of(call.node.symbol(0));
-  const std::int64_t row_stride = call.what.results[0].stride(call.node.symbol(0));
   return beginning(call, loops, type) +
          fmt::format(
              "extern \"C\" __global__ void weft_call({0}long long begin, long long end) {{\n"
@@ -104,8 +105,8 @@ std::string by_element(const Call& call, const Loops& loops, std::string_view ty
              "  for (long long n = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; n < end; n += "
              "step) {{\n"
              "    const I i = I(n), e = i % {1}, row = i / {1} % {2}, table = i / {1} / {2};\n"
-             "    I p0 = 0, x0 = 0, y0 = row * {3};\n    {{\n{4}    }}\n    {{\n{5}    }}\n",
-             parameters(call), count(loops.inner), rows, row_stride,
+             "    I p0 = 0, x0 = 0, y0 = 0;\n    {{\n{3}    }}\n    {{\n{4}    }}\n    {{\n{5}    }}\n",
+             parameters(call), count(loops.inner), rows, walk("row", loops.rows, {"y0"}, "I"),
              walk("table", loops.kept, {"p0", "x0", "y0"}, "I"),
              walk("e", loops.inner, {"p0", "x0", "y0"}, "I")) +
          zeros(loops) +
@@ -120,7 +121,6 @@ std::string by_element(const Call& call, const Loops& loops, std::string_view ty
 
 std::string by_warp(const Call& call, const Loops& loops, std::string_view type) {
   const std::int64_t rows = call.node.result_type(0).size_of(call.node.symbol(0)),
-                     row_stride = call.what.results[0].stride(call.node.symbol(0)),
                      points = count(loops.summed), first = call.node.integer(3);
   const std::int64_t elements = count(loops.inner), turns = (elements + 31) / 32;
   const std::string at_point = walk("point", loops.summed, {"pq", "xq", "yq"}, "I");
@@ -148,8 +148,8 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
       "  const int lane = threadIdx.x % 32;\n"
       "  const I at = I(warp / {1}), table = at / {2}, row = at % {2}, e = I(warp % {1}) * 32 + lane;\n"
       "  const bool inside = e < {3};\n"
-      "  I p0 = 0, x0 = 0, y0 = row * {4};\n  {{\n{5}  }}\n  {{\n{6}  }}\n",
-      parameters(call), turns, rows, elements, row_stride, walk("table", loops.kept, {"p0", "x0", "y0"}, "I"),
+      "  I p0 = 0, x0 = 0, y0 = 0;\n  {{\n{4}  }}\n  {{\n{5}  }}\n  {{\n{6}  }}\n",
+      parameters(call), turns, rows, elements, walk("row", loops.rows, {"y0"}, "I"), walk("table", loops.kept, {"p0", "x0", "y0"}, "I"),
       walk("e", loops.inner, {"p0", "x0", "y0"}, "I"));
   text += zeros(loops);
   // In their order, whichever came first when they were noted.

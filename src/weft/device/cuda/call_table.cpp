@@ -31,11 +31,13 @@ Made make_table(const Call& call) {
           "    typedef weft_pack<{0}, {1}> Pack;\n"
           "    const long long row = (long long)a[p] - {2}ll;\n"
           "    Pack got;\n"
-          "    if (row >= 0 && row < {3}ll) got = *reinterpret_cast<const Pack*>(b + t + row * {4}ll);\n"
-          "    else\n      for (int u = 0; u < {1}; ++u) got.x[u] = ({0})(0);\n"
+          "    if (row >= 0 && row < {3}ll) {{\n"
+          "      const {5} r = {5}(row);\n      {{\n{4}      }}\n"
+          "      got = *reinterpret_cast<const Pack*>(b + t);\n"
+          "    }} else {{\n      for (int u = 0; u < {1}; ++u) got.x[u] = ({0})(0);\n    }}\n"
           "    *reinterpret_cast<Pack*>(r0 + o) = got;\n",
           type_name(y.dtype), pack, call.node.integer(1), call.node.input_type(1).size_of(along),
-          table.stride(along));
+          walk("r", row_parts(table, call.node.input_type(1), along), {"t"}, type), type);
   return elements_kernel(call, over_elements(call, body, {}, pack_text()), y.elements() / pack);
 }
 
