@@ -68,8 +68,8 @@ Made make_dropout(const Call& call) {
   return elements_kernel(call, std::string(kPhilox) + over_elements(call, body), x.elements());
 }
 
-// A thread turns the same pair of some rows that share a position: its angle, in f64 as the processor's tables are made, takes
-// longer than all else.
+// A thread turns the same pairs, side by side, of some rows that share a position: their angles, in f64 as the processor's
+// tables are made, take long.
 Made make_rotary(const Call& call) {
   const plan::NodeView& node = call.node;
   const plan::Type x = node.input_type(0);
@@ -78,32 +78,51 @@ Made make_rotary(const Call& call) {
   const std::int64_t half = x.size_of(pairs) / 2, positions = x.size_of(along);
   if (x.elements() == 0) return elements_kernel(call, over_elements(call, ""), 0);
   const std::int64_t rows = x.elements() / (2 * half * positions);
-  constexpr std::int64_t kThreads = 1 << 17, kLeastRows = 8, kMostRows = 32;  // enough to keep a GPU busy
-  const std::int64_t each = std::clamp(half * positions * rows / kThreads, kLeastRows, kMostRows);
+  constexpr std::int64_t kMostPairs = 4;
+  std::int64_t pack = std::min(pack_along(call, 0, pairs), kMostPairs);
+  while (pack > 1 && half % pack != 0) pack /= 2;
+  constexpr std::int64_t kThreads = 1 << 17, kMostRows = 32;  // enough to keep a GPU busy
+  const std::int64_t packs = half / pack;
+  const std::int64_t each =
+      std::clamp(packs * positions * rows / kThreads, std::min<std::int64_t>(8, rows), kMostRows);
   std::vector<Walked> loops;  // over rows that share a position
   for (const plan::Dim& dim : x.dims)
     if (dim.index != along && dim.index != pairs)
       loops.push_back({dim.size, {from.stride(dim.index), to.stride(dim.index)}});
   const std::string body =
       fmt::format(
-          "    const long long pair = i % {0}ll, position = i / {0}ll % {1}ll, row0 = i / {2}ll * {3}ll;\n",
-          half, positions, half * positions, each) +
+          "    typedef {5} I;\n    typedef weft_pack<{6}, {4}> From;\n    typedef weft_pack<{7}, {4}> To;\n"
+          "    const I n = I(i), pair = n % {0} * {4}, position = n / {0} % {1}, row0 = n / {2} * {3};\n",
+          packs, positions, packs * positions, each, pack, offset_type(call), type_name(from.dtype),
+          type_name(to.dtype)) +
       fmt::format(
-          "    const double angle = double({}ll + position) * pow({:.17g}, -double(pair) / {}.0);\n"
-          "    const float cosine = float(cos(angle)), sine = {}float(sin(angle));\n"
+          "    float cosine[{4}], sine[{4}];\n"
+          "    #pragma unroll\n"
+          "    for (int u = 0; u < {4}; ++u) {{\n"
+          "      const double angle = double({0}ll + position) * pow({1:.17g}, -double(pair + u) / {2}.0);\n"
+          "      cosine[u] = float(cos(angle));\n      sine[u] = {3}float(sin(angle));\n    }}\n",
+          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "", pack) +
+      fmt::format(
           "    #pragma unroll 8\n"
-          "    for (long long row = row0; row < row0 + {}; ++row) {{\n"
-          "    if (row >= {}ll) break;\n",
-          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "", each, rows) +
-      fmt::format("    long long f = position * {}ll + pair * {}ll, t = position * {}ll + pair * {}ll;\n",
-                  from.stride(along), from.stride(pairs), to.stride(along), to.stride(pairs)) +
-      walk("row", loops, {"f", "t"}) +
+          "    for (I row = row0; row < row0 + {0}; ++row) {{\n"
+          "    if (row >= {1}) break;\n"
+          "    I f = position * {2} + pair * {3}, t = position * {4} + pair * {5};\n",
+          each, rows, from.stride(along), from.stride(pairs), to.stride(along), to.stride(pairs)) +
+      walk("row", loops, {"f", "t"}, "I") +
       fmt::format(
-          "    const float first = a[f], second = a[f + {}ll];\n"
-          "    r0[t] = first * cosine - second * sine;\n"
-          "    r0[t + {}ll] = second * cosine + first * sine;\n    }}\n",
-          half * from.stride(pairs), half * to.stride(pairs));
-  return elements_kernel(call, over_elements(call, body), half * positions * ((rows + each - 1) / each));
+          "    const From first = *reinterpret_cast<const From*>(a + f),\n"
+          "               second = *reinterpret_cast<const From*>(a + f + {1});\n"
+          "    To left, right;\n"
+          "    #pragma unroll\n"
+          "    for (int u = 0; u < {0}; ++u) {{\n"
+          "      const float low = first.x[u], high = second.x[u];\n"
+          "      left.x[u] = low * cosine[u] - high * sine[u];\n"
+          "      right.x[u] = high * cosine[u] + low * sine[u];\n    }}\n"
+          "    *reinterpret_cast<To*>(r0 + t) = left;\n"
+          "    *reinterpret_cast<To*>(r0 + t + {2}) = right;\n    }}\n",
+          pack, half * from.stride(pairs), half * to.stride(pairs));
+  return elements_kernel(call, over_elements(call, body, {}, pack_text()),
+                         packs * positions * ((rows + each - 1) / each));
 }
 
 }  // namespace
