@@ -21,7 +21,7 @@ TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
     in_pieces(
         count, random, [&, count = count, rows = rows, width = width](std::int64_t begin, std::int64_t end) {
           const std::array<Gather::Loop, 1> inside = {{{width, 1}}};
-          gather(Gather({{count, 0}}, inside, rows, width), positions.data(), begin, end,
+          gather(Gather({{count, 0}}, inside, rows, {{{rows, width}}}), positions.data(), begin, end,
                  reinterpret_cast<const std::byte*>(table.data()), reinterpret_cast<std::byte*>(y.data()));
         });
     EXPECT_TRUE(near(y,
@@ -31,6 +31,16 @@ TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
                                "{along=v}")[0],
                      0));
   }
+}
+
+TEST(KernelsRows, RowsThatLieApartAreFoundByTheirParts) {
+  const RowParts one{{{6, 10}}}, two{{{2, 100}, {3, 7}}}, three{{{2, 1}, {1, 50}, {3, 20}}};
+  EXPECT_EQ(one.at(5), 50);
+  EXPECT_EQ(two.at(0), 0);
+  EXPECT_EQ(two.at(2), 14);
+  EXPECT_EQ(two.at(3), 100);
+  EXPECT_EQ(two.at(5), 114);
+  EXPECT_EQ(three.at(4), 21);
 }
 
 TEST(KernelsRows, ScatterAddAddsInOrder) {
