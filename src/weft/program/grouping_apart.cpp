@@ -33,7 +33,8 @@ bool Grouper::add_scattered_apart(const NodeView& node) {
   const auto splits = [&](NodeId id) {
     const NodeView reader = graph_.view(id);
     if (&reader.op() != &ops::split() || reader.symbol(0) != node.symbol(0)) return false;
-    return std::ranges::equal(reader.type(1).dims, first.type(1).dims, {}, &plan::Dim::size, &plan::Dim::size);
+    return std::ranges::equal(reader.type(1).dims, first.type(1).dims, {}, &plan::Dim::size,
+                              &plan::Dim::size);
   };
   if (!std::ranges::all_of(readers, splits)) return false;
   Order parts;

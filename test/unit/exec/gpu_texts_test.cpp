@@ -93,8 +93,8 @@ TEST(GpuTexts, OfRoutingCompile) {
                                     {"v", 100, {}}},
                                    "bf16"),
               functions);
-  for (const ops::Case& c :
-       ops::read_cases(R"(scatter-add | i32[b=16,s=200] < 90 | bf16[s=200,d=40,b=16,e=2] | {along=n, size=90, to=[b,e,n]}
+  for (const ops::Case& c : ops::read_cases(
+           R"(scatter-add | i32[b=16,s=200] < 90 | bf16[s=200,d=40,b=16,e=2] | {along=n, size=90, to=[b,e,n]}
 scatter-add | i64[b=90,k=2] < 8 | f32[b=90,k=2,d=3] | {along=x, size=8, to=[b,x]}
 scatter-add | i32[s=70] < 8 | f16[s=70,d=24] | {along=n, size=9, to=[n,d]}
 gather | i32[b=6,s=33] < 90 | f16[b=6,v=50,d=16] | {along=v, begin=20}

@@ -29,13 +29,14 @@ TEST(OwnKernelsManyRows, SumsAreTheirDefinition) {
 // A few rows that follow each other, many times: by one thread on a GPU, with what else the loop makes; f32 sums.
 TEST(OwnKernelsManyRows, SumsOfAFewRowsAreTheirDefinition) {
   Random random(19);
-  for (const std::string_view text : {"reduce | f32[b=520,k=2,d=256] | {kind=sum, to=[b,d]}",
-                                      "reduce | f32[b=260,k=3,c=2,d=65] | {kind=sum, to=[b,d]}",
-                                      "reduce | f32[b=40,k=64,d=1028] | {kind=max, to=[b,d]}",
-                                      "reduce | f32[k=5,d=70000] | {kind=mean, to=[d]}",
-                                      "reduce | f32[a=3,b=130,k=7,d=172] | {kind=min, to=[b,a,d]}",
-                                      "contract | f32[b=260,s=3,k=2] | f32[b=260,s=3,k=2,d=96] | {to=[b,s,d]}",
-                                      "contract | f32[b=50,k=9,d=1001] | f32[k=9,d=1001] | {to=[b,d]}"}) {
+  for (const std::string_view text :
+       {"reduce | f32[b=520,k=2,d=256] | {kind=sum, to=[b,d]}",
+        "reduce | f32[b=260,k=3,c=2,d=65] | {kind=sum, to=[b,d]}",
+        "reduce | f32[b=40,k=64,d=1028] | {kind=max, to=[b,d]}",
+        "reduce | f32[k=5,d=70000] | {kind=mean, to=[d]}",
+        "reduce | f32[a=3,b=130,k=7,d=172] | {kind=min, to=[b,a,d]}",
+        "contract | f32[b=260,s=3,k=2] | f32[b=260,s=3,k=2,d=96] | {to=[b,s,d]}",
+        "contract | f32[b=50,k=9,d=1001] | f32[k=9,d=1001] | {to=[b,d]}"}) {
     const ops::Case c = ops::read_cases(text).front();
     const plan::Graph graph = ops::graph_of(c);
     const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);

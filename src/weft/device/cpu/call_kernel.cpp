@@ -223,8 +223,7 @@ std::unique_ptr<Kernel> make_gather(const Call& at) {
   const Symbol along = node.symbol(0);
   const program::Place& place = at.what.operands[1];
   std::vector<Gather::Loop> of_positions, inside;
-  for (const plan::Dim& dim : positions.dims)
-    of_positions.push_back({dim.size, place.stride(dim.index)});
+  for (const plan::Dim& dim : positions.dims) of_positions.push_back({dim.size, place.stride(dim.index)});
   for (const plan::Dim& dim : table.dims)
     if (dim.index != along && !positions.has(dim.index))
       inside.push_back({dim.size, place.stride(dim.index)});
@@ -263,8 +262,8 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   }
   for (const plan::Dim& dim : loops) {
     if (dim.index == y.dims.front().index) rows.cut = static_cast<std::int64_t>(rows.loops.size());
-    rows.loops.push_back({dim.size, plain_stride(positions, dim.index), plain_stride(x, dim.index),
-                          place.stride(dim.index)});
+    rows.loops.push_back(
+        {dim.size, plain_stride(positions, dim.index), plain_stride(x, dim.index), place.stride(dim.index)});
   }
   const bool whole = program::item_count(node) == 1 || !is_plain(place);
   return with_whole_numbers(at, 0, [&](const auto* numbers) {

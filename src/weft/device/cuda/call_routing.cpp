@@ -72,7 +72,8 @@ Made make_slot(const Call& call) {
       "        before = taken[expert] + place;\n"
       "        __syncwarp(same);\n"
       "        if (place == 0) taken[expert] += __popc(same);\n      }}\n"
-      "      if (inside) r0[at] = expert >= 0 && before < {2}ll ? int(expert * {2}ll + before) : -1;\n    }}\n",
+      "      if (inside) r0[at] = expert >= 0 && before < {2}ll ? int(expert * {2}ll + before) : -1;\n    "
+      "}}\n",
       length, experts, capacity);
   return blocks_kernel(call, over_blocks(call, body), items / length);
 }

@@ -138,8 +138,8 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
           "  const long long at = (long long)table * {5}ll + row;\n"
           "  const int which = atomicAdd(counts + at, 1);\n"
           "  if (which < {6}) noted[at * {6} + which] = int(point);\n}}\n",
-          type_name(call.what.operands[0].dtype), points,
-          walk("table", loops.kept, {"pq", "xq", "yq"}, "I"), at_point, first, rows, kNoted);
+          type_name(call.what.operands[0].dtype), points, walk("table", loops.kept, {"pq", "xq", "yq"}, "I"),
+          at_point, first, rows, kNoted);
   text += fmt::format(
       "extern \"C\" __global__ __launch_bounds__(256) void weft_call({0}const int* counts, const int* noted, "
       "long long items) {{\n"
@@ -149,8 +149,8 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
       "  const I at = I(warp / {1}), table = at / {2}, row = at % {2}, e = I(warp % {1}) * 32 + lane;\n"
       "  const bool inside = e < {3};\n"
       "  I p0 = 0, x0 = 0, y0 = 0;\n  {{\n{4}  }}\n  {{\n{5}  }}\n  {{\n{6}  }}\n",
-      parameters(call), turns, rows, elements, walk("row", loops.rows, {"y0"}, "I"), walk("table", loops.kept, {"p0", "x0", "y0"}, "I"),
-      walk("e", loops.inner, {"p0", "x0", "y0"}, "I"));
+      parameters(call), turns, rows, elements, walk("row", loops.rows, {"y0"}, "I"),
+      walk("table", loops.kept, {"p0", "x0", "y0"}, "I"), walk("e", loops.inner, {"p0", "x0", "y0"}, "I"));
   text += zeros(loops);
   // In their order, whichever came first when they were noted.
   text += fmt::format(
@@ -247,8 +247,7 @@ Made make_scatter(const Call& call) {
   const std::int64_t points = count(loops.summed), tables = count(loops.kept), elements = count(loops.inner),
                      rows = tables * call.node.result_type(0).size_of(call.node.symbol(0));
   if (rows * elements == 0) return elements_kernel(call, over_elements(call, ""), 0);
-  if (points <= kFewPoints)
-    return elements_kernel(call, by_element(call, loops, type), rows * elements);
+  if (points <= kFewPoints) return elements_kernel(call, by_element(call, loops, type), rows * elements);
   const std::string text = by_warp(call, loops, type);
   WEFT_TRY(listing, call.gpu.function(text, "weft_points"));
   WEFT_TRY(adding, call.gpu.function(text, "weft_call"));

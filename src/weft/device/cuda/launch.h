@@ -62,7 +62,6 @@ class TextKernel final : public Kernel {
     std::int64_t each = 1;  // threads an item
     bool by_block = false;  // an item is a block's of 256
     std::int64_t items = 0;
-    std::int64_t zeroed = 0;  // bytes of the last pointer that are cleared first
   };
 
   TextKernel(Handle function, std::vector<DevicePointer> pointers, Shape shape)
@@ -70,11 +69,6 @@ class TextKernel final : public Kernel {
 
   Code launch(const LaunchPlace& at, const program::Task&) const override {
     const std::int64_t begin = 0, end = shape_.items;
-    if (shape_.zeroed > 0)
-      if (const Code code =
-              at.gpu.driver().fill(pointers_.back(), 0, static_cast<std::size_t>(shape_.zeroed), at.stream);
-          code != 0)
-        return code;
     if (begin >= end) return 0;
     Parameters parameters;
     for (const DevicePointer value : pointers_) parameters.pointer(value);

@@ -331,11 +331,11 @@ class Writer {
           accumulator.monoid == Monoid::sum ? "double" : "float", k, pack_, identity(accumulator.monoid));
       const bool packed = is_packed(accumulator.memory);
       if (packed) stores += fmt::format("  weft_pack<{}, {}> o{};\n", dtype, pack_, accumulator.memory);
-      stores += fmt::format("  #pragma unroll\n  for (int u = 0; u < {0}; ++u) {1} = {2}(float(a{3}[u]));\n",
-                            pack_,
-                            packed ? fmt::format("o{}.x[u]", accumulator.memory)
-                                   : fmt::format("q{}[(j0 + u) * I({})]", accumulator.memory, to.along),
-                            dtype, k);
+      stores +=
+          fmt::format("  #pragma unroll\n  for (int u = 0; u < {0}; ++u) {1} = {2}(float(a{3}[u]));\n", pack_,
+                      packed ? fmt::format("o{}.x[u]", accumulator.memory)
+                             : fmt::format("q{}[(j0 + u) * I({})]", accumulator.memory, to.along),
+                      dtype, k);
       if (packed)
         stores += fmt::format("  *reinterpret_cast<weft_pack<{0}, {1}>*>(q{2} + j0) = o{2};\n", dtype, pack_,
                               accumulator.memory);
@@ -343,7 +343,8 @@ class Writer {
     return starts +
            fmt::format("  #pragma unroll {0}\n  for (I row = rows * {1}; row < (rows + 1) * {1}; ++row) {{\n",
                        std::min<std::int64_t>(inside_, 4), inside_) +
-           each + fmt::format("  }}\n  {{\n  const I row = rows * {};\n", inside_) + at_row() + stores + "  }\n";
+           each + fmt::format("  }}\n  {{\n  const I row = rows * {};\n", inside_) + at_row() + stores +
+           "  }\n";
   }
 
   std::string by_row() const {
