@@ -17,6 +17,12 @@ std::int64_t bytes_of(const program::Place& place) {
   return place.buffer.valid() ? place.elements() * plan::size_in_bytes(place.dtype) : 0;
 }
 
+// Where the next input begins, in bytes: fast to copy from on any device.
+std::int64_t aligned(std::int64_t bytes) {
+  constexpr std::int64_t kLine = 256;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
 // Grows to the most that was asked for.
 Result<std::span<std::byte>> room(device::Device& device, std::unique_ptr<device::HostMemory>& memory,
                                   std::int64_t bytes) {
@@ -86,7 +92,7 @@ Status DeviceMemory::make_input(device::Address at, std::int64_t bytes) {
   if (device_->host_accessible()) return {};
   WEFT_TRY(memory, device_->allocate_host(bytes));
   const std::span<std::byte> whole = memory->bytes().first(static_cast<std::size_t>(bytes));
-  inputs_.push_back({at, std::move(memory), whole});
+  inputs_.push_back({at, std::move(memory), whole, {}});
   return {};
 }
 
@@ -98,6 +104,41 @@ std::span<std::byte> DeviceMemory::input(device::Address at, std::int64_t bytes)
 
 void DeviceMemory::send_inputs(device::Stream& stream) const {
   for (const Input& input : inputs_) stream.copy_in(input.at, input.bytes);
+}
+
+std::int64_t DeviceMemory::bytes_ahead() const {
+  std::int64_t bytes = 0;
+  for (const Input& input : inputs_) bytes += aligned(static_cast<std::int64_t>(input.bytes.size()));
+  return bytes;
+}
+
+bool DeviceMemory::make_room_ahead() {
+  if (inputs_.empty()) return false;
+  auto stream = device_->make_stream({.computes = false});
+  auto event = device_->make_event();
+  auto room = device_->allocate(bytes_ahead());
+  if (!stream.ok() || !event.ok() || !room.ok()) return false;
+  sending_ = std::move(*stream);
+  taken_ = std::move(*event);
+  ahead_ = std::move(*room);
+  device::Address next = ahead_->address();
+  for (Input& input : inputs_) {
+    input.ahead = next;
+    next = next + aligned(static_cast<std::int64_t>(input.bytes.size()));
+  }
+  return true;
+}
+
+Status DeviceMemory::send_ahead() {
+  sending_->wait(*taken_);
+  for (const Input& input : inputs_) sending_->copy_in(input.ahead, input.bytes);
+  return sending_->synchronize();
+}
+
+void DeviceMemory::take_ahead(device::Stream& stream) {
+  for (const Input& input : inputs_)
+    stream.copy(input.at, input.ahead, static_cast<std::int64_t>(input.bytes.size()));
+  stream.record(*taken_);
 }
 
 Status DeviceMemory::write(device::Address to, std::span<const std::byte> bytes) {

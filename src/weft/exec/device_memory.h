@@ -42,6 +42,16 @@ class DeviceMemory {
   std::span<std::byte> input(device::Address at, std::int64_t bytes) const;
   void send_inputs(device::Stream& stream) const;
 
+  // Room beside the memory for one more batch, so that it is copied while a step still reads the one before:
+  //   copying   [to the room, batch 1]......[wait][to the room, batch 2]
+  //   step      [from the room, batch 1][event][step 1  ...............][from the room, batch 2]
+  // False where the host reaches the memory, or the device has no more.
+  bool make_room_ahead();
+  bool has_room_ahead() const { return ahead_ != nullptr; }
+  std::int64_t bytes_ahead() const;  // that it takes
+  Status send_ahead();               // what the host wrote; when it returns, the host may write again
+  void take_ahead(device::Stream& stream);
+
   // By the thread that calls; nothing else may run on the memory meanwhile.
   Status write(device::Address to, std::span<const std::byte> bytes);
   Status write(device::Address to, std::int64_t bytes, const std::function<void(std::span<std::byte>)>& make);
@@ -64,6 +74,7 @@ class DeviceMemory {
     device::Address at;
     std::unique_ptr<device::HostMemory> memory;
     std::span<std::byte> bytes;
+    device::Address ahead;  // of the room ahead; none: there is none
   };
 
   explicit DeviceMemory(std::shared_ptr<device::Device> device) : device_(std::move(device)) {}
@@ -79,6 +90,10 @@ class DeviceMemory {
   // Where the host does not reach the memory; else none.
   std::unique_ptr<device::Stream> copies_;
   std::vector<Input> inputs_;
+  // The room ahead, who copies there, and when a step has taken what was there last.
+  std::unique_ptr<device::Memory> ahead_;
+  std::unique_ptr<device::Event> taken_;
+  std::unique_ptr<device::Stream> sending_;
   // Page-locked memory of exchanges, a pair for each stream of the program that ever exchanged.
   struct Staging {
     std::unique_ptr<device::HostMemory> operand, result;

@@ -98,7 +98,8 @@ struct Rank::State {
       : program(std::move(what)),
         bytes(program.resident_bytes()),
         exchanger(options.exchanger),
-        device(std::move(where)) {}
+        device(std::move(where)),
+        room(options.memory_limit > 0 ? options.memory_limit - options.memory_held : 0) {}
 
   // False when an exchange failed: `failure` then says how.
   bool run(std::uint32_t task, int worker) {
@@ -181,9 +182,14 @@ struct Rank::State {
     return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
   }
 
+  // Those that the host wrote, unless the step's own are there already.
+  void send_inputs() {
+    if (!std::exchange(inputs_are_there, false)) memory->send_inputs(*streams.front());
+  }
+
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
-    memory->send_inputs(*streams.front());
+    send_inputs();
     if (loading) loading->start();
     let_go_of_all();
     crew->run(work);
@@ -199,9 +205,9 @@ struct Rank::State {
     if (!failure.ok()) return failure;
     if (exchanger != nullptr && exchanger->records()) return step_of_all(work);
     if (movers > 0) return run_all(work);
+    send_inputs();
     if (recorded == nullptr) {
       stream->start_recording();
-      memory->send_inputs(*stream);
       crew->run(work);
       WEFT_TRY(recording, stream->end_recording());
       recorded = std::move(recording);
@@ -212,12 +218,13 @@ struct Rank::State {
 
   // The same of all ranks as one.
   Status step_of_all(const Crew::Work& work) {
+    send_inputs();
+    if (Status sent = streams.front()->synchronize(); !sent.ok()) return failure = std::move(sent);
     if (!std::exchange(recorded_with_all, true)) {
       std::vector<device::Stream*> all;
       for (const auto* const some : {&streams, &moving})
         for (const auto& stream : *some) all.push_back(stream.get());
       WEFT_TRY_STATUS(exchanger->start_recording(all));
-      memory->send_inputs(*streams.front());
       if (!crew->run(work)) return failure;
       WEFT_TRY_STATUS(exchanger->end_recording(all));
     }
@@ -266,6 +273,8 @@ struct Rank::State {
   std::vector<std::unique_ptr<device::Stream>> moving;   // a mover, where the device exchanges too
   std::unique_ptr<device::Recording> recorded;           // of a step
   bool stepped = false, recorded_with_all = false;
+  bool inputs_are_there = false;         // of the next step
+  const std::int64_t room;               // bytes that it may take; 0: what the machine gives
   TaskClock* clock = nullptr;            // while a step is timed on the device
   std::unique_ptr<Loading> loading;      // until the next step is over
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
@@ -379,6 +388,22 @@ std::span<std::byte> Rank::input(const program::Port& port) {
   return state_->memory->input(state_->at(port.place), bytes_of(port));
 }
 
+bool Rank::make_room_ahead() {
+  State& state = *state_;
+  if (state.memory->has_room_ahead()) return true;
+  const std::int64_t with_it = state.bytes + state.memory->bytes_ahead();
+  if ((state.room > 0 && with_it > state.room) || !state.memory->make_room_ahead()) return false;
+  state.bytes = with_it;
+  return true;
+}
+
+Status Rank::send_ahead() { return state_->memory->send_ahead(); }
+
+void Rank::take_ahead() {
+  state_->memory->take_ahead(*state_->streams.front());
+  state_->inputs_are_there = true;
+}
+
 Status Rank::write(const program::Port& port, std::span<const std::byte> bytes) {
   WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) == bytes_of(port), "a value of another size");
   const Status written = state_->memory->write(state_->at(port.place), bytes);
@@ -467,7 +492,7 @@ Status Rank::step(program::Timeline& timeline) {
 }
 
 Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
-  state_->memory->send_inputs(*state_->streams.front());
+  state_->send_inputs();
   for (const std::uint32_t task : tasks)
     if (!state_->run(task, 0)) break;
   return state_->finish();

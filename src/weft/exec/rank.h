@@ -70,6 +70,16 @@ class Rank {
   // Where the host writes an input: every step from now on takes it from there.
   std::span<std::byte> input(const program::Port& port);
 
+  // The inputs of the next step, brought to the device while a step runs:
+  //
+  //   rank.make_room_ahead()            once; false: not here, where the host reaches the device's memory or the
+  //                                     limit leaves no room
+  //   write input(), send_ahead()       by one thread, whatever the others do; after it input() may be written again
+  //   take_ahead()                      between steps: the next one takes what was sent, not what input() holds
+  bool make_room_ahead();
+  Status send_ahead();
+  void take_ahead();
+
   // What the next step finds in a parameter, a state or an input: given, or made by `make`, which is called
   // once, with room for it that holds what nobody knows.
   Status write(const program::Port& port, std::span<const std::byte> bytes);

@@ -10,6 +10,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/choose_algorithms.h"
+#include "weft/run/batches_ahead.h"
 #include "weft/run/fit_program.h"
 #include "weft/run/local_ranks_member.h"
 #include "weft/run/step_word.h"
@@ -88,7 +89,7 @@ class Loop {
   // `everywhere`: all ranks keep what rank 0 does.
   Loop(Member& member, const Feed& feed, const DistributedRun& run, Weights weights, bool everywhere)
       : member_(member),
-        feed_(feed),
+        batches_(member.rank(), [&member, &feed](std::int64_t step) { member.feed(feed, step); }),
         run_(run),
         weights_(std::move(weights)),
         everywhere_(everywhere),
@@ -156,7 +157,7 @@ class Loop {
 
  private:
   Status one_step(std::int64_t i, std::int64_t step) {
-    member_.feed(feed_, step);
+    WEFT_TRY_STATUS(batches_.bring(step));
     WEFT_TRY_STATUS(write_rate(member_.rank(), run_.training.schedule, step));
     const bool measures = run_.measure_from && i >= *run_.measure_from, looks = is_looked_at(i);
     if (!measures && !looks) return member_.rank().step();
@@ -244,7 +245,7 @@ class Loop {
   }
 
   Member& member_;
-  const Feed& feed_;
+  BatchesAhead batches_;
   const DistributedRun& run_;
   Weights weights_;
   const bool everywhere_, is_first_;

@@ -10,6 +10,7 @@
 #include "weft/base/units.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/run/batches_ahead.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::run {
@@ -138,6 +139,7 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const Schedule& sch
 Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run) {
   TrainingOutcome outcome;
   LastCopy copy(rank);
+  BatchesAhead batches(rank, feed);
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < run.steps; ++i) {
     const std::int64_t step = run.first_step + i;
@@ -149,18 +151,20 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     outcome.time_up = run.until && Clock::now() >= *run.until;
     if (outcome.terminated || outcome.time_up) break;
     if (i % kStepsBetweenCopies == 0) WEFT_TRY_STATUS(copy.keep(rank, step));
-    feed.fill(rank, step);
+    WEFT_TRY_STATUS(batches.bring(step));
     WEFT_TRY_STATUS(write_rate(rank, run.schedule, step));
     WEFT_TRY_STATUS(rank.step());
     WEFT_TRY(loss, rank.number(rank.program().outputs.front()));
     outcome.last_loss = loss;
     WEFT_TRY(scale, loss_scale_after(rank, step + 1));
-    if (!scale && !std::isfinite(outcome.last_loss))
-      return explain_divergence(rank, feed, run.schedule, copy, step, outcome.last_loss);
+    const auto explain = [&](double value) {
+      batches.stop();
+      return explain_divergence(rank, feed, run.schedule, copy, step, value);
+    };
+    if (!scale && !std::isfinite(outcome.last_loss)) return explain(outcome.last_loss);
     WEFT_TRY(further, further_losses(rank, run.losses));
     for (const double other : further)
-      if (!scale && !std::isfinite(other))
-        return explain_divergence(rank, feed, run.schedule, copy, step, other);
+      if (!scale && !std::isfinite(other)) return explain(other);
     outcome.last_further = std::move(further);
     if (i == 0) outcome.first_loss = outcome.last_loss, outcome.first_further = outcome.last_further;
     outcome.steps_done = i + 1;

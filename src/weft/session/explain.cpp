@@ -14,6 +14,7 @@
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
+#include "weft/run/batches_ahead.h"
 #include "weft/run/fit_program.h"
 #include "weft/session/explain_alone.h"
 #include "weft/session/explain_distributed.h"
@@ -132,9 +133,10 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   constexpr std::int64_t kWarmUp = 2;
   const OtherWork others;
   std::vector<program::Timeline> timelines;
+  run::BatchesAhead batches(*rank, *feed);
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
-    feed->fill(*rank, step);
+    WEFT_TRY_STATUS(batches.bring(step));
     program::Timeline timeline;
     WEFT_TRY_STATUS(rank->step(timeline));
     if (step >= kWarmUp) timelines.push_back(std::move(timeline));

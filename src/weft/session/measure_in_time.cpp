@@ -9,6 +9,7 @@
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
 #include "weft/pipeline/in_time.h"
+#include "weft/run/batches_ahead.h"
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
@@ -151,9 +152,10 @@ Result<Steps> run_alone(const Context& context, const Prepared& prepared, const 
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   Steps found;
   found.timelines.resize(1);
+  run::BatchesAhead batches(*rank, feed);
   for (std::int64_t step = 0; step < kWarmUpInTime + steps; ++step) {
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
-    feed.fill(*rank, step);
+    WEFT_TRY_STATUS(batches.bring(step));
     Timeline timeline;
     WEFT_TRY_STATUS(rank->step(timeline));
     if (step >= kWarmUpInTime) found.timelines.front().push_back(std::move(timeline));
