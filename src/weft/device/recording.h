@@ -20,6 +20,9 @@ class RecordingStream : public Stream {
   virtual void start_recording() = 0;
   virtual Result<std::unique_ptr<Recording>> end_recording() = 0;
   virtual void launch(const Recording& recording) = 0;
+  // While recording: the event says, each time, when what was recorded came so far. An event that is recorded as others are
+  // orders streams, and no more.
+  virtual void mark(Event& event) = 0;
 };
 
 // Null where the stream's device has no such thing.

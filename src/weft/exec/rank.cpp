@@ -199,9 +199,8 @@ struct Rank::State {
   // A device that records gets the second step's launches as one, and so every later one's. The first is done
   // launch by launch: what libraries load when they are first called cannot be recorded.
   Status step(const Crew::Work& work) {
-    device::RecordingStream* const stream = device::as_recording(*streams.front());
-    if (stream == nullptr || streams.size() > 1 || loading || !std::exchange(stepped, true))
-      return run_all(work);
+    device::RecordingStream* const stream = records();
+    if (stream == nullptr) return run_all(work);
     if (!failure.ok()) return failure;
     if (exchanger != nullptr && exchanger->records()) return step_of_all(work);
     if (movers > 0) return run_all(work);
@@ -214,6 +213,36 @@ struct Rank::State {
     }
     stream->launch(*recorded);
     return finish();
+  }
+
+  // Null where this step is not one that can be recorded.
+  device::RecordingStream* records() {
+    device::RecordingStream* const stream = device::as_recording(*streams.front());
+    return streams.size() > 1 || loading || !std::exchange(stepped, true) ? nullptr : stream;
+  }
+
+  // The same with the times of all tasks: the host does not launch as fast as the device computes, so what it launches
+  // one by one seems to take longer than it does.
+  Status timed_step(device::RecordingStream& stream, const Crew::Work& work, program::Timeline& timeline) {
+    if (!failure.ok()) return failure;
+    const auto start = Clock::now();
+    send_inputs();
+    if (timed == nullptr) {
+      WEFT_TRY(made, TaskClock::make(*device, program.tasks.size()));
+      marks = std::move(made);
+      clock = &*marks;
+      stream.start_recording();
+      marks->start_recorded(stream);
+      crew->run(work);
+      clock = nullptr;
+      WEFT_TRY(recording, stream.end_recording());
+      timed = std::move(recording);
+    }
+    stream.launch(*timed);
+    WEFT_TRY_STATUS(finish());
+    timeline.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task) timeline.tasks[task] = marks->time(task);
+    return {};
   }
 
   // The same of all ranks as one.
@@ -275,6 +304,8 @@ struct Rank::State {
   bool stepped = false, recorded_with_all = false;
   bool inputs_are_there = false;         // of the next step
   const std::int64_t room;               // bytes that it may take; 0: what the machine gives
+  std::optional<TaskClock> marks;               // of a step that is recorded with its times,
+  std::unique_ptr<device::Recording> timed;     // which is this
   TaskClock* clock = nullptr;            // while a step is timed on the device
   std::unique_ptr<Loading> loading;      // until the next step is over
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
@@ -458,6 +489,9 @@ Status Rank::step() {
 Status Rank::step(program::Timeline& timeline) {
   State& state = *state_;
   timeline.tasks.assign(state.program.tasks.size(), {});
+  if (device::RecordingStream* const stream = state.records(); stream != nullptr && state.movers == 0)
+    return state.timed_step(
+        *stream, [&](std::uint32_t task, int worker) { return state.run(task, worker); }, timeline);
   // Where a launch returns before the work is done, the device says when it was.
   std::optional<TaskClock> clock;
   if (state.launched != nullptr) {

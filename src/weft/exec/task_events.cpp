@@ -1,5 +1,7 @@
 #include "weft/exec/task_events.h"
 
+#include <utility>
+
 namespace weft::exec {
 
 Result<std::unique_ptr<TaskEvents>> TaskEvents::make(device::Device& device,
@@ -42,9 +44,22 @@ Status TaskClock::start(device::Stream& stream) {
   return start_->wait();
 }
 
+void TaskClock::start_recorded(device::RecordingStream& stream) {
+  previous_.assign(ends_.size(), nullptr);
+  last_ = start_.get();
+  stream.mark(*start_);
+}
+
+void TaskClock::end(std::uint32_t task, device::Stream& stream) {
+  if (last_ == nullptr) return stream.record(*ends_[task]);
+  previous_[task] = std::exchange(last_, ends_[task].get());
+  device::as_recording(stream)->mark(*ends_[task]);
+}
+
 program::TaskTime TaskClock::time(std::uint32_t task) const {
   program::TaskTime time;
-  time.begin = begins_[task]->seconds_since(*start_);
+  const device::Event& begin = last_ == nullptr ? *begins_[task] : *previous_[task];
+  time.begin = begin.seconds_since(*start_);
   time.end = ends_[task]->seconds_since(*start_);
   return time;
 }

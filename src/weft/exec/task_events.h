@@ -10,6 +10,7 @@
 
 #include "weft/base/result.h"
 #include "weft/device/device.h"
+#include "weft/device/recording.h"
 #include "weft/program/timeline.h"
 
 namespace weft::exec {
@@ -41,21 +42,28 @@ class TaskEvents {
   std::vector<std::vector<std::uint32_t>> awaited_;  // by task: those with events that it waits for
 };
 
-// When the tasks of a step began and ended, as the device saw it.
+// When the tasks of a step began and ended, as the device saw it. Of a step that is recorded, on one stream: a task
+// begins when the one before it has ended, and what lies between is its own.
 class TaskClock {
  public:
   static Result<TaskClock> make(device::Device& device, std::size_t tasks);
 
   // The step begins; returns when the stream has come so far, so that the host's clock begins here too.
   Status start(device::Stream& stream);
-  void begin(std::uint32_t task, device::Stream& stream) { stream.record(*begins_[task]); }
-  void end(std::uint32_t task, device::Stream& stream) { stream.record(*ends_[task]); }
+  // The same as the first of what is recorded.
+  void start_recorded(device::RecordingStream& stream);
+  void begin(std::uint32_t task, device::Stream& stream) {
+    if (!last_) stream.record(*begins_[task]);
+  }
+  void end(std::uint32_t task, device::Stream& stream);
   // REQUIRES: the stream is done.
   program::TaskTime time(std::uint32_t task) const;
 
  private:
   std::unique_ptr<device::Event> start_;
   std::vector<std::unique_ptr<device::Event>> begins_, ends_;
+  const device::Event* last_ = nullptr;        // of what is recorded; none: nothing is
+  std::vector<const device::Event*> previous_;  // by task that was: the end of the one before it
 };
 
 }  // namespace weft::exec

@@ -72,6 +72,10 @@ TEST(GpuTexts, OfNarrowNumbersAndAttentionCompile) {
 attention:2 | f32[h=2,s=33,e=20] | f32[h=2,t=50,e=20] | f32[h=2,t=50,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e]}
 attention-gradient:3 | bf16[h=2,g=3,s=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,g=3,s=65,e=64] | f32[h=2,g=3,s=65] | bf16[h=2,g=3,s=65,e=64] | bool[s=65,t=65] | {over=t, along=s, inner=[e], causal=1}
 attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=20,f=136] | f32[s=20] | f32[s=20,f=136] | {over=t, along=s, inner=[e], scale=-2}
+max-pool | bf16[c=2,h=11,w=13] | {size=3, stride=2, padding=1}
+max-pool-gradient | bf16[c=2,h=8,w=8] | bf16[c=2,h=16,w=16] | {size=3, stride=2, padding=1}
+max-pool-gradient | f16[c=2,h=4,w=5] | f16[c=2,h=11,w=13] | {size=3, stride=3, padding=1}
+max-pool-gradient | bf16[c=2,h=2,w=2] | bf16[c=2,h=20,w=20] | {size=4, stride=10}
 )"))
     compile_all(ops::graph_of(c), functions);
 }

@@ -88,6 +88,7 @@ Result<Driver> load_driver() {
       {"cuEventCreate", slot(driver.create_event)},
       {"cuEventDestroy_v2", slot(driver.destroy_event)},
       {"cuEventRecord", slot(driver.record)},
+      {"cuEventRecordWithFlags", slot(driver.record_with_flags)},
       {"cuEventQuery", slot(driver.event_query)},
       {"cuEventSynchronize", slot(driver.event_synchronize)},
       {"cuEventElapsedTime", slot(driver.event_elapsed)},

@@ -81,6 +81,7 @@ struct Driver {
   Code (*create_event)(Handle* event, unsigned flags);
   Code (*destroy_event)(Handle event);
   Code (*record)(Handle event, Handle stream);
+  Code (*record_with_flags)(Handle event, Handle stream, unsigned flags);
   Code (*event_query)(Handle event);
   Code (*event_synchronize)(Handle event);
   Code (*event_elapsed)(float* milliseconds, Handle begin, Handle end);

@@ -58,7 +58,8 @@ Made make_table(const Call& call);    // gather
 Made make_scatter(const Call& call);  // scatter-add
 Made make_moved(const Call& call);    // concat, pad, rotary, dropout
 Made make_routing(const Call& call);  // top-k, slot, recurrence
-Made make_image(const Call& call);    // convolutions, pooling
+Made make_image(const Call& call);    // convolutions
+Made make_pool(const Call& call);
 Made make_batch_norm(const Call& call);
 Made make_attention(const Call& call);  // and its gradient
 

@@ -5,7 +5,6 @@
 #include "weft/device/cuda/expression.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
-#include "weft/ops/pooling.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -84,53 +83,6 @@ Made make_convolution(const Call& call) {
   return blocks_kernel(call, over_blocks(call, body), node.result_type(0).elements());
 }
 
-Made make_pool(const Call& call) {
-  const plan::NodeView& node = call.node;
-  const plan::Operator* const op = &node.op();
-  const bool gradient = op == &ops::max_pool_gradient() || op == &ops::avg_pool_gradient();
-  const bool largest = op == &ops::max_pool() || op == &ops::max_pool_gradient();
-  WEFT_TRY(pool, ops::pooling(node, gradient ? node.result_type(0) : node.input_type(0)));
-  std::string body = fmt::format(
-      "    const int H = {}, W = {}, P = {}, Q = {}, K = {}, T = {}, top = {}, left = {};\n", pool.height,
-      pool.width, pool.high, pool.wide, pool.size, pool.stride, pool.padding, pool.padding_w);
-  // The place of the largest of a window, the first of equals; a NaN is the largest.
-  const std::string find =
-      "      int best = -1;\n      float most = 0.0f;\n"
-      "      for (int h = max(p * T - top, 0); h < min(p * T - top + K, H); ++h)\n"
-      "        for (int w = max(q * T - left, 0); w < min(q * T - left + K, W); ++w)\n"
-      "          if (best < 0 || x[h * W + w] > most || (x[h * W + w] != x[h * W + w] && most == most))\n"
-      "            best = h * W + w, most = x[h * W + w];\n";
-  const std::string mean = number(1 / pool.window_points());
-  const std::string_view type = type_name(node.input_type(0).dtype);
-  if (!gradient) {
-    body += fmt::format(
-        "    const int q = int(i % Q), p = int(i / Q % P);\n    const {}* const x = a + i / Q / P * H * W;\n",
-        type);
-    body += largest ? find + "    r0[i] = most;\n"
-                    : "    float total = 0.0f;\n"
-                      "    for (int h = max(p * T - top, 0); h < min(p * T - top + K, H); ++h)\n"
-                      "      for (int w = max(q * T - left, 0); w < min(q * T - left + K, W); ++w) total += "
-                      "x[h * W + w];\n" +
-                          fmt::format("    r0[i] = total * {};\n", mean);
-    return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
-  }
-  // A thread a place of x, which asks the windows that see it, in their order.
-  body += fmt::format(
-      "    const int w0 = int(i % W), h0 = int(i / W % H);\n    const long long plane = i / W / H;\n"
-      "    const {}* const dy = a + plane * P * Q;\n",
-      type);
-  if (largest) body += fmt::format("    const {}* const x = b + plane * H * W;\n", type);
-  body +=
-      "    float total = 0.0f;\n"
-      "    for (int p = max((h0 + top - K + T) / T, 0); p < P && p * T - top <= h0; ++p)\n"
-      "      for (int q = max((w0 + left - K + T) / T, 0); q < Q && q * T - left <= w0; ++q) {\n"
-      "      if (h0 >= p * T - top + K || w0 >= q * T - left + K) continue;\n";
-  body += largest ? find + "      if (best == h0 * W + w0) total += dy[p * Q + q];\n"
-                  : fmt::format("      total += dy[p * Q + q] * {};\n", mean);
-  body += "      }\n    r0[i] = total;\n";
-  return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
-}
-
 }  // namespace
 
 Made make_image(const Call& call) {
@@ -141,8 +93,6 @@ Made make_image(const Call& call) {
     if (by_library != nullptr) return std::unique_ptr<Kernel>(std::move(by_library));
     return make_convolution(call);
   }
-  if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
-    return make_pool(call);
   return {nullptr};
 }
 

@@ -143,6 +143,12 @@ class GpuStream final : public RecordingStream {
     gpu_->enter();
     note(gpu_->driver().record(static_cast<GpuEvent&>(event).handle(), stream_), "record an event");
   }
+  void mark(Event& event) override {
+    gpu_->enter();
+    constexpr unsigned kOfTheGraph = 1;
+    note(gpu_->driver().record_with_flags(static_cast<GpuEvent&>(event).handle(), stream_, kOfTheGraph),
+         "record an event");
+  }
   void wait(const Event& event) override {
     gpu_->enter();
     note(gpu_->driver().stream_wait(stream_, static_cast<const GpuEvent&>(event).handle(), 0),
