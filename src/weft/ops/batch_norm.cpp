@@ -73,7 +73,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     if (g.wants(1) || g.wants(2)) return user_error("batch-norm has no gradient for its running statistics");
     const plan::ValueId dy = g.of_result(), y = node.result(0), rstd = node.result(3);
     Formula f(g.graph);
-    g.set(0, trains(node) ? centered_gradient(f, node.input_type(0), node.indices(kBatchNormOver), dy, y, rstd)
+    g.set(0, trains(node) ? channel_gradient(f, node.input_type(0), node.indices(kBatchNormOver), dy, y, rstd)
                           : f(mul(), {dy, f.cast(rstd, node.input_type(0).dtype)}));
     return f.status();
   }

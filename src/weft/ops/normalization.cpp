@@ -10,13 +10,15 @@ namespace {
 
 using plan::ValueId;
 
-// rstd * (rest - y * mean(dy * y))
+// rstd * (rest - y * mean(dy * y) - less), where there is a `less`
 ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y,
-                      ValueId rstd) {
+                      ValueId rstd, ValueId less = {}) {
   const DimList rows = without(x.dims, over);
   const auto count = static_cast<double>(x.elements() / points_of(rows));
   const ValueId along_y = f(div(), {f.product({dy, y}, rows), f.number(count, y)});
-  return f(mul(), {f(sub(), {rest, f(mul(), {y, along_y})}), rstd});
+  ValueId scaled = f(sub(), {rest, f(mul(), {y, along_y})});
+  if (less.valid()) scaled = f(sub(), {scaled, less});
+  return f(mul(), {scaled, rstd});
 }
 
 }  // namespace
@@ -29,6 +31,11 @@ ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, ValueId
                           ValueId rstd) {
   const ValueId centered = f(sub(), {dy, f.reduce("mean", dy, indices_of(without(x.dims, over)))});
   return without_scale(f, x, over, centered, dy, y, f.cast(rstd, x.dtype));
+}
+
+ValueId channel_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y, ValueId rstd) {
+  const ValueId mean = f.reduce("mean", dy, indices_of(without(x.dims, over)));
+  return without_scale(f, x, over, dy, dy, y, f.cast(rstd, x.dtype), mean);
 }
 
 Status only_through_first(const Gradient& g) {

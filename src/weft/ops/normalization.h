@@ -39,6 +39,10 @@ plan::ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, pla
                               plan::ValueId y, plan::ValueId rstd);
 plan::ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy,
                                 plan::ValueId y, plan::ValueId rstd);
+// The same in another order: what a channel's means are taken from is read whole before any of them is there, and what
+// follows is one pass that needs both.
+plan::ValueId channel_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy,
+                               plan::ValueId y, plan::ValueId rstd);
 
 // Fails when something depends on a result other than the first: "layer-norm has no gradient
 // through its result 1".

@@ -186,6 +186,7 @@ Result<BlasLt> load_blas_lt() {
 Result<Dnn> load_dnn() {
   Dnn dnn;
   const std::initializer_list<Wanted> wanted = {
+      {"cudnnGetVersion", slot(dnn.version)},
       {"cudnnCreate", slot(dnn.create)},
       {"cudnnDestroy", slot(dnn.destroy)},
       {"cudnnSetStream", slot(dnn.set_stream)},

@@ -158,6 +158,7 @@ struct BlasLt {
 
 // Shapes are described to it by objects of its own: a tensor, a filter, a convolution.
 struct Dnn {
+  std::size_t (*version)();
   Code (*create)(Handle* dnn);
   Code (*destroy)(Handle dnn);
   Code (*set_stream)(Handle dnn, Handle stream);

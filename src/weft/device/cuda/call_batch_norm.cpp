@@ -10,13 +10,22 @@
 namespace weft::device::cuda {
 namespace {
 
-// Blocks (channel, part of its points): sums, squares around the mean, and the results, each waiting for all of
-// the one before. Parts are added up in one order, by everybody who wants the whole.
+// Blocks (channel, part of its points): moments of the part, and the results, which wait for all of these. A thread sums
+// up how far its points are from its first one, and their squares: a mean far from zero costs no digits then. Threads and
+// parts are joined in one order, by everybody who wants the whole.
 constexpr std::string_view kSteps = R"(
-__device__ __forceinline__ float weft_parts(const float* parts) {
-  float total = 0.0f;
-  for (int p = 0; p < kParts; ++p) total += parts[p];
-  return total;
+struct Moments { float count, mean, squares; };  // squares: of what is left without the mean, summed up
+__device__ __forceinline__ Moments weft_joined(Moments a, Moments b) {
+  const float count = a.count + b.count, apart = b.mean - a.mean, share = count > 0.0f ? b.count / count : 0.0f;
+  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
+}
+__device__ __forceinline__ Moments weft_moments_over_warp(Moments x) {
+  for (int lane = 1; lane < 32; lane *= 2) {
+    const Moments other = {__shfl_down_sync(0xffffffffu, x.count, lane), __shfl_down_sync(0xffffffffu, x.mean, lane),
+                           __shfl_down_sync(0xffffffffu, x.squares, lane)};
+    x = weft_joined(x, other);
+  }
+  return x;
 }
 struct alignas(sizeof(T) * kPack) Pack { T x[kPack]; };
 // What of a channel is this block's, counted in packs.
@@ -28,34 +37,38 @@ __device__ __forceinline__ void weft_points(unsigned channel, F each) {
   for (unsigned k = blockIdx.y * kEach + threadIdx.x; k < end; k += 256)
     each(base + (long long)(k / kInner) * kChannels * kInner + k % kInner);
 }
-extern "C" __global__ void __launch_bounds__(256) weft_means(const Pack* x, float* sums) {
-  float total = 0.0f;
+extern "C" __global__ void __launch_bounds__(256) weft_moments(const Pack* x, Moments* parts) {
+  float first = 0.0f, sum = 0.0f, squares = 0.0f;
+  unsigned packs = 0;
   weft_points(blockIdx.x, [&](long long at) {
     const Pack some = x[at];
+    if (packs == 0) first = float(some.x[0]);
+    ++packs;
     #pragma unroll
-    for (int u = 0; u < kPack; ++u) total += float(some.x[u]);
+    for (int u = 0; u < kPack; ++u) {
+      const float apart = float(some.x[u]) - first;
+      sum += apart;
+      squares += apart * apart;
+    }
   });
-  total = weft_over_row<256>(total, 0.0f, weft_join_sum());
-  if (threadIdx.x == 0) sums[blockIdx.x * kParts + blockIdx.y] = total;
-}
-extern "C" __global__ void __launch_bounds__(256) weft_squares(const Pack* x, const float* sums, float* squares) {
-  const float mean = weft_parts(sums + blockIdx.x * kParts) / float(kPoints * kPack);
-  float total = 0.0f;
-  weft_points(blockIdx.x, [&](long long at) {
-    const Pack some = x[at];
-    #pragma unroll
-    for (int u = 0; u < kPack; ++u) total += (float(some.x[u]) - mean) * (float(some.x[u]) - mean);
-  });
-  total = weft_over_row<256>(total, 0.0f, weft_join_sum());
-  if (threadIdx.x == 0) squares[blockIdx.x * kParts + blockIdx.y] = total;
+  const float count = float(packs * kPack), mean = packs > 0 ? sum / count : 0.0f;
+  Moments mine = weft_moments_over_warp({count, first + mean, fmaxf(squares - sum * mean, 0.0f)});
+  __shared__ Moments warps[8];
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int w = 1; w < 8; ++w) mine = weft_joined(mine, warps[w]);
+  parts[blockIdx.x * kParts + blockIdx.y] = mine;
 }
 extern "C" __global__ void __launch_bounds__(256) weft_norm(const Pack* x, const S* mean_before, const S* variance_before,
-    const float* sums, const float* squares, Pack* y, S* mean_after, S* variance_after, R* rstd_after) {
+    const Moments* parts, Pack* y, S* mean_after, S* variance_after, R* rstd_after) {
   const unsigned i = blockIdx.x;
   float mean, rstd;
   if (kTrains) {
-    mean = weft_parts(sums + i * kParts) / float(kPoints * kPack);
-    const float variance = weft_parts(squares + i * kParts) / float(kPoints * kPack);
+    Moments all = parts[i * kParts];
+    for (int p = 1; p < kParts; ++p) all = weft_joined(all, parts[i * kParts + p]);
+    mean = all.mean;
+    const float variance = all.squares / float(kPoints * kPack);
     rstd = 1.0f / sqrtf(variance + kEpsilon);
     if (threadIdx.x == 0 && blockIdx.y == 0) {
       rstd_after[i] = rstd;
@@ -87,32 +100,31 @@ class BatchNormKernel final : public Kernel {
     unsigned channels, parts;
     bool trains;
   };
-  BatchNormKernel(std::array<Handle, 3> steps, const Call& call, Shape shape)
+  BatchNormKernel(std::array<Handle, 2> steps, const Call& call, Shape shape)
       : steps_(steps), in_(call.in), out_(call.out), shape_(shape) {}
 
-  std::int64_t scratch_bytes() const override { return 2 * part_bytes(); }
+  std::int64_t scratch_bytes() const override {
+    constexpr std::int64_t kMoments = 12;
+    return kMoments * shape_.channels * shape_.parts;
+  }
 
   Code launch(const LaunchPlace& at, const program::Task&) const override {
-    const DevicePointer sums = at.scratch, squares = at.scratch + static_cast<DevicePointer>(part_bytes());
     const std::array<unsigned, 2> grid = {shape_.channels, shape_.parts}, block = {256, 1};
     if (shape_.trains) {
-      Parameters means, around;
-      if (const Code code = means.pointer(in_[0]).pointer(sums).launch(at, steps_[0], grid, block); code != 0)
+      Parameters moments;
+      if (const Code code = moments.pointer(in_[0]).pointer(at.scratch).launch(at, steps_[0], grid, block);
+          code != 0)
         return code;
-      around.pointer(in_[0]).pointer(sums).pointer(squares);
-      if (const Code code = around.launch(at, steps_[1], grid, block); code != 0) return code;
     }
     Parameters last;
     for (const DevicePointer pointer : in_) last.pointer(pointer);
-    last.pointer(sums).pointer(squares);
+    last.pointer(at.scratch);
     for (const DevicePointer pointer : out_) last.pointer(pointer);
-    return last.launch(at, steps_[2], grid, block);
+    return last.launch(at, steps_[1], grid, block);
   }
 
  private:
-  std::int64_t part_bytes() const { return std::int64_t{4} * shape_.channels * shape_.parts; }
-
-  const std::array<Handle, 3> steps_;
+  const std::array<Handle, 2> steps_;
   const std::vector<DevicePointer> in_, out_;
   const Shape shape_;
 };
@@ -153,8 +165,8 @@ Made make_batch_norm(const Call& call) {
       type_name(call.what.results[3].dtype), inner / pack, points / pack, channels, each, parts, pack,
       node.word(3) == "train", number(node.real(1)), number(1 - node.real(2)), number(node.real(2)),
       number(points > 1 ? n / (n - 1) : 1), kSteps);
-  std::array<Handle, 3> steps = {};
-  for (std::size_t i = 0; const char* const name : {"weft_means", "weft_squares", "weft_norm"}) {
+  std::array<Handle, 2> steps = {};
+  for (std::size_t i = 0; const char* const name : {"weft_moments", "weft_norm"}) {
     WEFT_TRY(function, call.gpu.function(text, name));
     steps[i++] = function;
   }

@@ -1,11 +1,18 @@
 #include "weft/device/cuda/convolution.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "weft/device/cuda/kept_choice.h"
+#include "weft/device/cuda/trial.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 
@@ -13,7 +20,7 @@ namespace weft::device::cuda {
 namespace {
 
 // cuDNN's numbers.
-constexpr int kRowsOfColumns = 0;  // NCHW
+constexpr int kPlanes = 0, kChannelsLast = 1;  // NCHW, NHWC
 constexpr int kCorrelation = 1;    // windows are not turned round
 constexpr int kSumsInF32 = 0;
 constexpr int kTensorCores = 1, kPlainF32 = 3, kAnyF32 = 0;  // kAnyF32 may round factors to TF32
@@ -36,17 +43,18 @@ static_assert(sizeof(Ranked) == 48);
 
 class Described {
  public:
-  Described(const Dnn& dnn, const ops::Convolution& conv, plan::DType dtype, bool exact) : dnn_(dnn) {
+  Described(const Dnn& dnn, const ops::Convolution& conv, plan::DType dtype, bool exact, int layout)
+      : dnn_(dnn) {
     const int type = type_number(dtype);
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const int stride = whole(conv.stride);
     ok_ = dnn.create_tensor(&x) == 0 && dnn.create_tensor(&y) == 0 && dnn.create_filter(&w) == 0 &&
           dnn.create_convolution(&how) == 0 &&
-          dnn.set_tensor(x, kRowsOfColumns, type, whole(conv.batch), whole(conv.channels), whole(conv.height),
+          dnn.set_tensor(x, layout, type, whole(conv.batch), whole(conv.channels), whole(conv.height),
                          whole(conv.width)) == 0 &&
-          dnn.set_tensor(y, kRowsOfColumns, type, whole(conv.batch), whole(conv.outputs), whole(conv.high),
+          dnn.set_tensor(y, layout, type, whole(conv.batch), whole(conv.outputs), whole(conv.high),
                          whole(conv.wide)) == 0 &&
-          dnn.set_filter(w, type, kRowsOfColumns, whole(conv.outputs), whole(conv.inputs), whole(conv.rows),
+          dnn.set_filter(w, type, layout, whole(conv.outputs), whole(conv.inputs), whole(conv.rows),
                          whole(conv.columns)) == 0 &&
           dnn.set_convolution(how, whole(conv.padding), whole(conv.padding_w), stride, stride, 1, 1,
                               kCorrelation, kSumsInF32) == 0 &&
@@ -72,48 +80,133 @@ class Described {
   bool ok_ = false;
 };
 
+// Its fastest kernels read and write channels last. A value's planes are turned round here, into memory of the stream's own:
+// what cuDNN does itself where it must, and slower.
+constexpr std::string_view kTurn = R"(
+extern "C" __global__ void __launch_bounds__(256) weft_turn(const unsigned short* from, unsigned short* to, long long rows,
+                                                            long long columns) {
+  __shared__ unsigned short tile[64][66];
+  const unsigned across = unsigned((columns + 63) / 64), down = unsigned((rows + 63) / 64);
+  const unsigned plane = blockIdx.x / (across * down), at = blockIdx.x % (across * down);
+  const unsigned left = at % across * 64, top = at / across * 64, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  from += plane * rows * columns;
+  to += plane * rows * columns;
+  const bool pairs = columns % 2 == 0, pairs_after = rows % 2 == 0;
+  #pragma unroll
+  for (unsigned r = 0; r < 64; r += 8) {
+    const unsigned row = top + r + warp;
+    if (row >= rows) continue;
+    const unsigned short* const line = from + row * columns;
+    if (pairs && left + 2 * lane < columns)
+      *reinterpret_cast<unsigned*>(&tile[r + warp][2 * lane]) = *reinterpret_cast<const unsigned*>(line + left + 2 * lane);
+    if (!pairs)
+      for (unsigned c = lane; c < 64 && left + c < columns; c += 32) tile[r + warp][c] = line[left + c];
+  }
+  __syncthreads();
+  #pragma unroll
+  for (unsigned c = 0; c < 64; c += 8) {
+    const unsigned column = left + c + warp;
+    if (column >= columns) continue;
+    unsigned short* const line = to + column * rows;
+    if (pairs_after && top + 2 * lane < rows)
+      *reinterpret_cast<unsigned*>(line + top + 2 * lane) =
+          unsigned(tile[2 * lane][c + warp]) | unsigned(tile[2 * lane + 1][c + warp]) << 16;
+    if (!pairs_after)
+      for (unsigned r = lane; r < 64 && top + r < rows; r += 32) line[top + r] = tile[r][c + warp];
+  }
+}
+)";
+
+// Of a tensor: planes[outer][channels][points].
+struct Turned {
+  std::int64_t outer = 1, channels = 1, points = 1;
+
+  bool is_same() const { return channels == 1 || points == 1; }  // either way round
+  std::int64_t bytes() const { return is_same() ? 0 : (outer * channels * points * 2 + 255) / 256 * 256; }
+};
+
+// One way of doing a convolution.
+struct Way {
+  int layout = kPlanes, algorithm = 0, math = 0;
+  std::size_t workspace = 0;
+};
+
 class LibraryConvolution final : public Kernel {
  public:
+  // Two operands and a result, in the order of the node's own.
+  struct Memory {
+    std::array<DevicePointer, 3> at = {};
+    std::array<Turned, 3> turned = {};
+    Handle turn = nullptr;
+  };
   LibraryConvolution(const Dnn& dnn, Handle handle, std::unique_ptr<const Described> shape, Pass pass,
-                     int algorithm, std::size_t workspace, std::array<DevicePointer, 3> at)
-      : dnn_(dnn),
-        handle_(handle),
-        shape_(std::move(shape)),
-        pass_(pass),
-        algorithm_(algorithm),
-        workspace_(workspace),
-        at_(at) {}
+                     const Way& way, const Memory& memory)
+      : dnn_(dnn), handle_(handle), shape_(std::move(shape)), pass_(pass), way_(way), memory_(memory) {}
 
-  std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(workspace_); }
+  std::int64_t scratch_bytes() const override {
+    return turned_bytes() + static_cast<std::int64_t>(way_.workspace);
+  }
 
   Code launch(const LaunchPlace& at, const program::Task&) const override {
+    std::array<DevicePointer, 3> seen = memory_.at;
+    DevicePointer next = at.scratch;
+    if (way_.layout == kChannelsLast)
+      for (std::size_t i = 0; i < seen.size(); ++i) {
+        const Turned& turned = memory_.turned[i];
+        if (turned.is_same()) continue;
+        seen[i] = std::exchange(next, next + static_cast<DevicePointer>(turned.bytes()));
+        if (i == 2) continue;
+        if (const Code code = turn(at, memory_.at[i], seen[i], turned); code != 0) return code;
+      }
+    if (const Code code = convolve(at, seen, next); code != 0) return code;
+    if (seen[2] == memory_.at[2]) return 0;
+    const Turned& made = memory_.turned[2];
+    return turn(at, seen[2], memory_.at[2], {made.outer, made.points, made.channels});
+  }
+
+ private:
+  std::int64_t turned_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Turned& turned : memory_.turned) bytes += way_.layout == kChannelsLast ? turned.bytes() : 0;
+    return bytes;
+  }
+
+  Code turn(const LaunchPlace& at, DevicePointer from, DevicePointer to, const Turned& what) const {
+    constexpr std::int64_t kTile = 64;
+    Parameters parameters;
+    parameters.pointer(from).pointer(to).whole(what.channels).whole(what.points);
+    const std::int64_t tiles =
+        (what.channels + kTile - 1) / kTile * ((what.points + kTile - 1) / kTile) * what.outer;
+    return parameters.launch(at, memory_.turn, {static_cast<unsigned>(tiles), 1}, {256, 1});
+  }
+
+  Code convolve(const LaunchPlace& at, const std::array<DevicePointer, 3>& seen,
+                DevicePointer workspace) const {
     static std::mutex mutex;  // the stream is the handle's
     const std::lock_guard lock(mutex);
     if (const Code code = dnn_.set_stream(handle_, at.stream); code != 0) return code;
     const float one = 1, zero = 0;
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-    void *const a = place(at_[0]), *const b = place(at_[1]), *const to = place(at_[2]);
-    void* const scratch = place(at.scratch);
+    void *const a = place(seen[0]), *const b = place(seen[1]), *const to = place(seen[2]);
+    void* const scratch = place(workspace);
     const Described& s = *shape_;
     if (pass_ == Pass::forward)
-      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, algorithm_, scratch, workspace_, &zero, s.y,
-                          to);
+      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, way_.algorithm, scratch, way_.workspace, &zero,
+                          s.y, to);
     // conv2d's gradients read the gradient of y first.
     if (pass_ == Pass::input_gradient)
-      return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, algorithm_, scratch, workspace_, &zero,
-                                 s.x, to);
-    return dnn_.filter_gradient(handle_, &one, s.x, b, s.y, a, s.how, algorithm_, scratch, workspace_, &zero,
-                                s.w, to);
+      return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, way_.algorithm, scratch, way_.workspace,
+                                 &zero, s.x, to);
+    return dnn_.filter_gradient(handle_, &one, s.x, b, s.y, a, s.how, way_.algorithm, scratch, way_.workspace,
+                                &zero, s.w, to);
   }
 
- private:
   const Dnn& dnn_;
   const Handle handle_;
   const std::unique_ptr<const Described> shape_;
   const Pass pass_;
-  const int algorithm_;
-  const std::size_t workspace_;
-  const std::array<DevicePointer, 3> at_;
+  const Way way_;
+  const Memory memory_;
 };
 
 // Padding is the same before and after, and no window is left out.
@@ -121,6 +214,135 @@ bool is_symmetric(const ops::Convolution& conv) {
   return (conv.height + 2 * conv.padding - conv.rows) / conv.stride + 1 == conv.high &&
          (conv.width + 2 * conv.padding_w - conv.columns) / conv.stride + 1 == conv.wide;
 }
+
+// A convolution of a node, with all the ways in which it can be done.
+class Choice {
+ public:
+  Choice(Functions& gpu, const Dnn& dnn, Handle handle, const ops::Convolution& conv, plan::DType dtype, Pass pass)
+      : gpu_(gpu), dnn_(dnn), handle_(handle), conv_(conv), dtype_(dtype), pass_(pass) {
+    const Turned x{conv.batch, conv.channels, conv.height * conv.width},
+        y{conv.batch, conv.outputs, conv.high * conv.wide}, w{conv.outputs, conv.inputs, conv.rows * conv.columns};
+    memory_.turned = pass == Pass::forward          ? std::array{x, w, y}
+                     : pass == Pass::input_gradient ? std::array{y, w, x}
+                                                    : std::array{y, x, w};
+  }
+
+  // Those that give the same bits every time, the library's own favourite first. Planes are turned where numbers of two
+  // bytes begin at an even pair of them.
+  Status find_ways(const std::array<DevicePointer, 3>& at) {
+    add_ways(kPlanes);
+    const bool pairs = plan::size_in_bytes(dtype_) == 2 &&
+                       std::ranges::all_of(at, [](DevicePointer one) { return one % 4 == 0; });
+    const bool turns =
+        std::ranges::any_of(memory_.turned, [](const Turned& turned) { return !turned.is_same(); });
+    if (!pairs || !turns) return {};
+    WEFT_TRY(function, gpu_.function(std::string(kTurn), "weft_turn"));
+    memory_.turn = function;
+    add_ways(kChannelsLast);
+    return {};
+  }
+  bool empty() const { return ways_.empty(); }
+
+  // What was kept; else the fastest, measured.
+  Way choose() {
+    Gpu* const gpu = gpu_.trial_gpu();
+    if (ways_.size() == 1 || gpu == nullptr) return ways_.front();
+    static std::mutex mutex;
+    static std::map<std::string, Way> chosen;  // of this process
+    const std::string key = print_key(*gpu);
+    const std::lock_guard lock(mutex);
+    if (const auto found = chosen.find(key); found != chosen.end()) return found->second;
+    if (const auto kept = kept_choice(key))
+      for (const Way& way : ways_)
+        if (static_cast<std::uint64_t>(way.layout) == (*kept)[0] &&
+            static_cast<std::uint64_t>(way.algorithm) == (*kept)[1])
+          return chosen.emplace(key, way).first->second;
+    const std::optional<std::size_t> measured = fastest(*gpu);
+    if (!measured) return ways_.front();
+    const Way& best = ways_[*measured];
+    keep_choice(key, {static_cast<std::uint64_t>(best.layout), static_cast<std::uint64_t>(best.algorithm)});
+    return chosen.emplace(key, best).first->second;
+  }
+
+  std::unique_ptr<LibraryConvolution> make(const Way& way, const std::array<DevicePointer, 3>& at) const {
+    auto shape = std::make_unique<const Described>(dnn_, conv_, dtype_, gpu_.exact(), way.layout);
+    if (sets_math()) (void)dnn_.set_math(shape->how, way.math);
+    LibraryConvolution::Memory memory = memory_;
+    memory.at = at;
+    return std::make_unique<LibraryConvolution>(dnn_, handle_, std::move(shape), pass_, way, memory);
+  }
+
+ private:
+  bool sets_math() const { return dtype_ != plan::DType::f32 || !gpu_.exact(); }
+
+  void add_ways(int layout) {
+    constexpr std::size_t kMostWays = 2;  // of a layout
+    const Described shape(dnn_, conv_, dtype_, gpu_.exact(), layout);
+    if (!shape.ok()) return;
+    std::array<Ranked, 8> ranked = {};
+    int given = 0;
+    const auto which = static_cast<std::size_t>(pass_);
+    const Handle a = pass_ == Pass::input_gradient ? shape.w : shape.x;
+    const Handle b = pass_ == Pass::forward ? shape.w : shape.y;
+    const Handle c = pass_ == Pass::forward ? shape.y : pass_ == Pass::input_gradient ? shape.x : shape.w;
+    if (dnn_.rank[which](handle_, a, b, shape.how, c, static_cast<int>(ranked.size()), &given, ranked.data()) != 0)
+      return;
+    const std::size_t before = ways_.size();
+    for (int i = 0; i < given && ways_.size() - before < kMostWays; ++i) {
+      const Ranked& one = ranked[static_cast<std::size_t>(i)];
+      if (one.status != 0 || one.same_bits != 1) continue;
+      if (sets_math()) (void)dnn_.set_math(shape.how, one.math);
+      std::size_t bytes = 0;
+      if (dnn_.workspace[which](handle_, a, b, shape.how, c, one.algorithm, &bytes) != 0 ||
+          bytes > kMostWorkspace)
+        continue;
+      ways_.push_back({layout, one.algorithm, one.math, bytes});
+    }
+  }
+
+  std::string print_key(const Gpu& gpu) const {
+    constexpr std::array<std::string_view, 3> kPasses = {"forward", "input gradient", "filter gradient"};
+    return fmt::format("convolution {} of {}: {}x{}x{}x{} by {}x{}x{}x{}, stride {}, padding {} {}, groups {}, {} on {} by cuDNN {}",
+                       kPasses[static_cast<std::size_t>(pass_)], plan::name(dtype_), conv_.batch, conv_.channels,
+                       conv_.height, conv_.width, conv_.outputs, conv_.inputs, conv_.rows, conv_.columns,
+                       conv_.stride, conv_.padding, conv_.padding_w, conv_.groups,
+                       gpu.exact() ? "exact" : "not exact", gpu.model(), dnn_.version());
+  }
+
+  // Nothing where there is no memory to try in.
+  std::optional<std::size_t> fastest(Gpu& gpu) const {
+    std::array<DevicePointer, 3> offsets = {};
+    std::int64_t bytes = 0, scratch = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      offsets[i] = static_cast<DevicePointer>(bytes);
+      const Turned& one = memory_.turned[i];
+      bytes += (one.outer * one.channels * one.points * plan::size_in_bytes(dtype_) + 255) / 256 * 256;
+    }
+    for (const Way& way : ways_) scratch = std::max(scratch, make(way, offsets)->scratch_bytes());
+    auto trial = Trial::start(gpu, bytes + scratch);
+    if (!trial) return {};
+    trial->record_launches();
+    std::vector<std::unique_ptr<LibraryConvolution>> kernels;
+    std::vector<Trial::Launch> launches;
+    for (const Way& way : ways_) {
+      std::array<DevicePointer, 3> at = offsets;
+      for (DevicePointer& one : at) one += trial->memory();
+      kernels.push_back(make(way, at));
+      launches.push_back(
+          [kernel = kernels.back().get()](const LaunchPlace& place) { return kernel->launch(place, {}); });
+    }
+    return trial->fastest(launches, trial->place(trial->memory() + static_cast<DevicePointer>(bytes)));
+  }
+
+  Functions& gpu_;
+  const Dnn& dnn_;
+  const Handle handle_;
+  const ops::Convolution conv_;
+  const plan::DType dtype_;
+  const Pass pass_;
+  LibraryConvolution::Memory memory_;
+  std::vector<Way> ways_;
+};
 
 }  // namespace
 
@@ -141,32 +363,11 @@ Made make_library_convolution(const Call& call) {
   const Handle handle = call.gpu.convolutions();
   if (handle == nullptr) return {nullptr};
   WEFT_TRY(library, cuda::dnn());
-  const Dnn& dnn = *library;
-  auto shape = std::make_unique<const Described>(dnn, conv, dtype, call.gpu.exact());
-  if (!shape->ok()) return {nullptr};
-  std::array<Ranked, 8> ranked = {};
-  int given = 0;
-  const auto which = static_cast<std::size_t>(pass);
-  const Handle a = pass == Pass::input_gradient ? shape->w : shape->x;
-  const Handle b = pass == Pass::forward ? shape->w : shape->y;
-  const Handle c = pass == Pass::forward ? shape->y : pass == Pass::input_gradient ? shape->x : shape->w;
-  if (dnn.rank[which](handle, a, b, shape->how, c, static_cast<int>(ranked.size()), &given, ranked.data()) !=
-      0)
-    return {nullptr};
-  // The best of those that give the same bits every time.
-  for (int i = 0; i < given; ++i) {
-    const Ranked& one = ranked[static_cast<std::size_t>(i)];
-    if (one.status != 0 || one.same_bits != 1) continue;
-    if (dtype != plan::DType::f32 || !call.gpu.exact()) (void)dnn.set_math(shape->how, one.math);
-    std::size_t bytes = 0;
-    if (dnn.workspace[which](handle, a, b, shape->how, c, one.algorithm, &bytes) != 0 ||
-        bytes > kMostWorkspace)
-      continue;
-    return std::unique_ptr<Kernel>(
-        std::make_unique<LibraryConvolution>(dnn, handle, std::move(shape), pass, one.algorithm, bytes,
-                                             std::array{call.in[0], call.in[1], call.out[0]}));
-  }
-  return {nullptr};
+  Choice choice(call.gpu, *library, handle, conv, dtype, pass);
+  const std::array<DevicePointer, 3> at = {call.in[0], call.in[1], call.out[0]};
+  WEFT_TRY_STATUS(choice.find_ways(at));
+  if (choice.empty()) return {nullptr};
+  return std::unique_ptr<Kernel>(choice.make(choice.choose(), at));
 }
 
 }  // namespace weft::device::cuda

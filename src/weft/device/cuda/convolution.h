@@ -1,4 +1,7 @@
 // weft/device/cuda/convolution.h -- convolutions and their gradients by cuDNN.
+//
+// Values lie as planes (NCHW), and its fastest kernels for narrow numbers take channels last: so each convolution is tried
+// both ways, as it lies and turned round before and after, and what was faster is kept on disk (kept_choice.h).
 #pragma once
 #include "weft/device/cuda/call.h"
 

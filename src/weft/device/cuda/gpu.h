@@ -16,6 +16,7 @@
 
 namespace weft::device::cuda {
 
+class Gpu;
 class ProductChoices;
 class RowChoices;
 
@@ -32,6 +33,8 @@ class Functions {
   virtual bool hopper() const { return false; }
   // What cuDNN is called with; null where it is not there.
   virtual Handle convolutions() { return nullptr; }
+  // Where kernels that differ in nothing but their speed are tried; null: nowhere.
+  virtual Gpu* trial_gpu() { return nullptr; }
   // How to multiply, where an algorithm was chosen; else null.
   virtual const Multiplier* multiplier(const Multiplication&) { return nullptr; }
   // How threads share rows, by row_key(), where that was chosen.
@@ -71,6 +74,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   Result<Handle> function(const std::string& text, const std::string& name,
                           std::int64_t shared_bytes = 0) override;
   Handle convolutions() override;
+  Gpu* trial_gpu() override { return this; }
   const Multiplier* multiplier(const Multiplication& what) override;
   RowShape row_shape(const std::string& key) override;
   // Those that are neither loaded nor compiled yet, as many at a time as there are processors.

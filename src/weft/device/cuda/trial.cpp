@@ -6,6 +6,7 @@
 
 #include "weft/device/cuda/launch.h"
 #include "weft/device/cuda/stream.h"
+#include "weft/device/recording.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -64,6 +65,7 @@ Trial::Trial(Trial&& other) noexcept
       noise_(other.noise_),
       memory_(std::exchange(other.memory_, 0)),
       cleared_by_(std::exchange(other.cleared_by_, 0)),
+      records_(other.records_),
       stream_(std::move(other.stream_)),
       begin_(std::move(other.begin_)),
       end_(std::move(other.end_)) {}
@@ -82,9 +84,25 @@ LaunchPlace Trial::place(DevicePointer scratch) const {
 double Trial::seconds(const Launch& launch, const LaunchPlace& at, int times) {
   if (cleared_by_ == 0 && launch(at) != 0) return kFailed;
   if (cleared_by_ != 0 && make_noise(cleared_by_, kClearing) != 0) return kFailed;
+  const auto launch_all = [&] {
+    for (int i = 0; i < times; ++i)
+      if (launch(at) != 0) return false;
+    return true;
+  };
+  std::unique_ptr<Recording> recording;
+  RecordingStream* const recorder = records_ ? as_recording(*stream_) : nullptr;
+  if (recorder != nullptr) {
+    recorder->start_recording();
+    const bool good = launch_all();
+    auto made = recorder->end_recording();
+    if (!good || !made.ok()) return kFailed;
+    recording = std::move(*made);
+  }
   stream_->record(*begin_);
-  for (int i = 0; i < times; ++i)
-    if (launch(at) != 0) return kFailed;
+  if (recording != nullptr)
+    recorder->launch(*recording);
+  else if (!launch_all())
+    return kFailed;
   stream_->record(*end_);
   if (!end_->wait().ok()) return kFailed;
   return end_->seconds_since(*begin_) / times;

@@ -27,6 +27,8 @@ class Trial {
   // From now on what is launched finds nothing in the GPU's cache: kernels that move memory meet little there in a step.
   // Whether there is memory enough to clear it by.
   bool start_cold();
+  // From now on what is launched is recorded first, where the host takes longer to launch it than it runs.
+  void record_launches() { records_ = true; }
   LaunchPlace place(DevicePointer scratch = 0) const;
 
  private:
@@ -37,6 +39,7 @@ class Trial {
   Gpu& gpu_;
   Handle noise_ = nullptr;
   DevicePointer memory_ = 0, cleared_by_ = 0;
+  bool records_ = false;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> begin_, end_;
 };
