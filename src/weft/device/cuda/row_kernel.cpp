@@ -26,24 +26,23 @@ class RowKernel final : public Kernel {
     WEFT_TRY(main, gpu.function(kernel->source_.text, kernel->source_.name));
     kernel->main_ = main;
     kernel->rows_ = loop.rows();
-    const bool of_blocks = kernel->source_.sums_in_threads;
-    if (of_blocks) {
-      WEFT_TRY(join, gpu.function(kernel->source_.text, std::string(kSumsOfBlocks)));
-      kernel->join_all_ = join;
+    if (kernel->source_.sums_at_once) {
+      WEFT_TRY(add_all, gpu.function(kernel->source_.text, std::string(kSumsAtOnce)));
+      kernel->add_all_ = add_all;
     }
+    const std::int64_t parts =
+        kernel->source_.sums_in_threads ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
     for (const SumSource& of : kernel->source_.sums) {
       Sum sum;
-      const std::int64_t parts = of_blocks ? summing_blocks(kernel->source_, kernel->rows_) : kernel->rows_;
       sum.addends_at = kernel->take(parts * of.width * 4);
-      if (!of_blocks) {
+      if (!kernel->source_.sums_at_once) {
         WEFT_TRY(add, gpu.function(kernel->source_.text, of.name));
         WEFT_TRY(join, gpu.function(kernel->source_.text, of.join));
         sum.add = add;
         sum.join = join;
-        sum.count = loop.length == 0 ? 0 : of.summed;
         // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
         const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);
-        sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, sum.count / 32), 1, 1024);
+        sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, of.addends / 32), 1, 1024);
         sum.segments_at = kernel->take(sum.segments * of.elements * 8);
       }
       kernel->sums_.push_back(sum);
@@ -69,14 +68,14 @@ class RowKernel final : public Kernel {
       if (const Code code = parameters.launch(at, main_, {blocks, 1}, {threads, rows}); code != 0)
         return code;
     }
-    if (source_.sums_in_threads) return join_blocks(at);
+    if (source_.sums_at_once) return add_all(at);
     for (std::size_t k = 0; k < sums_.size(); ++k) {
       const Sum& sum = sums_[k];
       const SumSource& source = source_.sums[k];
       if (source.elements == 0) continue;
       const auto wide = static_cast<unsigned>((source.elements + 127) / 128);
       Parameters add, join;
-      add.pointer(scratch(sum.addends_at)).pointer(scratch(sum.segments_at)).whole(sum.count);
+      add.pointer(scratch(sum.addends_at)).pointer(scratch(sum.segments_at)).whole(source.addends);
       if (const Code code = add.launch(at, sum.add, {wide, static_cast<unsigned>(sum.segments)}, {128, 1});
           code != 0)
         return code;
@@ -87,7 +86,7 @@ class RowKernel final : public Kernel {
   }
 
  private:
-  Code join_blocks(const LaunchPlace& at) const {
+  Code add_all(const LaunchPlace& at) const {
     Parameters parameters;
     std::int64_t most = 0;
     for (std::size_t k = 0; k < sums_.size(); ++k) {
@@ -96,15 +95,15 @@ class RowKernel final : public Kernel {
       most = std::max(most, source_.sums[k].elements);
     }
     if (most == 0) return 0;
-    parameters.whole(summing_blocks(source_, rows_));
-    return parameters.launch(at, join_all_,
+    parameters.whole(source_.sums_in_threads ? summing_blocks(source_, rows_) : 0);
+    return parameters.launch(at, add_all_,
                              {blocks_for(most, kSummedPlaces), static_cast<unsigned>(sums_.size())},
                              {kSummedPlaces, kSummedPlaces});
   }
 
   struct Sum {
-    Handle add = nullptr, join = nullptr;  // where every row left an addend
-    std::int64_t count = 0, segments = 1;  // addends of an element, and in how many pieces they are added
+    Handle add = nullptr, join = nullptr;          // where it is not added up with all others at once
+    std::int64_t segments = 1;                     // pieces that the addends are added up in, then
     std::int64_t addends_at = 0, segments_at = 0;  // where in the scratch memory
   };
   std::int64_t take(std::int64_t bytes) {
@@ -114,7 +113,7 @@ class RowKernel final : public Kernel {
   }
 
   RowSource source_;
-  Handle main_ = nullptr, join_all_ = nullptr;  // join_all_: where every block left an addend
+  Handle main_ = nullptr, add_all_ = nullptr;  // the latter: all sums at once
   std::int64_t rows_ = 1, length_ = 0, scratch_ = 0;
   std::vector<DevicePointer> operands_;
   std::vector<Sum> sums_;

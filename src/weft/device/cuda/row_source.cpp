@@ -74,21 +74,30 @@ class Writer {
     source.each = pack_ * inside_;
     source.most_blocks = most_blocks_;
     source.text = std::string(prelude()) + std::string(pack_text());
-    for (const program::Accumulator& accumulator : loop_.accumulators) {
-      if (inside_ > 1) break;
-      const auto k = source.sums.size();
-      const bool run = loop_.operands[accumulator.memory].along != 0;
-      SumSource sum{fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k), accumulator.memory,
-                    accumulator.elements,         run ? loop_.length : 1,        1};
-      if (!in_threads_) source.text += sums_of_rows(loop_, accumulator, sum);
-      source.sums.push_back(std::move(sum));
-    }
-    if (in_threads_) source.text += sums_of_blocks(loop_, source.sums);
+    if (inside_ == 1) add_sums(source);
     source.text += by_row_ ? by_row() : by_element();
     return source;
   }
 
  private:
+  void add_sums(RowSource& source) const {
+    for (const program::Accumulator& accumulator : loop_.accumulators) {
+      const auto k = source.sums.size();
+      const bool run = loop_.operands[accumulator.memory].along != 0;
+      source.sums.push_back({fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k), accumulator.memory,
+                             accumulator.elements, run ? loop_.length : 1,
+                             in_threads_ ? 0 : addends_of_rows(loop_, accumulator)});
+    }
+    // A block for 32 elements: many elements have enough threads with one each.
+    constexpr std::int64_t kFewAddends = 1024, kFewElements = 1 << 15;
+    source.sums_at_once = !source.sums.empty() && std::ranges::all_of(source.sums, [](const SumSource& sum) {
+      return sum.addends <= kFewAddends && sum.elements <= kFewElements;
+    });
+    if (source.sums_at_once) source.text += sums_at_once(loop_, source.sums, in_threads_);
+    for (std::size_t k = 0; !source.sums_at_once && k < source.sums.size(); ++k)
+      source.text += sum_of_rows(loop_, loop_.accumulators[k], source.sums[k]);
+  }
+
   // As many elements as 16 bytes hold of the narrowest that lie along the row.
   void find_pack() {
     std::int64_t narrowest = 16;

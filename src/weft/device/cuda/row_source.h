@@ -25,14 +25,14 @@
 
 namespace weft::device::cuda {
 
-// Adds up what the main kernel left of one accumulator: where rows left addends, `name` for segments of them, then `join`
-// for those.
+// Adds up what the main kernel left of one accumulator: where rows left many addends, `name` for segments of them, then `join`
+// for those; else row_sums.h's kernel does it for all of a loop.
 struct SumSource {
   std::string name, join;     // (addends, segments, count of addends), (segments, result, count of segments)
   std::uint16_t memory = 0;   // of the loop's operands
   std::int64_t elements = 0;  // of the accumulator
   std::int64_t width = 1;     // addends of a row
-  std::int64_t summed = 1;    // addends of an element, where rows leave them
+  std::int64_t addends = 0;   // of an element, where rows leave them
 };
 
 // How threads share rows, where a row is not one thread's: so many to a row, and of sums over all rows so many blocks at
@@ -49,6 +49,7 @@ struct RowSource {
   std::string name = "weft_rows";  // (operands.., scratch a sum..)
   bool by_row = false;             // else a thread an element
   bool sums_in_threads = false;    // a sum has an addend a block, not one a row
+  bool sums_at_once = false;       // by one kernel
   int threads = 256;               // of a row; of a block where a thread is an element
   int rows_per_block = 1;
   std::int64_t most_blocks = 0;  // that share the rows, where a sum has an addend a block

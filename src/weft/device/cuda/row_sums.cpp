@@ -14,27 +14,41 @@ namespace {
 
 // What is added up is added in f64; what is largest or smallest is one of the addends.
 std::string_view type_of_total(Monoid monoid) { return monoid == Monoid::sum ? "double" : "float"; }
-std::string joined_total(Monoid monoid, std::string_view x) {
-  return monoid == Monoid::sum ? fmt::format("total + {}", x) : combined(monoid, "total", std::string(x));
+std::string joined_total(Monoid monoid) {
+  return monoid == Monoid::sum ? "total + x" : combined(monoid, "total", "x");
+}
+
+// Where an element's addend k of those that rows left is: loops that move the accumulator are given by the element; the others
+// are summed.
+struct Addends {
+  std::string row = "0", walk, column = "0";
+  std::int64_t count = 1;
+};
+Addends addends_of(const RowLoop& loop, const RowOperand& operand) {
+  Addends at;
+  std::int64_t stride = 1;
+  for (std::size_t i = loop.outer.size(); i-- > 0; stride *= loop.outer[i]) {
+    if (operand.outer[i] != 0) {
+      at.row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop.outer[i], stride);
+    } else {
+      at.walk += fmt::format("    row += rest % {0}ll * {1}ll; rest /= {0}ll;\n", loop.outer[i], stride);
+      at.count *= loop.outer[i];
+    }
+  }
+  if (operand.along != 0) at.column = fmt::format("element / {}ll % {}ll", operand.along, loop.length);
+  if (loop.length == 0) at.count = 0;
+  return at;
 }
 
 }  // namespace
 
-std::string sums_of_rows(const RowLoop& loop, const program::Accumulator& accumulator, SumSource& sum) {
+std::int64_t addends_of_rows(const RowLoop& loop, const program::Accumulator& accumulator) {
+  return addends_of(loop, loop.operands[accumulator.memory]).count;
+}
+
+std::string sum_of_rows(const RowLoop& loop, const program::Accumulator& accumulator, const SumSource& sum) {
   const RowOperand& operand = loop.operands[accumulator.memory];
-  // Loops that move the accumulator are given by the element; the others are summed.
-  std::int64_t stride = 1;
-  std::string row = "0", walk;
-  for (std::size_t i = loop.outer.size(); i-- > 0; stride *= loop.outer[i]) {
-    if (operand.outer[i] != 0) {
-      row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop.outer[i], stride);
-    } else {
-      walk += fmt::format("    row += rest % {0}ll * {1}ll; rest /= {0}ll;\n", loop.outer[i], stride);
-      sum.summed *= loop.outer[i];
-    }
-  }
-  const std::string column =
-      operand.along != 0 ? fmt::format("element / {}ll % {}ll", operand.along, loop.length) : "0";
+  const Addends at = addends_of(loop, operand);
   return fmt::format(
       "extern \"C\" __global__ void {0}(const float* from, {1}* to, long long count) {{\n"
       "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -58,25 +72,36 @@ std::string sums_of_rows(const RowLoop& loop, const program::Accumulator& accumu
       "    total = {8};\n"
       "  }}\n"
       "  to[element] = {10}(float(total));\n}}\n",
-      sum.name, type_of_total(accumulator.monoid), sum.elements, row, column, identity(accumulator.monoid),
-      walk, sum.width, joined_total(accumulator.monoid, "x"), sum.join, type_name(operand.place.dtype));
+      sum.name, type_of_total(accumulator.monoid), sum.elements, at.row, at.column,
+      identity(accumulator.monoid), at.walk, sum.width, joined_total(accumulator.monoid), sum.join,
+      type_name(operand.place.dtype));
 }
 
-std::string sums_of_blocks(const RowLoop& loop, std::span<const SumSource> sums) {
+std::string sums_at_once(const RowLoop& loop, std::span<const SumSource> sums, bool of_blocks) {
   std::string parameters, kinds;
   for (std::size_t k = 0; k < sums.size(); ++k) {
     const Monoid monoid = loop.accumulators[k].monoid;
-    const std::string_view to = type_name(loop.operands[sums[k].memory].place.dtype);
+    const RowOperand& operand = loop.operands[sums[k].memory];
+    const std::string_view to = type_name(operand.place.dtype);
     parameters += fmt::format("const float* c{0}, {1}* r{0}, ", k, to);
-    // A column's addends in 32 pieces, a warp's threads each of another column; then each warp has a column's pieces.
+    Addends at{.row = "0", .walk = "    row = k;\n", .column = "element"};
+    if (!of_blocks) at = addends_of(loop, operand);
+    // An element's addends in 32 pieces, a warp's threads each of another element; then each warp has an element's pieces.
     kinds += fmt::format(
         "  if (blockIdx.y == {0}) {{\n"
-        "    const int j = blockIdx.x * {2} + threadIdx.x, made = blockIdx.x * {2} + threadIdx.y;\n"
-        "    const int low = count * threadIdx.y / {2}, high = count * (threadIdx.y + 1) / {2};\n"
+        "    const long long element = (long long)blockIdx.x * {2} + threadIdx.x;\n"
+        "    const long long made = (long long)blockIdx.x * {2} + threadIdx.y;\n"
+        "    const int count = {8};\n"
+        "    const int low = count * int(threadIdx.y) / {2}, high = count * int(threadIdx.y + 1) / {2};\n"
         "    {1} total = {3};\n"
-        "    if (j < {4}) {{\n"
+        "    if (element < {4}ll) {{\n"
+        "      const long long base = {9}, column = {10};\n"
         "      #pragma unroll 8\n"
-        "      for (int k = low; k < high; ++k) total = {5};\n"
+        "      for (int k = low; k < high; ++k) {{\n"
+        "    long long row = base, rest = k;\n    (void)rest;\n{11}"
+        "        const {1} x = c{0}[row * {5}ll + column];\n"
+        "        total = {6};\n"
+        "      }}\n"
         "    }}\n"
         "    parts[threadIdx.y][threadIdx.x] = total;\n"
         "    __syncthreads();\n"
@@ -85,17 +110,16 @@ std::string sums_of_blocks(const RowLoop& loop, std::span<const SumSource> sums)
         "      const {1} x = __shfl_xor_sync(0xffffffffu, total, lane);\n"
         "      total = {6};\n"
         "    }}\n"
-        "    if (threadIdx.x == 0 && made < {4}) r{0}[made] = {7}(float(total));\n"
+        "    if (threadIdx.x == 0 && made < {4}ll) r{0}[made] = {7}(float(total));\n"
         "  }}\n",
-        k, type_of_total(monoid), kSummedPlaces, identity(monoid), sums[k].elements,
-        joined_total(monoid, fmt::format("c{}[(long long)k * {} + j]", k, sums[k].width)),
-        joined_total(monoid, "x"), to);
+        k, type_of_total(monoid), kSummedPlaces, identity(monoid), sums[k].elements, sums[k].width,
+        joined_total(monoid), to, of_blocks ? "int(blocks)" : fmt::format("{}", at.count), at.row, at.column,
+        at.walk);
   }
   return fmt::format(
       "extern \"C\" __global__ __launch_bounds__({0} * {0}) void {1}({2}long long blocks) {{\n"
-      "  __shared__ double parts[{0}][{0} + 1];\n"
-      "  const int count = int(blocks);\n{3}}}\n",
-      kSummedPlaces, kSumsOfBlocks, parameters, kinds);
+      "  __shared__ double parts[{0}][{0} + 1];\n{3}}}\n",
+      kSummedPlaces, kSumsAtOnce, parameters, kinds);
 }
 
 }  // namespace weft::device::cuda
