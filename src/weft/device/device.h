@@ -15,9 +15,12 @@
 // then. A stream on which something failed does no more work; it says the error when it is asked whether all
 // is done, and so does every event recorded on it since. Device memory is not the host's: see Address.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,7 +82,7 @@ class Event {
  public:
   virtual ~Event() = default;
 
-  virtual bool is_done() const = 0;
+  virtual bool is_done() const = 0;  // or the stream failed: wait() then returns at once
   virtual Status wait() = 0;  // until done; the error of the stream, where it failed before
   // How much later than another this was done. REQUIRES: both were recorded and are done.
   virtual double seconds_since(const Event& earlier) const = 0;
@@ -102,6 +105,10 @@ class Stream {
   // What the stream is given from now on waits for where `event` was last recorded by now.
   virtual void wait(const Event& event) = 0;
 
+  // A number that the host reads there when all that the stream was given before is done: how far it has come, which
+  // stays readable where it fails. `word` is of allocate_host()'s memory.
+  virtual void tell(std::uint64_t& word, std::uint64_t number) = 0;
+
   virtual Status synchronize() = 0;  // until all is done; the first error, from then on every time
 };
 
@@ -114,6 +121,18 @@ struct StreamOptions {
   // those that are urgent.
   bool is_urgent = false, leaves_room = false;
   bool computes = true;  // false: no kernel of a program is launched on it, and what those want is not made
+};
+
+// What made a device of no use, said by whoever found out first.
+class DeviceFault {
+ public:
+  // What was said first: this, or what came before.
+  Error say(Error why);
+  Status heard() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Error> first_;
 };
 
 // Streams, events, memory and kernels of a device are used with that device alone, and go before it does.
@@ -156,7 +175,24 @@ class Device {
   // Fails where the device cannot run the unit. REQUIRES: not an exchange, which is no rank's alone.
   virtual Result<std::unique_ptr<Kernel>> make_kernel(const program::Program& program,
                                                       const program::Unit& unit, Address memory) = 0;
+
+  // Something that it was given does not end. From now on nothing of its streams is waited for and nothing is given
+  // back to it, as that would not return either: whoever is left of the process ends.
+  virtual void abandon();
+  bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
+
+  DeviceFault& fault() { return fault_; }
+  // Held by a rank that has it run one unit alone.
+  std::mutex& turn() { return turn_; }
+
+ private:
+  std::atomic<bool> abandoned_ = false;
+  DeviceFault fault_;
+  std::mutex turn_;
 };
+
+// Whether any device of this process was abandoned: its libraries would wait for it at the end of the process.
+bool is_any_abandoned();
 
 // "cpu", the processor; "cuda:0", a GPU; "cuda:0 exact": its products in f32 and not in TF32. Fails when there is no
 // such device here.

@@ -39,7 +39,8 @@ class Exchanger {
   }
 
   // Whether steps of all ranks can be written down as one (device/recording.h). Collective, as what follows is:
-  // between the first two calls the ranks' streams write down what they are given; the third does it.
+  // between the first two calls the ranks' streams write down what they are given; the third does it: it is done when
+  // the event is.
   virtual bool records() { return false; }
   virtual Status start_recording(std::span<device::Stream* const> streams) {
     (void)streams;
@@ -49,7 +50,7 @@ class Exchanger {
     (void)streams;
     return {};
   }
-  virtual Status run_recorded() { return {}; }
+  virtual Result<device::Event*> run_recorded() { return nullptr; }
 
   // Before the first step: all exchanges of the program, in its order. Collective.
   virtual Status prepare(std::span<const program::Exchange* const> exchanges) = 0;

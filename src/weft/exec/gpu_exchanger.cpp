@@ -144,7 +144,7 @@ Status GpuExchanger::end_recording(std::span<device::Stream* const> streams) {
   });
 }
 
-Status GpuExchanger::run_recorded() {
+Result<device::Event*> GpuExchanger::run_recorded() {
   std::unique_lock lock(meeting_->mutex_);
   GpuMeeting::Recorded& recorded = meeting_->recorded_;
   WEFT_TRY_STATUS(meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
@@ -152,8 +152,7 @@ Status GpuExchanger::run_recorded() {
     recorded.stream->record(*recorded.done);
     return {};
   }));
-  lock.unlock();
-  return recorded.done->wait();
+  return recorded.done.get();
 }
 
 Status GpuExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {

@@ -110,7 +110,7 @@ class GpuExchanger final : public Exchanger {
   bool records() override;
   Status start_recording(std::span<device::Stream* const> streams) override;
   Status end_recording(std::span<device::Stream* const> streams) override;
-  Status run_recorded() override;
+  Result<device::Event*> run_recorded() override;
   Status prepare(std::span<const program::Exchange* const> exchanges) override;
   Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
                        std::byte* result) override;

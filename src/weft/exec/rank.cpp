@@ -15,10 +15,12 @@
 #include "weft/device/recording.h"
 #include "weft/exec/crew.h"
 #include "weft/exec/device_memory.h"
+#include "weft/exec/rank_bytes.h"
 #include "weft/exec/spill_file.h"
 #include "weft/exec/task_events.h"
 #include "weft/program/spill.h"
 #include "weft/program/stream.h"
+#include "weft/transport/answering.h"
 
 namespace weft::exec {
 namespace {
@@ -43,56 +45,6 @@ std::int64_t bytes_of(const program::Port& port) {
 
 }  // namespace
 
-namespace {
-
-// By its definition every element of operands and results is a double.
-std::int64_t definition_bytes(const program::Unit& unit) {
-  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
-  if (call == nullptr) return 0;
-  std::int64_t elements = 0;
-  for (const program::Place& place : call->operands) elements += place.elements();
-  for (const program::Place& place : call->results) elements += place.elements();
-  return elements * static_cast<std::int64_t>(sizeof(double));
-}
-
-// What one worker needs for any of the units.
-struct WorkerBytes {
-  std::int64_t scratch = 0, definition = 0;
-
-  void see(const program::Unit& unit, const device::Kernel& kernel) {
-    scratch = std::max(scratch, kernel.scratch_bytes());
-    if (kernel.is_reference()) definition = std::max(definition, definition_bytes(unit));
-  }
-  // What has no kernel is one task, so seldom do two workers compute by definition at once.
-  std::int64_t of(int workers) const { return workers * scratch + definition; }
-};
-
-Error too_large(const program::Program& program, std::int64_t bytes, const RankOptions& options) {
-  const auto print = [](std::int64_t count) { return print_bytes(static_cast<double>(count)); };
-  const std::string held =
-      options.memory_held > 0
-          ? fmt::format(", and {} are taken by what was learned before", print(options.memory_held))
-          : std::string();
-  return world_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
-                                 program.graph->name, print(bytes), print(program.persistent_bytes),
-                                 print(bytes - program.persistent_bytes), held, print(options.memory_limit)),
-                     "a smaller batch needs less; SET memory_limit sets the limit");
-}
-
-}  // namespace
-
-Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {
-  WEFT_TRY_STATUS(device.prepare(program));
-  WorkerBytes needed;
-  alignas(64) static std::byte nowhere[64];  // kernels are made for an address, and none of these is run
-  for (const program::Unit& unit : program.units) {
-    if (std::holds_alternative<program::Exchange>(unit.kernel)) continue;
-    WEFT_TRY(kernel, device.make_kernel(program, unit, device::Address(nowhere)));
-    needed.see(unit, *kernel);
-  }
-  return needed.of(workers);
-}
-
 struct Rank::State {
   State(program::Program what, const RankOptions& options, std::shared_ptr<device::Device> where)
       : program(std::move(what)),
@@ -108,15 +60,20 @@ struct Rank::State {
       device::Stream& stream = *streams[static_cast<std::size_t>(worker)];
       if (loading) loading->await(task, stream);
       if (launched) launched->await(task, stream);
+      const auto turn = flights ? flights->turn() : std::unique_lock<std::mutex>();
       if (clock) clock->begin(task, stream);
       if (!is_left_out(program.units[what.unit], stream)) stream.launch(*kernel, what);
       if (clock) clock->end(task, stream);
       if (!released.empty())
         for (const program::Extent& extent : released[task]) let_go_of(extent);
       if (launched) launched->record(task, stream);
-      return true;
+      return !flights || go_on(flights->launched(lane_of(worker), task, stream));
     }
-    Status status = move(task, worker);
+    return go_on(move(task, worker));
+  }
+
+  // False: it cannot, and all that wait for this rank hear of it.
+  bool go_on(Status status) {
     if (status.ok()) return true;
     {
       const std::lock_guard lock(mutex);
@@ -124,7 +81,7 @@ struct Rank::State {
       failure = std::move(status);
     }
     // Other streams have exchanges under way that may wait for what this rank does not do any more.
-    if (movers > 1) exchanger->stop(failure.error());
+    if (movers > 1 || (flights && exchanger != nullptr)) exchanger->stop(failure.error());
     return false;
   }
 
@@ -146,9 +103,10 @@ struct Rank::State {
           exchanger->enqueue(exchange, at(exchange.operand).raw(), at(exchange.result).raw(), stream));
       if (clock) clock->end(task, stream);
       launched->record(task, stream);
-      return {};
+      return flights->launched(lane_of(worker), task, stream);
     }
-    if (launched) WEFT_TRY_STATUS(launched->wait(task));
+    if (launched)
+      WEFT_TRY_STATUS(launched->wait(task, [&](device::Event& event) { return flights->wait(event); }));
     const auto among_ranks = [&](std::byte* operand, std::byte* result) -> Status {
       if (movers == 1) return exchanger->run(exchange, operand, result);
       WEFT_TRY(handle, exchanger->start(exchange, operand, result));
@@ -162,6 +120,7 @@ struct Rank::State {
     const auto number = static_cast<std::size_t>(worker);
     return number < streams.size() ? *streams[number] : *moving[number - streams.size()];
   }
+  static std::size_t lane_of(int worker) { return static_cast<std::size_t>(worker); }
 
   bool spills() const { return program.spilled_bytes + program.spilled_work_bytes > 0; }
   void let_go_of(const program::Extent& extent) const {
@@ -189,6 +148,8 @@ struct Rank::State {
 
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
+    // What is timed or waited for is not to be kept by words about it.
+    if (flights) flights->begin_step(!std::exchange(told, true) && !loading && clock == nullptr);
     send_inputs();
     if (loading) loading->start();
     let_go_of_all();
@@ -204,13 +165,16 @@ struct Rank::State {
     if (!failure.ok()) return failure;
     if (exchanger != nullptr && exchanger->records()) return step_of_all(work);
     if (movers > 0) return run_all(work);
+    flights->begin_step(/*often=*/false);
     send_inputs();
     if (recorded == nullptr) {
       stream->start_recording();
       crew->run(work);
-      WEFT_TRY(recording, stream->end_recording());
-      recorded = std::move(recording);
+      auto recording = stream->end_recording();
+      if (!recording.ok()) return finish(recording.error());
+      recorded = std::move(*recording);
     }
+    flights->launch_as_one();
     stream->launch(*recorded);
     return finish();
   }
@@ -218,7 +182,9 @@ struct Rank::State {
   // Null where this step is not one that can be recorded.
   device::RecordingStream* records() {
     device::RecordingStream* const stream = device::as_recording(*streams.front());
-    return streams.size() > 1 || loading || !std::exchange(stepped, true) ? nullptr : stream;
+    const bool is_first = !std::exchange(stepped, true);
+    return stream == nullptr || streams.size() > 1 || loading || is_first || flights->unit_by_unit() ? nullptr
+                                                                                                     : stream;
   }
 
   // The same with the times of all tasks: the host does not launch as fast as the device computes, so what it launches
@@ -226,6 +192,7 @@ struct Rank::State {
   Status timed_step(device::RecordingStream& stream, const Crew::Work& work, program::Timeline& timeline) {
     if (!failure.ok()) return failure;
     const auto start = Clock::now();
+    flights->begin_step(/*often=*/false);
     send_inputs();
     if (timed == nullptr) {
       WEFT_TRY(made, TaskClock::make(*device, program.tasks.size()));
@@ -235,46 +202,62 @@ struct Rank::State {
       marks->start_recorded(stream);
       crew->run(work);
       clock = nullptr;
-      WEFT_TRY(recording, stream.end_recording());
-      timed = std::move(recording);
+      auto recording = stream.end_recording();
+      if (!recording.ok()) return finish(recording.error());
+      timed = std::move(*recording);
     }
+    flights->launch_as_one();
     stream.launch(*timed);
     WEFT_TRY_STATUS(finish());
     timeline.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task) timeline.tasks[task] = marks->time(task);
+    for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task)
+      timeline.tasks[task] = marks->time(task);
     return {};
   }
 
   // The same of all ranks as one.
   Status step_of_all(const Crew::Work& work) {
+    flights->begin_step(/*often=*/false);
     send_inputs();
-    if (Status sent = streams.front()->synchronize(); !sent.ok()) return failure = std::move(sent);
+    if (!go_on(streams.front()->synchronize())) return end_step();
     if (!std::exchange(recorded_with_all, true)) {
       std::vector<device::Stream*> all;
       for (const auto* const some : {&streams, &moving})
         for (const auto& stream : *some) all.push_back(stream.get());
-      WEFT_TRY_STATUS(exchanger->start_recording(all));
-      if (!crew->run(work)) return failure;
-      WEFT_TRY_STATUS(exchanger->end_recording(all));
+      if (!go_on(exchanger->start_recording(all))) return end_step();
+      if (!crew->run(work)) return end_step();
+      if (!go_on(exchanger->end_recording(all))) return end_step();
     }
-    if (Status done = exchanger->run_recorded(); !done.ok()) failure = std::move(done);
-    return failure;
+    flights->launch_as_one();
+    const auto given = exchanger->run_recorded();
+    if (!given.ok()) {
+      go_on(given.error());
+      return end_step();
+    }
+    return finish(flights->wait(**given));
   }
 
   // What was launched is done; what went wrong on a stream is known only then.
-  Status finish() {
+  Status finish(Status known = {}) {
+    std::size_t lane = 0;
     for (const auto* const some : {&streams, &moving})
       for (const auto& stream : *some)
-        if (Status done = stream->synchronize(); failure.ok() && !done.ok()) failure = std::move(done);
+        if (known.ok()) known = flights ? flights->finish(lane++, *stream) : stream->synchronize();
     if (loading) {
-      if (Status done = loading->finish(); failure.ok() && !done.ok()) failure = std::move(done);
+      if (known.ok()) known = loading->finish();
       loading.reset();
     }
+    if (!known.ok()) go_on(flights ? Status(flights->explain(known.error())) : std::move(known));
+    return end_step();
+  }
+
+  Status end_step() {
+    if (flights) flights->end_step(failure.ok());
     return failure;
   }
 
   // Events, and streams of their own for exchanges, where a launch returns before its work is done.
-  Status launch_elsewhere(bool overlap) {
+  Status launch_elsewhere(bool overlap, const FlightOptions& how) {
     std::vector<DoneBy> done_by;
     for (const program::Task& task : program.tasks) {
       const auto* const exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel);
@@ -289,6 +272,10 @@ struct Rank::State {
       WEFT_TRY(stream, device->make_stream({.is_urgent = true, .computes = false}));
       moving.push_back(std::move(stream));
     }
+    // Exchanges that the host waits for, without a thread of their own, are the worker's.
+    WEFT_TRY(record, DeviceFlights::make(device, program, streams.size() + movers, how));
+    flights = std::move(record);
+    answers = std::make_unique<transport::Answering>([this] { return flights->print(); });
     return {};
   }
 
@@ -298,17 +285,19 @@ struct Rank::State {
   const std::shared_ptr<device::Device> device;
   std::unique_ptr<DeviceMemory> memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
-  std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
+  std::unique_ptr<DeviceFlights> flights;                // where a launch is not yet done when it returns
+  std::vector<std::unique_ptr<device::Stream>> streams;  // a worker; they write to what is before them
   std::vector<std::unique_ptr<device::Stream>> moving;   // a mover, where the device exchanges too
   std::unique_ptr<device::Recording> recorded;           // of a step
-  bool stepped = false, recorded_with_all = false;
-  bool inputs_are_there = false;         // of the next step
-  const std::int64_t room;               // bytes that it may take; 0: what the machine gives
-  std::optional<TaskClock> marks;               // of a step that is recorded with its times,
-  std::unique_ptr<device::Recording> timed;     // which is this
-  TaskClock* clock = nullptr;            // while a step is timed on the device
-  std::unique_ptr<Loading> loading;      // until the next step is over
-  std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
+  bool stepped = false, told = false, recorded_with_all = false;
+  bool inputs_are_there = false;                       // of the next step
+  const std::int64_t room;                             // bytes that it may take; 0: what the machine gives
+  std::optional<TaskClock> marks;                      // of a step that is recorded with its times,
+  std::unique_ptr<device::Recording> timed;            // which is this
+  TaskClock* clock = nullptr;                          // while a step is timed on the device
+  std::unique_ptr<Loading> loading;                    // until the next step is over
+  std::unique_ptr<TaskEvents> launched;                // where there are flights
+  std::unique_ptr<transport::Answering> answers;       // to whoever asks about flights
   std::vector<std::vector<program::Extent>> released;  // by task; empty: no file is
   std::size_t movers = 0;                              // streams of the program that move bytes between ranks
   std::mutex mutex;
@@ -331,18 +320,19 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   const auto exceeds = [&](std::int64_t taken) {
     return options.memory_limit > 0 && taken > options.memory_limit - options.memory_held;
   };
-  if (exceeds(bytes)) return too_large(program, bytes, options);
+  if (exceeds(bytes)) return too_large(program, bytes, options.memory_limit, options.memory_held);
   // Asked of the machine first: a step that does not fit would be killed, not told.
   const std::int64_t available = device->available_memory();
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
                                         print_bytes(static_cast<double>(bytes)), describe());
+  const std::string giver = device->host_accessible() ? "the machine" : device->name();
   const std::int64_t ranks = std::max(options.ranks_here, 1);
   const auto check_there_is = [&](std::int64_t taken) -> Status {
     if (available <= 0 || taken <= available / ranks) return {};
     const std::string beside = taken > bytes ? fmt::format(" and {} for its threads",
                                                            print_bytes(static_cast<double>(taken - bytes)))
                                              : std::string();
-    return world_error(fmt::format("{}{}; the machine has {} to give{}", needs, beside,
+    return world_error(fmt::format("{}{}; {} has {} to give{}", needs, beside, giver,
                                    print_bytes(static_cast<double>(available)),
                                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
                        "a smaller batch or model needs less");
@@ -358,7 +348,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                          options.shared_memory ? options.exchanger : nullptr);
   if (!memory.ok() && state->spills()) return std::move(memory).error();
   if (!memory.ok())
-    return world_error(fmt::format("{}, and the machine does not give it", needs),
+    return world_error(fmt::format("{}, and {} does not give it{}", needs, giver,
+                                   state->device->host_accessible() ? "" : ": " + memory.error().message),
                        "a smaller batch or model needs less");
   state->memory = std::move(*memory);
   for (const program::Port& port : state->program.inputs)
@@ -380,13 +371,15 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   int workers = std::max(options.workers, 1);
   const std::int64_t scratch = needed.scratch;
   state->bytes += needed.of(workers);
-  if (exceeds(state->bytes)) return too_large(state->program, state->bytes, options);
+  if (exceeds(state->bytes))
+    return too_large(state->program, state->bytes, options.memory_limit, options.memory_held);
   WEFT_TRY_STATUS(check_there_is(state->bytes));
   for (int worker = 0; worker < workers; ++worker) {
     auto stream = state->device->make_stream({.scratch_bytes = scratch,
                                               .on_caller = true,
                                               .is_urgent = options.is_urgent,
                                               .leaves_room = options.gives_way});
+    if (!stream.ok() && !state->device->host_accessible()) return std::move(stream).error();
     if (!stream.ok())
       return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
@@ -398,7 +391,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   std::vector<std::vector<std::uint32_t>> moves = program::tasks_by_stream(state->program);
   moves.erase(moves.begin());  // that of the workers
   state->movers = moves.size();
-  if (!state->streams.front()->on_caller()) WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap));
+  if (!state->streams.front()->on_caller())
+    WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap, options.flights));
   try {
     state->crew = std::make_unique<Crew>(
         CrewOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
@@ -482,6 +476,10 @@ Status Rank::put_back(std::span<const std::byte> bytes) {
   return state_->memory->copy_in(state_->memory->address(), bytes);
 }
 
+void Rank::count_from(std::int64_t step) {
+  if (state_->flights) state_->flights->count_from(step);
+}
+
 Status Rank::step() {
   return state_->step([&](std::uint32_t task, int worker) { return state_->run(task, worker); });
 }
@@ -526,6 +524,7 @@ Status Rank::step(program::Timeline& timeline) {
 }
 
 Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
+  if (state_->flights) state_->flights->begin_step(/*often=*/true);
   state_->send_inputs();
   for (const std::uint32_t task : tasks)
     if (!state_->run(task, 0)) break;

@@ -26,6 +26,7 @@
 
 #include "weft/base/result.h"
 #include "weft/device/device.h"
+#include "weft/exec/device_flights.h"
 #include "weft/exec/exchanger.h"
 #include "weft/exec/host_bytes.h"
 #include "weft/exec/loading.h"
@@ -51,11 +52,9 @@ struct RankOptions {
   std::int32_t ranks_here = 1;  // that share this machine's memory
   // Where what its program spills goes (program/spill.h); empty: the system's folder for temporary files.
   std::string spill_folder = {};
+  // How it is called and watched on a device that does its work elsewhere (device_flights.h).
+  FlightOptions flights = {};
 };
-
-// What a rank of the program takes beyond the program's own memory: what its workers have to themselves, and
-// what a node without a kernel allocates when it is computed by its definition. Takes nothing.
-Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers);
 
 class Rank {
  public:
@@ -95,7 +94,9 @@ class Rank {
   Result<HostBytes> read(program::BufferId buffer) const;
   Result<double> number(const program::Port& port) const;  // its first element
 
-  // Runs every task once. Fails where an exchange does, when nothing runs any more: no later step can be.
+  // The number of the next step, for what is said of it where it fails. From 1 on, unless told otherwise.
+  void count_from(std::int64_t step);
+  // Runs every task once. Fails where an exchange or the device does, when nothing runs any more: no later step can be.
   Status step();
   // The same, and writes down when each task began and ended; streams that move come after the last worker.
   Status step(program::Timeline& timeline);

@@ -4,6 +4,7 @@
 // without this; events are for other streams, and for the host, which moves what some of them wrote, and measures.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,7 +35,7 @@ class TaskEvents {
     if (events_[task] != nullptr) stream.record(*events_[task]);
   }
   // The host waits for what a task of its own waits for.
-  Status wait(std::uint32_t task) const;
+  Status wait(std::uint32_t task, const std::function<Status(device::Event&)>& wait_for) const;
 
  private:
   std::vector<std::unique_ptr<device::Event>>

@@ -4,6 +4,7 @@
 
 #include "weft/device/device.h"
 #include "weft/exec/rank.h"
+#include "weft/exec/rank_bytes.h"
 #include "weft/pipeline/unroll.h"
 #include "weft/spmd/localize.h"
 

@@ -59,6 +59,8 @@ struct LocalRanksOptions {
   // Where all ranks are threads that lie on one GPU: that, and where they meet. None: processors.
   std::shared_ptr<device::Device> gpu = nullptr;
   std::shared_ptr<exec::GpuMeeting> meeting = nullptr;
+  double device_timeout = 0;  // seconds in which nothing gets done there until it counts as lost; 0: for ever
+  bool unit_by_unit = false;  // there, to find which fails
 };
 
 // Why not all ranks came to their end: the first that failed, by time.

@@ -116,7 +116,11 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                       .shared_memory = options.shared_memory && !options.spills,
                       .oversubscribed = threads > available_processors(),
                       .ranks_here = here,
-                      .spill_folder = options.spill_folder}));
+                      .spill_folder = options.spill_folder,
+                      .flights = {.rank = member->number(),
+                                  .ranks = options.ranks,
+                                  .timeout = options.device_timeout,
+                                  .unit_by_unit = options.unit_by_unit}}));
   member->rank_ = std::move(rank);
   // All have asked for their memory before any of them fills it.
   WEFT_TRY_STATUS(member->wait_for_all());

@@ -103,6 +103,7 @@ class Loop {
   Status run(std::int64_t& step) {
     const TrainingRun& training = run_.training;
     const auto begin = Clock::now();
+    member_.rank().count_from(training.first_step + 1);
     Status trouble;  // of rank 0, with which the others stop in peace
     for (std::int64_t i = 0;; ++i) {
       WEFT_TRY(word, member_.hear(is_first_ ? what_next(i, trouble) : wish()));

@@ -140,6 +140,7 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
   TrainingOutcome outcome;
   LastCopy copy(rank);
   BatchesAhead batches(rank, feed);
+  rank.count_from(run.first_step + 1);
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < run.steps; ++i) {
     const std::int64_t step = run.first_step + i;

@@ -11,6 +11,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/unit_seconds.h"
 #include "weft/exec/rank.h"
+#include "weft/exec/rank_bytes.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"

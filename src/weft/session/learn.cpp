@@ -114,6 +114,8 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
     options.gpu = prepared.gpu;
     options.transport = comm::TransportKind::inproc;
     options.workers = 1;
+    options.device_timeout = prepared.settings.running.device_timeout;
+    options.unit_by_unit = prepared.settings.running.unit_by_unit;
     options.overlap = prepared.settings.running.overlap.value_or(true);
     return options;
   }
@@ -140,7 +142,9 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                             .workers = workers,
                             .memory_limit = limit,
                             .memory_held = how.held_bytes,
-                            .spill_folder = spill_folder_of(prepared.settings)});
+                            .spill_folder = spill_folder_of(prepared.settings),
+                            .flights = {.timeout = prepared.settings.running.device_timeout,
+                                        .unit_by_unit = prepared.settings.running.unit_by_unit}});
 }
 
 std::string spill_folder_of(const Settings& settings) {

@@ -81,6 +81,21 @@ constexpr SettingSpec running_truth(std::string_view summary) {
           [](const Settings& settings) { return std::string(settings.running.*kField ? "true" : "false"); }};
 }
 
+// A time of the running options; 0 is none.
+template <SettingName kName, double RunOptions::*kField>
+constexpr SettingSpec running_time(std::string_view summary) {
+  return {kName, summary,
+          [](Settings& settings, const language::syntax::Value& value) -> Status {
+            WEFT_TRY(given, time_of(value, kName));
+            settings.running.*kField = given;
+            return {};
+          },
+          [](const Settings& settings) {
+            const double seconds = settings.running.*kField;
+            return seconds == 0 ? std::string("0") : fmt::format("{} s", seconds);
+          }};
+}
+
 // A file of the running options; '' is none.
 template <std::string RunOptions::*kField>
 constexpr SettingSpec running_file(std::string_view name, std::string_view summary) {

@@ -96,9 +96,9 @@ Result<std::optional<measure::Network>> network_of(const Value& value) {
   return std::optional(measure::Network{latency, rate});
 }
 
-Result<double> wall_time_of(const Value& value) {
-  const Error wrong =
-      user_error("expected a time such as '3h50m'", "for example: wall_time = '3h50m'", value.span);
+Result<double> time_of(const Value& value, std::string_view name) {
+  const Error wrong = user_error("expected a time such as '3h50m'",
+                                 fmt::format("for example: {} = '3h50m'", name), value.span);
   if (value.kind == ValueKind::number && value.number.value == 0) return 0.0;
   double seconds = 0;
   if (value.kind == ValueKind::text) {

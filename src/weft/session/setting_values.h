@@ -56,7 +56,7 @@ inline std::string print_quoted_bytes(double bytes) { return "'" + print_bytes(b
 // '1.2 GB/s, 30 us', or '' for what is measured.
 Result<std::optional<measure::Network>> network_of(const language::syntax::Value& value);
 // '3h50m', '230 min', 13800 s, '03:50:00' as batch systems have it.
-Result<double> wall_time_of(const language::syntax::Value& value);
+Result<double> time_of(const language::syntax::Value& value, std::string_view name);
 // Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
 Result<std::vector<std::string>> stages_to_leave_out(const language::syntax::Value& value);
 

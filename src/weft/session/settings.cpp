@@ -166,6 +166,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return settings.device.empty() ? "''" : settings.device; }},
+    running_time<"device_timeout", &RunOptions::device_timeout>(
+        "in which a GPU gets nothing done until it counts as lost: '10m'; 0 is for ever"),
     {"distribution", "how plans are spread over a cluster, instead of a search; '' is to search",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample =
@@ -482,16 +484,10 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return settings.running.transport; }},
-    {"wall_time", "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never",
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, wall_time_of(value));
-       settings.running.wall_time = given;
-       return {};
-     },
-     [](const Settings& settings) {
-       return settings.running.wall_time == 0 ? std::string("0")
-                                              : fmt::format("{} s", settings.running.wall_time);
-     }},
+    running_truth<"unit_by_unit", &RunOptions::unit_by_unit>(
+        "whether a GPU gets the next unit when one is done, to name the one that fails"),
+    running_time<"wall_time", &RunOptions::wall_time>(
+        "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never"),
     running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing"),
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
     {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",

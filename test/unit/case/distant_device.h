@@ -1,20 +1,47 @@
 // test/unit/case/distant_device.h -- the processor, dressed as a device that the host cannot look into.
 //
 // Its addresses are no processor's: who follows one without asking dies. Its streams do their work later, on
-// threads of their own, whatever they are asked for. What runs here assumes nothing that a GPU does not keep.
+// threads of their own, whatever they are asked for, and write down what they are given where they are told to. What
+// runs here assumes nothing that a GPU does not keep. A device may be broken in one of its units.
 #pragma once
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "weft/device/cpu/kernel.h"
 #include "weft/device/cpu/processor.h"
 #include "weft/device/device.h"
+#include "weft/device/recording.h"
 #include "weft/program/items.h"
 
 namespace weft::device {
 
+struct DistantFault {
+  enum class Kind : std::uint8_t {
+    none,
+    fails,      // the unit's kernel does
+    never_ends  // until the device is abandoned
+  };
+  Kind kind = Kind::none;
+  std::size_t unit = 0;  // of the program
+  int good_launches = 0;  // of that unit, before
+};
+
 class DistantDevice final : public Device {
  public:
+  explicit DistantDevice(DistantFault fault = {}) : broken_(fault) {}
+
   std::string name() const override { return "distant"; }
+  void abandon() override {
+    Device::abandon();
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
   bool host_accessible() const override { return false; }
   std::int64_t available_memory() const override { return processor_.available_memory(); }
 
@@ -33,6 +60,8 @@ class DistantDevice final : public Device {
   Result<std::unique_ptr<Kernel>> make_kernel(const program::Program& program, const program::Unit& unit,
                                               Address memory) override {
     WEFT_TRY(kernel, processor_.make_kernel(program, unit, home(memory)));
+    if (broken_.kind != DistantFault::Kind::none && &unit == &program.units.at(broken_.unit))
+      kernel = std::make_unique<BrokenKernel>(std::move(kernel), *this);
     if (unit.cut != program::Cut::nothing) return kernel;
     return std::unique_ptr<Kernel>(std::make_unique<WholeKernel>(std::move(kernel), items_of(program, unit)));
   }
@@ -45,6 +74,22 @@ class DistantDevice final : public Device {
   static Address move(Address at, std::uintptr_t by) {
     return Address(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(at.raw()) + by));
   }
+
+  struct BrokenKernel final : cpu::Kernel {
+    BrokenKernel(std::unique_ptr<device::Kernel> kernel, DistantDevice& where)
+        : inner(std::move(kernel)), device(where) {}
+    std::int64_t scratch_bytes() const override { return inner->scratch_bytes(); }
+    void run(const program::Task& task, std::byte* scratch) const override {
+      if (device.broken_.good_launches-- > 0)
+        return static_cast<const cpu::Kernel&>(*inner).run(task, scratch);
+      if (device.broken_.kind == DistantFault::Kind::fails) throw std::runtime_error("a kernel trapped");
+      std::unique_lock lock(device.mutex_);
+      device.changed_.wait(lock, [&] { return device.released_; });
+    }
+
+    const std::unique_ptr<device::Kernel> inner;
+    DistantDevice& device;
+  };
 
   // A unit that nobody has cut is done whole, as devices do that cut it themselves.
   struct WholeKernel final : Kernel {
@@ -73,28 +118,62 @@ class DistantDevice final : public Device {
     std::unique_ptr<Memory> memory_;
   };
 
-  class DistantStream final : public Stream {
+  struct DistantRecording final : Recording {
+    std::vector<std::function<void()>> calls;
+  };
+
+  class DistantStream final : public RecordingStream {
    public:
     explicit DistantStream(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
     bool on_caller() const override { return false; }
     void launch(const Kernel& kernel, const program::Task& task) override {
-      const auto* const whole = dynamic_cast<const WholeKernel*>(&kernel);
-      if (whole == nullptr) return stream_->launch(kernel, task);
-      stream_->launch(*whole->inner, whole->all);
+      give([this, &kernel, &task] {
+        const auto* const whole = dynamic_cast<const WholeKernel*>(&kernel);
+        if (whole == nullptr) return stream_->launch(kernel, task);
+        stream_->launch(*whole->inner, whole->all);
+      });
     }
-    void copy_in(Address to, std::span<const std::byte> from) override { stream_->copy_in(home(to), from); }
-    void copy_out(std::span<std::byte> to, Address from) override { stream_->copy_out(to, home(from)); }
+    void copy_in(Address to, std::span<const std::byte> from) override {
+      give([this, to, from] { stream_->copy_in(home(to), from); });
+    }
+    void copy_out(std::span<std::byte> to, Address from) override {
+      give([this, to, from] { stream_->copy_out(to, home(from)); });
+    }
     void copy(Address to, Address from, std::int64_t bytes) override {
-      stream_->copy(home(to), home(from), bytes);
+      give([this, to, from, bytes] { stream_->copy(home(to), home(from), bytes); });
     }
-    void record(Event& event) override { stream_->record(event); }
-    void wait(const Event& event) override { stream_->wait(event); }
+    void record(Event& event) override {
+      give([this, &event] { stream_->record(event); });
+    }
+    void wait(const Event& event) override {
+      give([this, &event] { stream_->wait(event); });
+    }
+    void tell(std::uint64_t& word, std::uint64_t number) override {
+      give([this, &word, number] { stream_->tell(word, number); });
+    }
     Status synchronize() override { return stream_->synchronize(); }
 
+    void start_recording() override { recording_ = std::make_unique<DistantRecording>(); }
+    Result<std::unique_ptr<Recording>> end_recording() override {
+      return std::unique_ptr<Recording>(std::move(recording_));
+    }
+    void launch(const Recording& recording) override {
+      for (const auto& call : static_cast<const DistantRecording&>(recording).calls) call();
+    }
+
    private:
+    void give(std::function<void()> call) {
+      if (recording_ != nullptr) return recording_->calls.push_back(std::move(call));
+      call();
+    }
     std::unique_ptr<Stream> stream_;
+    std::unique_ptr<DistantRecording> recording_;
   };
 
+  DistantFault broken_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool released_ = false;
   cpu::Processor processor_;
 };
 

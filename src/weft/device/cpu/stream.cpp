@@ -1,6 +1,7 @@
 #include "weft/device/cpu/stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -94,6 +95,9 @@ class CallerStream final : public Stream {
     const EventState& state = *state_of(event);
     wait_for(state, state.last_ticket());
   }
+  void tell(std::uint64_t& word, std::uint64_t number) override {
+    if (status_.ok()) std::atomic_ref(word).store(number, std::memory_order_release);
+  }
   Status synchronize() override { return status_; }
 
   // The two halves of record() and wait() that are done when their turn comes. Also on a stream that failed:
@@ -150,6 +154,9 @@ class ThreadStream final : public Stream {
     give([this, state = state_of(event), ticket = state_of(event)->last_ticket()] {
       work_.wait_for(*state, ticket);
     });
+  }
+  void tell(std::uint64_t& word, std::uint64_t number) override {
+    give([this, &word, number] { work_.tell(word, number); });
   }
   Status synchronize() override {
     std::unique_lock guard(lock_);

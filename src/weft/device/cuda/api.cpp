@@ -219,6 +219,37 @@ Result<Dnn> load_dnn() {
   return dnn;
 }
 
+constexpr Code kOutOfMemory = 2;
+
+// By the driver's numbers.
+std::string remedy_for(Code code) {
+  switch (code) {
+    case kOutOfMemory:
+      return "a smaller batch or model needs less; nvidia-smi shows who else has memory there";
+    case 46:  // unavailable
+      return "another process has the GPU for itself (exclusive compute mode): nvidia-smi shows which";
+    case 209:  // no image for it
+    case 218:  // an image that it does not take
+    case 222:  // of a newer toolkit
+      return "the driver is older than the toolkit that compiled this: a newer driver, or an older libnvrtc";
+    case 700:  // an address that is no memory's
+    case 702:  // a kernel that ran too long for a display
+    case 710:  // assert
+    case 714:  // stack
+    case 715:  // instructions
+    case 716:  // alignment
+    case 717:
+    case 718:
+    case 719:  // a launch that failed on its way
+      return "a kernel failed, and no other runs in this process any more: start the program anew";
+    case 45:   // not allowed for now
+    case 214:  // memory that cannot be corrected
+    case 220:  // links
+    case 999: return "the GPU may be lost: nvidia-smi and the kernel's log (Xid) tell more; start the program anew";
+    default: return {};
+  }
+}
+
 template <class Table>
 Result<const Table*> once(const Result<Table>& loaded) {
   if (!loaded.ok()) return loaded.error();
@@ -254,10 +285,17 @@ Result<const Dnn*> dnn() {
 
 Status check(Code code, std::string_view what) {
   if (code == 0) return {};
+  if (code >= kOfBlas) {
+    constexpr Code kNoMemory = kOfBlas + 3;
+    return world_error(fmt::format("the GPU fails to {}: cuBLAS says {} (code {})", what,
+                                   code == kNoMemory ? "that there is no memory" : "no", code - kOfBlas),
+                       remedy_for(code == kNoMemory ? kOutOfMemory : 0));
+  }
   const char* text = nullptr;
   if (const auto loaded = driver(); loaded.ok()) loaded.value()->error_text(code, &text);
   return world_error(
-      fmt::format("the GPU fails to {}: {} (code {})", what, text ? text : "unknown error", code));
+      fmt::format("the GPU fails to {}: {} (code {})", what, text ? text : "unknown error", code),
+      remedy_for(code));
 }
 
 }  // namespace weft::device::cuda

@@ -200,7 +200,10 @@ Result<const Blas*> blas();
 Result<const BlasLt*> blas_lt();
 Result<const Dnn*> dnn();
 
-// "the GPU cannot do WHAT: out of memory (code 2)"; none where the code is 0.
+// "the GPU fails to WHAT: out of memory (code 2)"; none where the code is 0.
 Status check(Code code, std::string_view what);
+// A library's own codes, told from the driver's.
+inline constexpr Code kOfBlas = 10'000;
+inline Code of_blas(Code code) { return code == 0 ? 0 : kOfBlas + code; }
 
 }  // namespace weft::device::cuda

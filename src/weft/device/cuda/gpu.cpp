@@ -29,8 +29,7 @@ class GpuMemory final : public Memory {
  public:
   GpuMemory(std::shared_ptr<Gpu> gpu, DevicePointer at) : gpu_(std::move(gpu)), at_(at) {}
   ~GpuMemory() override {
-    gpu_->enter();
-    gpu_->driver().free(at_);
+    if (gpu_->enter_to_give_back()) gpu_->driver().free(at_);
   }
   Address address() const override { return Address(reinterpret_cast<std::byte*>(at_)); }
 
@@ -44,8 +43,7 @@ class PageLocked final : public HostMemory {
   PageLocked(std::shared_ptr<Gpu> gpu, void* at, std::size_t bytes)
       : gpu_(std::move(gpu)), at_(at), bytes_(bytes) {}
   ~PageLocked() override {
-    gpu_->enter();
-    gpu_->driver().free_host(at_);
+    if (gpu_->enter_to_give_back()) gpu_->driver().free_host(at_);
   }
   std::span<std::byte> bytes() const override { return {static_cast<std::byte*>(at_), bytes_}; }
 
@@ -54,6 +52,19 @@ class PageLocked final : public HostMemory {
   void* const at_;
   const std::size_t bytes_;
 };
+
+// A driver runs what toolkits of its own major version and older ones compile.
+Status check_versions(const Driver& driver, const Compiler& compiler) {
+  int version = 0, major = 0, minor = 0;
+  WEFT_TRY_STATUS(check(driver.driver_version(&version), "say its version"));
+  compiler.version(&major, &minor);
+  const int made_for = version / 1000;
+  if (major <= made_for) return {};
+  return world_error(fmt::format("the NVIDIA driver is made for CUDA {}.{}, and libnvrtc is CUDA {}.{}'s: it does not "
+                                 "run what that compiles",
+                                 made_for, version % 1000 / 10, major, minor),
+                     fmt::format("a newer driver, or a toolkit of CUDA {} in LD_LIBRARY_PATH", made_for));
+}
 
 }  // namespace
 
@@ -90,7 +101,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
         fmt::format("cuda:{} has compute capability {}.{}; 8.0 or more is needed", ordinal, major, minor),
         "without ON GPU it runs on the processor");
   WEFT_TRY(compiler, cuda::compiler());
-  (void)compiler;
+  WEFT_TRY_STATUS(check_versions(*driver, *compiler));
   Handle context = nullptr;
   WEFT_TRY_STATUS(check(driver->retain_context(&context, device), "make a context"));
   std::shared_ptr<Gpu> gpu(new Gpu(*driver, ordinal, device, context, exact));
@@ -104,7 +115,10 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
 }
 
 Gpu::~Gpu() {
-  enter();
+  if (!enter_to_give_back()) {
+    (void)products_.release();  // its library would wait
+    return;
+  }
   products_.reset();
   if (convolutions_ != nullptr) (*dnn())->destroy(convolutions_);
   for (const auto& [digest, module] : modules_) driver_.unload_module(module);
@@ -155,9 +169,15 @@ Result<std::unique_ptr<Event>> Gpu::make_event() { return cuda::make_event(share
 Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program& program,
                                                          const program::Unit& unit, Address memory) {
   enter();
-  WEFT_TRY(kernel, cuda::make_kernel(*this, program, unit, memory));
-  kernel->what = program::describe(program, unit);
-  return std::unique_ptr<device::Kernel>(std::move(kernel));
+  auto kernel = cuda::make_kernel(*this, program, unit, memory);
+  if (!kernel.ok()) {
+    Error error = std::move(kernel).error();
+    if (error.fault == Fault::world)
+      error.message = fmt::format("{} on {}: {}", program::describe(program, unit), name(), error.message);
+    return error;
+  }
+  (*kernel)->what = program::describe(program, unit);
+  return std::unique_ptr<device::Kernel>(std::move(*kernel));
 }
 
 namespace {

@@ -69,6 +69,11 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   int device() const { return device_; }  // as the driver numbers it
   // The context is a thread's own affair: whoever calls the driver says which it means.
   void enter() const { driver_.set_context(context_); }
+  // The same for whoever gives something back; false where that would not return.
+  bool enter_to_give_back() const {
+    if (!is_abandoned()) enter();
+    return !is_abandoned();
+  }
 
   // What was compiled is kept on disk for the next process.
   Result<Handle> function(const std::string& text, const std::string& name,

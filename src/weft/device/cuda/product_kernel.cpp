@@ -172,11 +172,11 @@ class ProductKernel final : public Kernel {
     const float one = 1, beta = adds ? 1.0f : 0.0f;
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-    return blas_.multiply(at.blas, what.transposed_a ? kTransposed : kAsIs,
-                          what.transposed_b ? kTransposed : kAsIs, whole(what.m), whole(what.n),
-                          whole(what.k), &one, place(b), what.type, whole(what.lda), what.a_stride, place(a),
-                          what.type, whole(what.ldb), what.b_stride, &beta, place(c), what.c_type,
-                          whole(what.ldc), what.c_stride, whole(what.batch), what.compute, kDefault);
+    return of_blas(blas_.multiply(
+        at.blas, what.transposed_a ? kTransposed : kAsIs, what.transposed_b ? kTransposed : kAsIs,
+        whole(what.m), whole(what.n), whole(what.k), &one, place(b), what.type, whole(what.lda),
+        what.a_stride, place(a), what.type, whole(what.ldb), what.b_stride, &beta, place(c), what.c_type,
+        whole(what.ldc), what.c_stride, whole(what.batch), what.compute, kDefault));
   }
 
   ProductLoop batch() const { return batch_ != nullptr ? *batch_ : ProductLoop{}; }

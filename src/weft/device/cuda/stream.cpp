@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/device/cuda/launch.h"
 #include "weft/device/recording.h"
 
 namespace weft::device::cuda {
@@ -12,16 +13,24 @@ namespace {
 // Processors that a stream leaves to others: a thirtieth of an H200's.
 constexpr unsigned kRoom = 4;
 
+// The host reads it while kernels run.
+constexpr std::string_view kTell = R"(
+extern "C" __global__ void weft_tell(volatile unsigned long long* word, unsigned long long number) {
+  *word = number;
+  __threadfence_system();
+}
+)";
+
 class GpuEvent final : public Event {
  public:
   GpuEvent(std::shared_ptr<Gpu> gpu, Handle event) : gpu_(std::move(gpu)), event_(event) {}
   ~GpuEvent() override {
-    gpu_->enter();
-    gpu_->driver().destroy_event(event_);
+    if (gpu_->enter_to_give_back()) gpu_->driver().destroy_event(event_);
   }
   bool is_done() const override {
+    constexpr Code kNotReady = 600;
     gpu_->enter();
-    return gpu_->driver().event_query(event_) == 0;
+    return gpu_->driver().event_query(event_) != kNotReady;
   }
   Status wait() override {
     gpu_->enter();
@@ -45,8 +54,7 @@ class GpuRecording final : public Recording {
  public:
   GpuRecording(std::shared_ptr<Gpu> gpu, Handle executable) : gpu_(std::move(gpu)), executable_(executable) {}
   ~GpuRecording() override {
-    gpu_->enter();
-    gpu_->driver().destroy_executable(executable_);
+    if (gpu_->enter_to_give_back()) gpu_->driver().destroy_executable(executable_);
   }
   Handle handle() const { return executable_; }
 
@@ -59,7 +67,7 @@ class GpuStream final : public RecordingStream {
  public:
   GpuStream(std::shared_ptr<Gpu> gpu, const Blas& blas) : gpu_(std::move(gpu)), blas_(blas) {}
   ~GpuStream() override {
-    gpu_->enter();
+    if (!gpu_->enter_to_give_back()) return;
     if (stream_ != nullptr) gpu_->driver().synchronize(stream_);
     if (handle_ != nullptr) blas_.destroy(handle_);
     if (stream_ != nullptr) gpu_->driver().destroy_stream(stream_);
@@ -76,14 +84,15 @@ class GpuStream final : public RecordingStream {
     if (!options.computes) return {};
     WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
     scratch_ = std::move(memory);
-    WEFT_TRY_STATUS(check(blas_.create(&handle_), "start cuBLAS"));
-    WEFT_TRY_STATUS(check(blas_.set_stream(handle_, stream_), "start cuBLAS"));
+    WEFT_TRY_STATUS(check(of_blas(blas_.create(&handle_)), "start cuBLAS"));
+    WEFT_TRY_STATUS(check(of_blas(blas_.set_stream(handle_, stream_)), "start cuBLAS"));
     // Its products hold the processors that they take until they are over; blocks of all else are short.
     leaves_room_ = options.leaves_room && gpu_->processors() > 8 * kRoom;
     if (leaves_room_)
-      WEFT_TRY_STATUS(check(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom)),
+      WEFT_TRY_STATUS(check(of_blas(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom))),
                             "leave processors to others"));
-    return check(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace), "start cuBLAS");
+    return check(of_blas(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace)),
+                 "start cuBLAS");
   }
 
   bool on_caller() const override { return false; }
@@ -96,8 +105,7 @@ class GpuStream final : public RecordingStream {
     const LaunchPlace at{*gpu_, stream_, handle_, scratch,
                          scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0,
                          leaves_room_ ? kRoom : 0};
-    note(mine.launch(at, task), mine.what);
-    last_ = &mine;
+    if (const Code code = mine.launch(at, task); code != 0) note(code, "run " + mine.what);
   }
   void copy_in(Address to, std::span<const std::byte> from) override {
     gpu_->enter();
@@ -112,7 +120,7 @@ class GpuStream final : public RecordingStream {
   void copy(Address to, Address from, std::int64_t bytes) override {
     gpu_->enter();
     if (failure_.ok() && bytes > 0)
-      note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy");
+      note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy bytes");
   }
 
   Handle raw() const { return stream_; }
@@ -136,7 +144,7 @@ class GpuStream final : public RecordingStream {
     if (!failure_.ok()) return;
     gpu_->enter();
     note(gpu_->driver().launch_graph(static_cast<const GpuRecording&>(recording).handle(), stream_),
-         "a step");
+         "run a step");
   }
 
   void record(Event& event) override {
@@ -155,28 +163,45 @@ class GpuStream final : public RecordingStream {
          "wait for an event");
   }
 
+  void tell(std::uint64_t& word, std::uint64_t number) override {
+    if (!failure_.ok()) return;
+    gpu_->enter();
+    if (teller_ == nullptr) {
+      auto made = gpu_->function(std::string(kTell), "weft_tell");
+      if (!made.ok()) {
+        failure_ = std::move(made).error();
+        return;
+      }
+      teller_ = *made;
+    }
+    const LaunchPlace at{*gpu_, stream_, nullptr, 0};
+    note(Parameters()
+             .pointer(reinterpret_cast<DevicePointer>(&word))
+             .whole(static_cast<std::int64_t>(number))
+             .launch(at, teller_, {1, 1}, {1, 1}),
+         "run what tells how far it is");
+  }
+
   Status synchronize() override {
     if (!failure_.ok()) return failure_;
     gpu_->enter();
-    note(gpu_->driver().synchronize(stream_),
-         last_ != nullptr ? "finish, " + last_->what + " at the latest" : "finish");
+    note(gpu_->driver().synchronize(stream_), "finish what it was given");
     return failure_;
   }
 
  private:
   void note(Code code, std::string_view what) {
     if (code == 0 || !failure_.ok()) return;
-    Status status = check(code, "run " + std::string(what));
-    failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message),
-                           "the device has to be opened again: start the program anew");
+    Status status = check(code, what);
+    failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }
 
   const std::shared_ptr<Gpu> gpu_;
   const Blas& blas_;
   std::unique_ptr<Memory> scratch_;
   Handle stream_ = nullptr, handle_ = nullptr;
+  Handle teller_ = nullptr;
   bool leaves_room_ = false;
-  const Kernel* last_ = nullptr;
   Status failure_;
 };
 
