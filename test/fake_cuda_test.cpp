@@ -1,7 +1,7 @@
 // The weft program on a machine whose GPU is pretended (fake_cuda/): every fault is an error that says what is wrong,
 // with exit code 2, and nothing is done elsewhere instead.
-#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -20,14 +20,16 @@ constexpr std::string_view kTrain =
     "TRAIN char_gpt ON GPU {} FROM '$text' STEPS 4 WITH (b = 2, s = 8, d = 8, h = 2, layers = 1, rules = false{})";
 
 // With libraries of its own and an empty cache of kernels.
-Outcome on_pretended(const std::string& fault, const std::string& with = "", const std::string& ranks = "") {
+Outcome on_pretended(const std::string& fault, const std::string& with = "", const std::string& ranks = "",
+                     const std::string& then = "") {
   const weft::TemporaryFolder folder;
-  const std::string text = (folder.path() / "text.txt").string();
+  const std::string text = folder / "text.txt";
   const std::string line = fmt::format(
       "text='{}'; for i in 1 2 3 4 5 6 7 8; do echo 'the quick brown fox jumps over the lazy dog'; done > $text;"
-      "export XDG_CACHE_HOME='{}' WEFT_FAKE_CUDA='{}' LD_LIBRARY_PATH='{}'\n timeout 60 '{}' -c \"{}\" 2>&1",
-      text, folder.path().string(), fault, WEFT_FAKE_CUDA_FOLDER, WEFT_PROGRAM,
-      fmt::format(fmt::runtime(kTrain), ranks, with));
+      "export XDG_CACHE_HOME='{}' WEFT_FAKE_CUDA='{}' LD_LIBRARY_PATH='{}'; weft='{}'\n"
+      "{{ timeout 60 $weft -c \"{}\"{}; }} 2>&1",
+      text, folder.path(), fault, WEFT_FAKE_CUDA_FOLDER, WEFT_PROGRAM,
+      fmt::format(fmt::runtime(kTrain), ranks, with), then);
   return weft::run_shell(line);
 }
 
@@ -100,6 +102,14 @@ TEST(PretendedGpu, AKernelThatTraps) {
                {"rank 0 on cuda:0 (Pretended H200) failed in step ", "which is one launch, in one of the units ",
                 "(code 700)", "unit_by_unit = true"});
   expect_fault(on_pretended("fails_at=700", ", unit_by_unit = true"), {"failed in step ", ", in unit "});
+}
+
+TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
+  const Outcome found = on_pretended("fails_at=20", "", "", "; $weft doctor");
+  for (const std::string word : {"the last whose device failed, at 20", "rank 0 of 1, process ",
+                                 "cuda:0 failed: rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ",
+                                 "1  unit after unit  failed"})
+    EXPECT_NE(found.text.find(word), std::string::npos) << word << "\nin\n" << found.text;
 }
 
 TEST(PretendedGpu, AKernelThatNeverEnds) {

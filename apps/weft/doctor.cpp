@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
+#include "weft/exec/left_flights.h"
 #include "weft/explain/diagnosis.h"
 #include "weft/transport/doctor.h"
 
@@ -50,7 +51,10 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   if (format == session::Format::json)
     return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
   if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
-  return session::Reply{session::ExitCode::ok, "no rank of a job runs on this machine\n", {}};
+  std::string text = "no rank of a job runs on this machine\n";
+  if (const auto left = exec::find_left_flights())
+    text += "\nthe last whose device failed, at " + *left;
+  return session::Reply{session::ExitCode::ok, std::move(text), {}};
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@
 #include "top.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
+#include "weft/device/device.h"
 #include "weft/language/complaint.h"
 #include "weft/run/local_ranks.h"
 #include "weft/run/rank_comparison.h"
@@ -367,7 +369,10 @@ int main(int argc, char** argv) {
   if (const auto code = weft::run::rank_main()) return *code;
   try {
     std::vector<char*> arguments = weft::command_first(argc, argv);
-    return weft::main_of(argc, arguments.data());
+    const int code = weft::main_of(argc, arguments.data());
+    if (!weft::device::is_any_abandoned()) return code;
+    std::fflush(nullptr);
+    std::_Exit(code);  // the device's libraries would wait for what does not end
   } catch (const std::exception& error) {
     weft::complain(fmt::format("error: {}\n  this is a mistake of Weft; please report it\n", error.what()));
     return weft::code(weft::ExitCode::internal_error);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/exec/left_flights.h"
 
 namespace weft::exec {
 namespace {
@@ -95,8 +96,11 @@ Status DeviceFlights::launched(std::size_t stream, std::uint32_t task, device::S
   lane.launched.store(place + 1, std::memory_order_release);
   if (often_ || (place + 1) % kUnitsBetweenWords == 0) on.tell(*lane.done, place + 1);
   if (!options_.unit_by_unit) return {};
-  if (Status ended = finish(stream, on); !ended.ok()) return explain(ended.error());
-  return {};
+  Status ended = finish(stream, on);
+  if (ended.ok()) return {};
+  // An exchange has no turn: a unit that failed beside it is told of first.
+  const auto after = stream > 0 ? turn() : std::unique_lock<std::mutex>();
+  return explain(ended.error());
 }
 
 std::uint32_t DeviceFlights::done() const {
@@ -178,6 +182,7 @@ Error DeviceFlights::stuck(double seconds) {
                   print_exact(now.number), where(now), print_seconds(seconds)),
       "nvidia-smi and the kernel's log (Xid) tell whether the device is lost; where a unit may take so long, "
       "SET device_timeout to more"));
+  leave_flights(print());
   device_->abandon();
   return error;
 }
@@ -189,10 +194,12 @@ Error DeviceFlights::explain(const Error& error) {
   if (!often_)
     hint = fmt::format("WITH (unit_by_unit = true) runs one unit at a time and names the one that fails{}{}",
                        hint.empty() ? "" : "; ", hint);
-  return device_->fault().say(
+  Error said = device_->fault().say(
       world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank, who(),
                               print_exact(now.number), where(now), error.message),
                   std::move(hint)));
+  leave_flights(print());
+  return said;
 }
 
 std::string DeviceFlights::print() const {

@@ -1,10 +1,13 @@
 #include "weft/exec/loading.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
+
+#include "weft/base/do_all.h"
 
 namespace weft::exec {
 namespace {
@@ -25,14 +28,43 @@ std::vector<std::uint32_t> first_tasks(const program::Program& program, std::spa
   return tasks;
 }
 
+std::vector<std::size_t> order_of_use(std::span<const std::uint32_t> first) {
+  std::vector<std::size_t> order(first.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i]; });
+  return order;
+}
+
+// By as many threads as it is worth: one does not keep up with a bus.
+void copy_bytes(std::span<const std::byte> from, std::byte* to) {
+  constexpr std::size_t kPart = 1 << 20;
+  do_all((from.size() + kPart - 1) / kPart, [&](std::size_t part) {
+    const std::size_t at = part * kPart;
+    std::memcpy(to + at, from.data() + at, std::min(kPart, from.size() - at));
+  });
+}
+
 }  // namespace
+
+LoadingGroups groups_of_bytes(const program::Program& program, std::span<const Loaded> weights,
+                              std::size_t bytes) {
+  LoadingGroups groups;
+  std::size_t together = 0;
+  for (const std::size_t i : order_of_use(first_tasks(program, weights))) {
+    if (groups.empty() || together >= bytes) {
+      groups.emplace_back();
+      together = 0;
+    }
+    groups.back().push_back(i);
+    together += weights[i].bytes.size();
+  }
+  return groups;
+}
 
 LoadingGroups loading_groups(const program::Program& program, std::span<const Loaded> weights,
                              const LoadingPace& pace) {
   const std::vector<std::uint32_t> first = first_tasks(program, weights);
-  std::vector<std::size_t> order(weights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i]; });
+  const std::vector<std::size_t> order = order_of_use(first);
   // What is computed from one tensor's first reader to the next one's, all tasks being alike.
   const auto tasks = static_cast<std::uint32_t>(program.tasks.size());
   const double each = tasks > 0 ? pace.step_seconds / tasks : 0;
@@ -54,8 +86,16 @@ LoadingGroups loading_groups(const program::Program& program, std::span<const Lo
 
 Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const program::Program& program,
                                                device::Address memory, std::span<const Loaded> weights,
-                                               const LoadingGroups& groups) {
+                                               const LoadingGroups& groups, std::size_t staged_bytes) {
   auto loading = std::make_unique<Loading>();
+  if (!std::ranges::all_of(weights, &Loaded::is_page_locked)) {
+    for (int piece = 0; piece < 2; ++piece) {
+      WEFT_TRY(room, device.allocate_host(static_cast<std::int64_t>(staged_bytes)));
+      WEFT_TRY(copied, device.make_event());
+      loading->staged_.push_back({std::move(room), std::move(copied)});
+    }
+    loading->staged_bytes_ = staged_bytes;
+  }
   WEFT_TRY(copies, device.make_stream({.computes = false}));
   loading->copies_ = std::move(copies);
   std::map<program::BufferId, std::int32_t> group_of;
@@ -81,16 +121,42 @@ Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const pro
 }
 
 void Loading::start() {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    copies_->copy_in(all_[i].to, all_[i].from);
-    if (i + 1 == all_.size() || all_[i + 1].group != all_[i].group) copies_->record(*there_[all_[i].group]);
+  if (staged_.empty()) give_until(static_cast<std::int32_t>(there_.size()) - 1);
+}
+
+void Loading::give(const Copy& copy) {
+  if (staged_.empty()) return copies_->copy_in(copy.to, copy.from);
+  for (std::size_t at = 0; at < copy.from.size();) {
+    Staged& piece = staged_[filled_++ % staged_.size()];
+    // Where the device failed this says so, and the copies' stream will again.
+    if (!piece.copied->wait().ok()) return;
+    const std::size_t bytes = std::min(staged_bytes_, copy.from.size() - at);
+    copy_bytes(copy.from.subspan(at, bytes), piece.memory->bytes().data());
+    copies_->copy_in(copy.to + static_cast<std::int64_t>(at), piece.memory->bytes().first(bytes));
+    copies_->record(*piece.copied);
+    at += bytes;
+  }
+}
+
+void Loading::give_until(std::int32_t group) {
+  for (; given_ < all_.size() && static_cast<std::int32_t>(all_[given_].group) <= group; ++given_) {
+    const Copy& copy = all_[given_];
+    give(copy);
+    if (given_ + 1 == all_.size() || all_[given_ + 1].group != copy.group) copies_->record(*there_[copy.group]);
   }
 }
 
 void Loading::await(std::uint32_t task, device::Stream& stream) {
   if (needs_[task] <= awaited_) return;
   awaited_ = needs_[task];  // groups come in their order: who has waited for one has all before it
+  give_until(awaited_);
   stream.wait(*there_[static_cast<std::size_t>(awaited_)]);
+}
+
+// What no task reads is there too when the step is over.
+Status Loading::finish() {
+  give_until(static_cast<std::int32_t>(there_.size()) - 1);
+  return copies_->synchronize();
 }
 
 }  // namespace weft::exec

@@ -442,13 +442,14 @@ Status Rank::write(const program::Port& port, const std::function<void(std::span
   return written;
 }
 
-Status Rank::load(std::span<const Loaded> weights, const LoadingGroups& groups) {
+Status Rank::load(std::span<const Loaded> weights, const LoadingGroups& groups, std::size_t staged_bytes) {
   State& state = *state_;
   if (state.device->host_accessible() || state.streams.size() > 1) {
     for (const Loaded& one : weights) WEFT_TRY_STATUS(write(*one.port, one.bytes));
     return {};
   }
-  WEFT_TRY(loading, Loading::make(*state.device, state.program, state.memory->address(), weights, groups));
+  WEFT_TRY(loading, Loading::make(*state.device, state.program, state.memory->address(), weights, groups,
+                                  staged_bytes));
   state.loading = std::move(loading);
   return {};
 }

@@ -84,10 +84,10 @@ class Rank {
   Status write(const program::Port& port, std::span<const std::byte> bytes);
   Status write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make);
 
-  // The same for many, from memory that copies are fastest with: they go when the next step begins, and its tasks wait
-  // for what they read alone. The bytes must stay until that step is over. Where the host reaches
-  // the device's memory they are there at once.
-  Status load(std::span<const Loaded> weights, const LoadingGroups& groups);
+  // The same for many: they go when the next step begins, and its tasks wait for what they read alone (loading.h). The
+  // bytes must stay until that step is over. Where the host reaches the device's memory they are there at once.
+  Status load(std::span<const Loaded> weights, const LoadingGroups& groups,
+              std::size_t staged_bytes = kStagedBytes);
 
   // What a port or buffer holds, until the next step.
   Result<HostBytes> read(const program::Port& port) const;

@@ -160,13 +160,17 @@ std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, c
   return folded;
 }
 
-Status write_weights(exec::Rank& rank, const Weights& weights,
-                     const std::map<std::string, Tensor, std::less<>>& computed) {
+namespace {
+
+// `give(port, bytes)` for what there is; all else is made and written.
+template <class Give>
+Status give_weights(exec::Rank& rank, const Weights& weights,
+                    const std::map<std::string, Tensor, std::less<>>& computed, const Give& give) {
   const auto write = [&](const Port& port, bool needed) -> Status {
     if (const auto made = computed.find(port.name); made != computed.end())
-      return rank.write(port, made->second.bytes);
+      return give(port, made->second.bytes);
     WEFT_TRY(tensor, find_tensor(weights, port.name, port.place.dtype, shape_of(port.place), needed));
-    if (tensor != nullptr) return rank.write(port, tensor->bytes);
+    if (tensor != nullptr) return give(port, tensor->bytes);
     if (const auto master = make_master(weights, port.name, port.place.dtype))
       return rank.write(port, master->bytes);
     return write_initial(rank, port, weights.seed);
@@ -174,6 +178,26 @@ Status write_weights(exec::Rank& rank, const Weights& weights,
   for (const Port& port : rank.program().parameters) WEFT_TRY_STATUS(write(port, true));
   for (const Port& port : rank.program().states) WEFT_TRY_STATUS(write(port, false));
   return {};
+}
+
+}  // namespace
+
+Status write_weights(exec::Rank& rank, const Weights& weights,
+                     const std::map<std::string, Tensor, std::less<>>& computed) {
+  return give_weights(
+      rank, weights, computed,
+      [&](const Port& port, const std::vector<std::byte>& bytes) { return rank.write(port, bytes); });
+}
+
+Status load_weights(exec::Rank& rank, const Weights& weights,
+                    const std::map<std::string, Tensor, std::less<>>& computed) {
+  std::vector<exec::Loaded> loaded;
+  WEFT_TRY_STATUS(give_weights(rank, weights, computed,
+                               [&](const Port& port, const std::vector<std::byte>& bytes) -> Status {
+                                 if (!bytes.empty()) loaded.push_back({&port, bytes});
+                                 return {};
+                               }));
+  return rank.load(loaded, exec::groups_of_bytes(rank.program(), loaded, exec::kStagedBytes));
 }
 
 Status read_weights(const exec::Rank& rank, Weights& weights) {

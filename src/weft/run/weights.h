@@ -69,6 +69,10 @@ std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, c
 Status write_weights(exec::Rank& rank, const Weights& weights,
                      const std::map<std::string, Tensor, std::less<>>& computed = {});
 
+// The same, where the rank's next step waits for what it reads alone (exec/loading.h). Both must stay until that is over.
+Status load_weights(exec::Rank& rank, const Weights& weights,
+                    const std::map<std::string, Tensor, std::less<>>& computed);
+
 // Takes the rank's parameters and states.
 Status read_weights(const exec::Rank& rank, Weights& weights);
 // The same when no step comes any more: each gives its memory back once it is taken, so that the rank and

@@ -39,7 +39,8 @@ Result<explain::FirstAnswer> measure_first_answer(exec::Rank& rank, device::Devi
       if (bytes.empty()) continue;
       WEFT_TRY(memory, device.allocate_host(static_cast<std::int64_t>(bytes.size())));
       std::memcpy(memory->bytes().data(), bytes.data(), bytes.size());
-      weights.push_back({&port, std::span<const std::byte>(memory->bytes()).first(bytes.size())});
+      weights.push_back({&port, std::span<const std::byte>(memory->bytes()).first(bytes.size()),
+                         /*is_page_locked=*/true});
       found.bytes += static_cast<double>(bytes.size());
       pages.push_back(std::move(memory));
     }

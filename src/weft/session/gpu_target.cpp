@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/letters.h"
+#include "weft/device/cuda/api.h"
+#include "weft/ops/operators.h"
 #include "weft/run/local_ranks.h"
 #include "weft/session/prepare.h"
 
@@ -62,6 +64,13 @@ Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syn
   cluster::Cluster alone = ranks > 1 ? shared_by(*best, ranks) : one_of(*best);
   alone.name = ranks > 1 ? fmt::format("GPU RANKS {}", ranks) : "GPU";
   return GpuTarget{std::move(*opened), std::move(alone)};
+}
+
+Status check_libraries(const plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (&graph.view(plan::NodeId(n)).op() == &ops::conv2d())
+      if (const auto library = device::cuda::dnn(); !library.ok()) return library.error();
+  return {};
 }
 
 }  // namespace weft::session

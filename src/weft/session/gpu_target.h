@@ -5,6 +5,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/device/device.h"
 #include "weft/language/catalog.h"
+#include "weft/plan/graph.h"
 
 namespace weft::session {
 
@@ -18,5 +19,8 @@ bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& ta
 
 // Fails where there is no driver, no GPU, or no description of its kind to plan with.
 Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target);
+
+// Fails where the plan has operators that a library is missing for: they run, slowly.
+Status check_libraries(const plan::Graph& graph);
 
 }  // namespace weft::session

@@ -45,6 +45,7 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   if (context.format == Format::json) {
     nlohmann::ordered_json json = {{"inferred", run.model.text}};
     json.update(score_json(*found));
+    if (found->first_answer) json["first_answer"] = *found->first_answer;
     if (run.into) json["into"] = run.into->text;
     if (!run.into) json.update(predictions.to_json());
     if (!found->unproven.empty()) json["unproven"] = found->unproven;
@@ -53,6 +54,9 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   std::string text = fmt::format("{} after {} step{}, {}{}{}", run.model.text, print_exact(weights.step),
                                  weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), "on"),
                                  found->unproven, found->unproven.empty() ? "" : "\n");
+  if (found->first_answer)
+    text += fmt::format("the first answer came {} after the first weight was sent\n",
+                        print_seconds(*found->first_answer));
   if (run.into)
     text += fmt::format("wrote {} of {} to {}\n", predictions.what(), print_exact(found->examples),
                         run.into->text);

@@ -1,6 +1,7 @@
 #include "weft/session/learn.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -170,15 +171,18 @@ Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepa
 }
 
 Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights) {
-  run::Tensors computed;
+  asked.computed.clear();
   if (asked.once) {
     WEFT_TRY(made,
              run::compute_once(asked.once->clone(), weights,
                                {.workers = prepared.threads,
                                 .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)}));
-    computed = std::move(made);
+    asked.computed = std::move(made);
   }
-  return run::write_weights(*asked.rank, weights, computed);
+  if (prepared.gpu != nullptr) return run::load_weights(*asked.rank, weights, asked.computed);
+  WEFT_TRY_STATUS(run::write_weights(*asked.rank, weights, asked.computed));
+  asked.computed.clear();
+  return {};
 }
 
 // The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
@@ -221,11 +225,14 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
           "let the model's last SELECT begin with the loss, or write what comes out: INTO 'out.csv'",
           prepared_.run->model.span);
     exec::Rank& rank = *part->plan.rank;
+    const auto begin = std::chrono::steady_clock::now();
     if (filled != part) WEFT_TRY_STATUS(give_weights(part->plan, prepared_, weights));
     filled = part;
     if (!part->plan.unproven.empty()) total.unproven = part->plan.unproven;
     feed_.fill_test(rank, total.examples);
     WEFT_TRY_STATUS(rank.step());
+    if (prepared_.gpu != nullptr && !total.first_answer)
+      total.first_answer = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     // A batch counts by its rows that have a label, as they do within it.
     const std::int64_t before = answers.all;
     if (part->has_answers) WEFT_TRY_STATUS(count_answers(rank, answers));

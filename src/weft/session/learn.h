@@ -11,6 +11,7 @@
 #include "weft/exec/rank.h"
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks.h"
+#include "weft/run/run_plan.h"
 #include "weft/session/prepare.h"
 #include "weft/sim/step/predict.h"
 
@@ -49,6 +50,8 @@ struct Score {
   std::optional<double>
       accuracy;  // where the model has a cross-entropy: how often the largest logit is the label's
   std::string unproven = {};  // why the plan that ran was not proven; empty: it was
+  // On a GPU: seconds from where no weight was there to the first batch's answer.
+  std::optional<double> first_answer = std::nullopt;
 };
 
 // Outputs for what the first cross-entropy compares, so that right answers can be counted. False: none fits.
@@ -63,8 +66,10 @@ struct AskedPlan {
   std::unique_ptr<exec::Rank> rank;
   std::string unproven;             // why it is not proven; empty: it is
   std::optional<plan::Graph> once;  // what is made of weights alone, for all batches: see run/fold_weights.h
+  run::Tensors computed = {};       // and what that gave, where the rank has it not yet
 };
 Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph);
+// On a GPU they are on their way when the next step begins: the weights must stay until it is over.
 Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights);
 
 // Asks a model about the examples of a feed that are kept for testing; once made, a plan serves every time.

@@ -510,6 +510,8 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
     WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
     prepared.norm_shares = shares;
   }
+  if (prepared.gpu != nullptr)
+    state.warnings.add("convolutions run by their definition", check_libraries(bound.graph));
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;
 }

@@ -99,6 +99,35 @@ TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
   for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
 }
 
+// From memory that is not page-locked: through two pieces that are smaller than most tensors, in groups that are not.
+TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
+  Random random(7);
+  const plan::Graph graph = gpt();
+  const Tensors sources = random_sources(graph, 10, random);
+  for (const std::size_t staged : {std::size_t{1}, std::size_t{40}, std::size_t{1 << 20}})
+    for (const std::size_t together : {std::size_t{1}, std::size_t{300}, std::size_t{1 << 20}}) {
+      const auto on_device = [&] {
+        auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
+        return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
+      };
+      const auto expected = on_device(), rank = on_device();
+      for (Rank* const one : {expected.get(), rank.get()}) fill(*one, sources);
+      const KeptBytes kept(*rank);
+      for (const program::Port& port : rank->program().parameters)
+        ASSERT_TRUE(rank->write(port, [](std::span<std::byte> bytes) {
+                          std::ranges::fill(bytes, std::byte{});
+                        }).ok());
+      const std::vector<Loaded> weights = kept.weights();
+      ASSERT_TRUE(rank->load(weights, groups_of_bytes(rank->program(), weights, together), staged).ok());
+      for (int step = 0; step < 3; ++step) {  // as it is loaded, written down, and launched as one
+        ASSERT_TRUE(expected->step().ok());
+        ASSERT_TRUE(rank->step().ok());
+      }
+      const Tensors found = contents(*rank), wanted = contents(*expected);
+      for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
+    }
+}
+
 TEST(OwnKernelsLoading, GroupsHoldEveryTensorOnceInTheOrderOfTheirUse) {
   const auto rank = start(gpt(), 1);
   const KeptBytes kept(*rank);
