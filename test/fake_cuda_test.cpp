@@ -98,10 +98,19 @@ TEST(PretendedGpu, AKernelThatTraps) {
                {"rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ", " of ",
                 "an illegal memory access was encountered (code 700)", "start the program anew"});
   // In a later one, which is one launch.
-  expect_fault(on_pretended("fails_at=700"),
+  expect_fault(on_pretended("fails_at=170"),
                {"rank 0 on cuda:0 (Pretended H200) failed in step ", "which is one launch, in one of the units ",
                 "(code 700)", "unit_by_unit = true"});
-  expect_fault(on_pretended("fails_at=700", ", unit_by_unit = true"), {"failed in step ", ", in unit "});
+  expect_fault(on_pretended("fails_at=300", ", unit_by_unit = true"), {"failed in step ", ", in unit "});
+}
+
+TEST(PretendedGpu, AKernelOfOneOfSeveralRanksThatTraps) {
+  EXPECT_EQ(on_pretended("", "", "RANKS 2").exit_code, 0);
+  expect_fault(on_pretended("fails_at=60", "", "RANKS 2"), {"on cuda:0 (Pretended H200) failed in step 1, in unit "});
+  expect_fault(on_pretended("fails_at=400", "", "RANKS 2"),
+               {"on cuda:0 (Pretended H200) failed in step ", "which is one launch for 2 ranks, in one of the units ",
+                "unit_by_unit = true"});
+  expect_fault(on_pretended("fails_at=400", ", unit_by_unit = true", "RANKS 2"), {"failed in step ", ", in unit "});
 }
 
 TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
@@ -113,7 +122,7 @@ TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
 }
 
 TEST(PretendedGpu, AKernelThatNeverEnds) {
-  for (const std::string launch : {"20", "700"})
+  for (const std::string launch : {"20", "170"})
     expect_fault(on_pretended("hangs_at=" + launch, ", device_timeout = 200 ms"),
                  {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": nothing got done for 2",
                   "SET device_timeout to more"});

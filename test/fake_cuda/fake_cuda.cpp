@@ -7,10 +7,12 @@
 //
 // For tests of what is said on machines that have no GPU to fail: memory is the host's, kernels do nothing, but for the
 // one that tells how far a stream has come.
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,18 +36,21 @@ struct Graph {
   std::vector<Told> launches;  // no word: it writes nothing
 };
 
+std::recursive_mutex mutex;  // of what follows, which threads of ranks share
 long launches = 0;
-bool trapped = false, stuck = false;
+std::atomic<bool> trapped = false, stuck = false;
 Graph* written_down = nullptr;  // what is launched goes there
 
 void run(const Told& launch) {
+  const std::lock_guard lock(mutex);
   ++launches;
-  trapped = trapped || launches == told("fails_at", -1);
-  stuck = stuck || launches == told("hangs_at", -1);
+  if (launches == told("fails_at", -1)) trapped = true;
+  if (launches == told("hangs_at", -1)) stuck = true;
   if (!trapped && !stuck && launch.word != nullptr) *launch.word = launch.number;
 }
 
 void give(const Told& launch) {
+  const std::lock_guard lock(mutex);
   if (written_down != nullptr)
     written_down->launches.push_back(launch);
   else
@@ -180,10 +185,12 @@ CALL(cuEventElapsedTime, float* milliseconds, Thing, Thing) {
   return state();
 }
 CALL(cuStreamBeginCapture_v2, Thing, int) {
+  const std::lock_guard lock(mutex);
   written_down = new Graph;
   return state();
 }
 CALL(cuStreamEndCapture, Thing, Graph** graph) {
+  const std::lock_guard lock(mutex);
   *graph = written_down;
   written_down = nullptr;
   return state();

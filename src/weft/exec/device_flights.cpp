@@ -182,6 +182,7 @@ Error DeviceFlights::stuck(double seconds) {
                   print_exact(now.number), where(now), print_seconds(seconds)),
       "nvidia-smi and the kernel's log (Xid) tell whether the device is lost; where a unit may take so long, "
       "SET device_timeout to more"));
+  end_step(false);
   leave_flights(print());
   device_->abandon();
   return error;
@@ -198,6 +199,7 @@ Error DeviceFlights::explain(const Error& error) {
       world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank, who(),
                               print_exact(now.number), where(now), error.message),
                   std::move(hint)));
+  end_step(false);
   leave_flights(print());
   return said;
 }

@@ -223,6 +223,8 @@ constexpr Code kOutOfMemory = 2;
 
 // By the driver's numbers.
 std::string remedy_for(Code code) {
+  if (is_of_kernel(code))
+    return "a kernel failed, and no other runs in this process any more: start the program anew";
   switch (code) {
     case kOutOfMemory:
       return "a smaller batch or model needs less; nvidia-smi shows who else has memory there";
@@ -232,16 +234,6 @@ std::string remedy_for(Code code) {
     case 218:  // an image that it does not take
     case 222:  // of a newer toolkit
       return "the driver is older than the toolkit that compiled this: a newer driver, or an older libnvrtc";
-    case 700:  // an address that is no memory's
-    case 702:  // a kernel that ran too long for a display
-    case 710:  // assert
-    case 714:  // stack
-    case 715:  // instructions
-    case 716:  // alignment
-    case 717:
-    case 718:
-    case 719:  // a launch that failed on its way
-      return "a kernel failed, and no other runs in this process any more: start the program anew";
     case 45:   // not allowed for now
     case 214:  // memory that cannot be corrected
     case 220:  // links

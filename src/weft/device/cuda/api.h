@@ -202,6 +202,8 @@ Result<const Dnn*> dnn();
 
 // "the GPU fails to WHAT: out of memory (code 2)"; none where the code is 0.
 Status check(Code code, std::string_view what);
+// Whether it tells of a kernel that was launched before, and will from then on.
+inline bool is_of_kernel(Code code) { return code >= 700 && code < 720; }
 // A library's own codes, told from the driver's.
 inline constexpr Code kOfBlas = 10'000;
 inline Code of_blas(Code code) { return code == 0 ? 0 : kOfBlas + code; }

@@ -192,7 +192,8 @@ class GpuStream final : public RecordingStream {
  private:
   void note(Code code, std::string_view what) {
     if (code == 0 || !failure_.ok()) return;
-    Status status = check(code, what);
+    // A kernel that fails on its way is told of by whatever is called next.
+    Status status = check(code, is_of_kernel(code) ? "finish what it was given" : what);
     failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }
 
