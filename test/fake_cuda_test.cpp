@@ -17,7 +17,8 @@ namespace {
 using weft::Outcome;
 
 constexpr std::string_view kTrain =
-    "TRAIN char_gpt ON GPU {} FROM '$text' STEPS 4 WITH (b = 2, s = 8, d = 8, h = 2, layers = 1, rules = false{})";
+    "TRAIN char_gpt ON GPU {} FROM '$text' STEPS 4 WITH (b = 2, s = 8, d = 8, h = 2, layers = 1, rules = "
+    "false{})";
 
 // With libraries of its own and an empty cache of kernels.
 Outcome on_pretended(const std::string& fault, const std::string& with = "", const std::string& ranks = "",
@@ -25,7 +26,8 @@ Outcome on_pretended(const std::string& fault, const std::string& with = "", con
   const weft::TemporaryFolder folder;
   const std::string text = folder / "text.txt";
   const std::string line = fmt::format(
-      "text='{}'; for i in 1 2 3 4 5 6 7 8; do echo 'the quick brown fox jumps over the lazy dog'; done > $text;"
+      "text='{}'; for i in 1 2 3 4 5 6 7 8; do echo 'the quick brown fox jumps over the lazy dog'; done > "
+      "$text;"
       "export XDG_CACHE_HOME='{}' WEFT_FAKE_CUDA='{}' LD_LIBRARY_PATH='{}'; weft='{}'\n"
       "{{ timeout 60 $weft -c \"{}\"{}; }} 2>&1",
       text, folder.path(), fault, WEFT_FAKE_CUDA_FOLDER, WEFT_PROGRAM,
@@ -45,9 +47,10 @@ TEST(PretendedGpu, RunsWhereNothingFails) {
 }
 
 TEST(PretendedGpu, ADriverThatDoesNotStart) {
-  expect_fault(on_pretended("cuInit=100"), {"the NVIDIA driver does not start: no CUDA-capable device is detected "
-                                            "(code 100)",
-                                            "nvidia-smi tells more"});
+  expect_fault(on_pretended("cuInit=100"),
+               {"the NVIDIA driver does not start: no CUDA-capable device is detected "
+                "(code 100)",
+                "nvidia-smi tells more"});
 }
 
 TEST(PretendedGpu, ADriverThatIsOlderThanTheToolkit) {
@@ -62,9 +65,10 @@ TEST(PretendedGpu, AComputeCapabilityThatIsTooLow) {
 }
 
 TEST(PretendedGpu, AGpuThatAnotherProcessHas) {
-  expect_fault(on_pretended("cuDevicePrimaryCtxRetain=46"),
-               {"the GPU fails to make a context: CUDA-capable device(s) is/are busy or unavailable (code 46)",
-                "another process has the GPU for itself"});
+  expect_fault(
+      on_pretended("cuDevicePrimaryCtxRetain=46"),
+      {"the GPU fails to make a context: CUDA-capable device(s) is/are busy or unavailable (code 46)",
+       "another process has the GPU for itself"});
 }
 
 TEST(PretendedGpu, TooLittleMemory) {
@@ -77,7 +81,8 @@ TEST(PretendedGpu, TooLittleMemory) {
 TEST(PretendedGpu, AKernelThatDoesNotCompile) {
   expect_fault(on_pretended("nvrtcCompileProgram=6"),
                {"a kernel for the GPU does not compile", "NVRTC_ERROR_COMPILATION", "weft.cu(7): error"});
-  expect_fault(on_pretended("cuModuleLoadData=222"), {"load a kernel", "the driver is older than the toolkit"});
+  expect_fault(on_pretended("cuModuleLoadData=222"),
+               {"load a kernel", "the driver is older than the toolkit"});
 }
 
 TEST(PretendedGpu, AContextThatIsPoisoned) {
@@ -99,25 +104,28 @@ TEST(PretendedGpu, AKernelThatTraps) {
                 "an illegal memory access was encountered (code 700)", "start the program anew"});
   // In a later one, which is one launch.
   expect_fault(on_pretended("fails_at=170"),
-               {"rank 0 on cuda:0 (Pretended H200) failed in step ", "which is one launch, in one of the units ",
-                "(code 700)", "unit_by_unit = true"});
+               {"rank 0 on cuda:0 (Pretended H200) failed in step ",
+                "which is one launch, in one of the units ", "(code 700)", "unit_by_unit = true"});
   expect_fault(on_pretended("fails_at=300", ", unit_by_unit = true"), {"failed in step ", ", in unit "});
 }
 
 TEST(PretendedGpu, AKernelOfOneOfSeveralRanksThatTraps) {
   EXPECT_EQ(on_pretended("", "", "RANKS 2").exit_code, 0);
-  expect_fault(on_pretended("fails_at=60", "", "RANKS 2"), {"on cuda:0 (Pretended H200) failed in step 1, in unit "});
+  expect_fault(on_pretended("fails_at=60", "", "RANKS 2"),
+               {"on cuda:0 (Pretended H200) failed in step 1, in unit "});
   expect_fault(on_pretended("fails_at=400", "", "RANKS 2"),
-               {"on cuda:0 (Pretended H200) failed in step ", "which is one launch for 2 ranks, in one of the units ",
-                "unit_by_unit = true"});
-  expect_fault(on_pretended("fails_at=400", ", unit_by_unit = true", "RANKS 2"), {"failed in step ", ", in unit "});
+               {"on cuda:0 (Pretended H200) failed in step ",
+                "which is one launch for 2 ranks, in one of the units ", "unit_by_unit = true"});
+  expect_fault(on_pretended("fails_at=400", ", unit_by_unit = true", "RANKS 2"),
+               {"failed in step ", ", in unit "});
 }
 
 TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
   const Outcome found = on_pretended("fails_at=20", "", "", "; $weft doctor");
-  for (const std::string word : {"the last whose device failed, at 20", "rank 0 of 1, process ",
-                                 "cuda:0 failed: rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ",
-                                 "1  unit after unit  failed"})
+  for (const std::string word :
+       {"the last whose device failed, at 20", "rank 0 of 1, process ",
+        "cuda:0 failed: rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ",
+        "1  unit after unit  failed"})
     EXPECT_NE(found.text.find(word), std::string::npos) << word << "\nin\n" << found.text;
 }
 

@@ -52,8 +52,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
     return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
   if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
   std::string text = "no rank of a job runs on this machine\n";
-  if (const auto left = exec::find_left_flights())
-    text += "\nthe last whose device failed, at " + *left;
+  if (const auto left = exec::find_left_flights()) text += "\nthe last whose device failed, at " + *left;
   return session::Reply{session::ExitCode::ok, std::move(text), {}};
 }
 

@@ -163,10 +163,9 @@ class Complaints {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run",    "help",     "rules",     "plan",     "collective",
-                                            "launch", "simulate", "profile",   "tune",     "bench",
-                                            "doctor", "top",      "partition", "schedule", "import",
-                                            "improve", "memory"};
+  constexpr std::string_view kCommands[] = {
+      "run",   "help",   "rules", "plan",      "collective", "launch", "simulate", "profile", "tune",
+      "bench", "doctor", "top",   "partition", "schedule",   "import", "improve",  "memory"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;

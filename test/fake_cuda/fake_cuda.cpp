@@ -222,8 +222,8 @@ CALL(cuModuleGetFunction, Thing* function, Thing, const char* name) {
   return 0;
 }
 FINE(cuFuncSetAttribute)
-CALL(cuLaunchKernel, Thing function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Thing,
-     void** parameters, void**) {
+CALL(cuLaunchKernel, Thing function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+     Thing, void** parameters, void**) {
   if (trapped) return kTrapped;
   if (function == &tells)
     give({*static_cast<std::uint64_t**>(parameters[0]), *static_cast<std::uint64_t*>(parameters[1])});
@@ -242,7 +242,8 @@ CALL(nvrtcVersion, int* major, int* minor) {
 extern "C" __attribute__((visibility("default"))) const char* nvrtcGetErrorString(int) {
   return "NVRTC_ERROR_COMPILATION";
 }
-CALL(nvrtcCreateProgram, Thing* program, const char*, const char*, int, const char* const*, const char* const*) {
+CALL(nvrtcCreateProgram, Thing* program, const char*, const char*, int, const char* const*,
+     const char* const*) {
   make(program);
   return 0;
 }
@@ -250,7 +251,7 @@ FINE(nvrtcDestroyProgram)
 FINE(nvrtcCompileProgram)
 namespace {
 constexpr char kLog[] = "weft.cu(7): error: expected a pretended \";\"";
-}
+}  // namespace
 CALL(nvrtcGetProgramLogSize, Thing, std::size_t* bytes) {
   *bytes = sizeof kLog;
   return 0;

@@ -83,7 +83,7 @@ class Event {
   virtual ~Event() = default;
 
   virtual bool is_done() const = 0;  // or the stream failed: wait() then returns at once
-  virtual Status wait() = 0;  // until done; the error of the stream, where it failed before
+  virtual Status wait() = 0;         // until done; the error of the stream, where it failed before
   // How much later than another this was done. REQUIRES: both were recorded and are done.
   virtual double seconds_since(const Event& earlier) const = 0;
 };

@@ -195,10 +195,10 @@ Error DeviceFlights::explain(const Error& error) {
   if (!often_)
     hint = fmt::format("WITH (unit_by_unit = true) runs one unit at a time and names the one that fails{}{}",
                        hint.empty() ? "" : "; ", hint);
-  Error said = device_->fault().say(
-      world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank, who(),
-                              print_exact(now.number), where(now), error.message),
-                  std::move(hint)));
+  Error said =
+      device_->fault().say(world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank,
+                                                   who(), print_exact(now.number), where(now), error.message),
+                                       std::move(hint)));
   end_step(false);
   leave_flights(print());
   return said;
@@ -227,11 +227,10 @@ std::string DeviceFlights::print() const {
   for (const Step& step : steps) {
     constexpr std::string_view kStates[] = {"running", "done", "failed"};
     const bool open = step.outcome == Outcome::running;
-    text += fmt::format("{:>8}  {:<16} {:<8} {:>13}  {}\n", step.number,
-                        step.as_one ? "one launch" : "unit after unit",
-                        kStates[static_cast<std::size_t>(step.outcome)],
-                        fmt::format("{}/{}", step.done, step.units),
-                        print_seconds(seconds_of((open ? now : step.ended) - step.began)));
+    text += fmt::format(
+        "{:>8}  {:<16} {:<8} {:>13}  {}\n", step.number, step.as_one ? "one launch" : "unit after unit",
+        kStates[static_cast<std::size_t>(step.outcome)], fmt::format("{}/{}", step.done, step.units),
+        print_seconds(seconds_of((open ? now : step.ended) - step.began)));
   }
   return text;
 }

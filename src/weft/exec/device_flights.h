@@ -30,7 +30,7 @@ namespace weft::exec {
 // Which of the ranks it is, and how it is watched.
 struct FlightOptions {
   std::int32_t rank = 0, ranks = 1;
-  double timeout = 0;         // seconds in which nothing gets done until the device counts as lost; 0: for ever
+  double timeout = 0;  // seconds in which nothing gets done until the device counts as lost; 0: for ever
   bool unit_by_unit = false;  // the next is launched when one is done, so that it is known which fails
 };
 
@@ -69,10 +69,10 @@ class DeviceFlights {
   using Clock = std::chrono::steady_clock;
   struct Lane {
     explicit Lane(std::size_t most) : tasks(most) {}
-    std::uint64_t* done = nullptr;                   // how many tasks, as the device says
-    std::atomic<std::uint32_t> launched = 0;         // how many, in this step
-    std::vector<std::atomic<std::uint32_t>> tasks;   // in the order of their launches
-    std::uint32_t written_down = 0;                  // tasks of the step that is one launch
+    std::uint64_t* done = nullptr;                  // how many tasks, as the device says
+    std::atomic<std::uint32_t> launched = 0;        // how many, in this step
+    std::vector<std::atomic<std::uint32_t>> tasks;  // in the order of their launches
+    std::uint32_t written_down = 0;                 // tasks of the step that is one launch
     std::unique_ptr<device::Event> ended;
   };
   enum class Outcome : std::uint8_t { running, done, failed };
@@ -89,8 +89,8 @@ class DeviceFlights {
   std::uint32_t done() const;      // of all streams
   std::uint32_t launched() const;  // likewise
   Step step() const;
-  std::string who() const;                     // "cuda:0 (NVIDIA H200)"
-  std::string where(const Step& step) const;   // "in unit 58 of 214 (softmax ..)", of a stream that is behind
+  std::string who() const;                    // "cuda:0 (NVIDIA H200)"
+  std::string where(const Step& step) const;  // "in unit 58 of 214 (softmax ..)", of a stream that is behind
   std::string describe(std::uint32_t task) const;
   Error stuck(double seconds);
 

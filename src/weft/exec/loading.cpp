@@ -142,7 +142,8 @@ void Loading::give_until(std::int32_t group) {
   for (; given_ < all_.size() && static_cast<std::int32_t>(all_[given_].group) <= group; ++given_) {
     const Copy& copy = all_[given_];
     give(copy);
-    if (given_ + 1 == all_.size() || all_[given_ + 1].group != copy.group) copies_->record(*there_[copy.group]);
+    if (given_ + 1 == all_.size() || all_[given_ + 1].group != copy.group)
+      copies_->record(*there_[copy.group]);
   }
 }
 

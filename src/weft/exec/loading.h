@@ -81,8 +81,8 @@ class Loading {
   std::int32_t awaited_ = -1;
   std::vector<Staged> staged_;  // none: all is page-locked
   std::size_t staged_bytes_ = 0;
-  std::size_t filled_ = 0;      // pieces, so far
-  std::size_t given_ = 0;       // of `all_`
+  std::size_t filled_ = 0;  // pieces, so far
+  std::size_t given_ = 0;   // of `all_`
 };
 
 }  // namespace weft::exec

@@ -22,8 +22,7 @@ Result<std::unique_ptr<TaskEvents>> TaskEvents::make(device::Device& device,
   return made;
 }
 
-Status TaskEvents::wait(std::uint32_t task,
-                        const std::function<Status(device::Event&)>& wait_for) const {
+Status TaskEvents::wait(std::uint32_t task, const std::function<Status(device::Event&)>& wait_for) const {
   for (const std::uint32_t wait : awaited_[task]) WEFT_TRY_STATUS(wait_for(*events_[wait]));
   return {};
 }

@@ -184,9 +184,9 @@ Status give_weights(exec::Rank& rank, const Weights& weights,
 
 Status write_weights(exec::Rank& rank, const Weights& weights,
                      const std::map<std::string, Tensor, std::less<>>& computed) {
-  return give_weights(
-      rank, weights, computed,
-      [&](const Port& port, const std::vector<std::byte>& bytes) { return rank.write(port, bytes); });
+  return give_weights(rank, weights, computed, [&](const Port& port, const std::vector<std::byte>& bytes) {
+    return rank.write(port, bytes);
+  });
 }
 
 Status load_weights(exec::Rank& rank, const Weights& weights,

@@ -49,10 +49,11 @@ struct RunOptions {
   std::string algorithm;    // what their collectives run (price/asked_algorithms.h); empty: as priced
   bool synthesize = false;  // whether trees made for the wires compete with the algorithms that ship
   std::optional<bool>
-      remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
-  bool gives_way = false;       // on a GPU: to what is urgent there
-  bool unit_by_unit = false;    // on a GPU: the next unit when one is done, to find which fails
-  double device_timeout = 300;  // seconds in which nothing gets done on a GPU until it counts as lost; 0: for ever
+      remember;               // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
+  bool gives_way = false;     // on a GPU: to what is urgent there
+  bool unit_by_unit = false;  // on a GPU: the next unit when one is done, to find which fails
+  double device_timeout =
+      300;  // seconds in which nothing gets done on a GPU until it counts as lost; 0: for ever
   std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free
 };
 

@@ -27,7 +27,7 @@ struct DistantFault {
     never_ends  // until the device is abandoned
   };
   Kind kind = Kind::none;
-  std::size_t unit = 0;  // of the program
+  std::size_t unit = 0;   // of the program
   int good_launches = 0;  // of that unit, before
 };
 

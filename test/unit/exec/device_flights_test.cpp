@@ -21,12 +21,9 @@ using device::DistantDevice;
 using device::DistantFault;
 
 plan::Graph gpt(std::int64_t layers = 1) {
-  return training_plan("char_gpt", {{"b", 2, {}},
-                                    {"s", 6, {}},
-                                    {"d", 8, {}},
-                                    {"h", 2, {}},
-                                    {"layers", layers, {}},
-                                    {"v", 12, {}}});
+  return training_plan(
+      "char_gpt",
+      {{"b", 2, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", layers, {}}, {"v", 12, {}}});
 }
 
 struct Broken {
@@ -58,7 +55,8 @@ TEST(DeviceFlights, TheFirstStepNamesTheUnitThatFails) {
     const Error& error = status.error();
     EXPECT_EQ(error.fault, Fault::world) << error.message;
     EXPECT_TRUE(error.message.starts_with("rank 2 on distant failed in step 1, ")) << error.message;
-    EXPECT_TRUE(has(error.message, fmt::format("in unit {} of {} ({})", broken.number, broken.tasks, broken.name)))
+    EXPECT_TRUE(
+        has(error.message, fmt::format("in unit {} of {} ({})", broken.number, broken.tasks, broken.name)))
         << error.message;
     EXPECT_TRUE(has(error.message, "a kernel trapped")) << error.message;
     // And from then on every time, without a launch.
@@ -75,9 +73,10 @@ TEST(DeviceFlights, AStepThatIsOneLaunchNamesItsNumberAndTheUnitsThatAreLeft) {
   const Status status = broken.rank->step();
   ASSERT_FALSE(status.ok());
   const Error& error = status.error();
-  EXPECT_TRUE(has(error.message, fmt::format("rank 0 on distant failed in step 43, which is one launch, in one of "
-                                             "the units 65 to 128 of {} (",
-                                             broken.tasks)))
+  EXPECT_TRUE(
+      has(error.message, fmt::format("rank 0 on distant failed in step 43, which is one launch, in one of "
+                                     "the units 65 to 128 of {} (",
+                                     broken.tasks)))
       << error.message;
   EXPECT_TRUE(has(error.hint, "unit_by_unit = true")) << error.hint;
 }
@@ -88,8 +87,8 @@ TEST(DeviceFlights, UnitByUnitNamesItInAnyStep) {
   ASSERT_TRUE(broken.rank->step().ok());
   const Status status = broken.rank->step();
   ASSERT_FALSE(status.ok());
-  EXPECT_TRUE(has(status.error().message, fmt::format("failed in step 3, in unit {} of {} ({})", broken.number,
-                                                      broken.tasks, broken.name)))
+  EXPECT_TRUE(has(status.error().message, fmt::format("failed in step 3, in unit {} of {} ({})",
+                                                      broken.number, broken.tasks, broken.name)))
       << status.error().message;
   EXPECT_FALSE(has(status.error().hint, "unit_by_unit")) << status.error().hint;
 }
@@ -110,7 +109,8 @@ TEST(DeviceFlights, WhatDoesNotEndIsGivenUp) {
     const Status status = broken.rank->step();
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().fault, Fault::world);
-    EXPECT_TRUE(status.error().message.starts_with(fmt::format("rank 0 on distant is stuck in step {}, ", good + 1)))
+    EXPECT_TRUE(
+        status.error().message.starts_with(fmt::format("rank 0 on distant is stuck in step {}, ", good + 1)))
         << status.error().message;
     EXPECT_TRUE(has(status.error().message, good == 0 ? broken.name : "in one of the units 65 to 128"))
         << status.error().message;

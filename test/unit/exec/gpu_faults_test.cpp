@@ -47,8 +47,8 @@ class BrokenGpu final : public device::Device {
     passes_ = std::move(passes);
     *passes_left() = 0;
     const auto at = reinterpret_cast<device::cuda::DevicePointer>(passes_->bytes().data());
-    return std::unique_ptr<device::Kernel>(std::make_unique<comm::gpu::GpuLaunch>(
-        "a fault", [=](const device::cuda::LaunchPlace& place) {
+    return std::unique_ptr<device::Kernel>(
+        std::make_unique<comm::gpu::GpuLaunch>("a fault", [=](const device::cuda::LaunchPlace& place) {
           return device::cuda::Parameters().pointer(at).launch(place, function, {1, 1}, {1, 1});
         }));
   }
@@ -57,9 +57,7 @@ class BrokenGpu final : public device::Device {
     gpu_->abandon();
   }
   // Launches of the unit that do nothing.
-  unsigned long long* passes_left() {
-    return reinterpret_cast<unsigned long long*>(passes_->bytes().data());
-  }
+  unsigned long long* passes_left() { return reinterpret_cast<unsigned long long*>(passes_->bytes().data()); }
 
  private:
   const std::shared_ptr<device::cuda::Gpu> gpu_;
@@ -144,8 +142,9 @@ TEST_F(GpuFaults, AKernelThatTrapsUnitByUnit) {
 }
 
 TEST_F(GpuFaults, AKernelThatNeverEnds) {
-  EXPECT_EXIT(run_broken(kNeverEnds, 4, {.timeout = 1.5}), testing::ExitedWithCode(2),
-              "is stuck in step 5, which is one launch, in one of the units 65 to 128 of .*nothing got done for");
+  EXPECT_EXIT(
+      run_broken(kNeverEnds, 4, {.timeout = 1.5}), testing::ExitedWithCode(2),
+      "is stuck in step 5, which is one launch, in one of the units 65 to 128 of .*nothing got done for");
   EXPECT_EXIT(run_broken(kNeverEnds, 0, {.timeout = 1.5}), testing::ExitedWithCode(2),
               "is stuck in step 1, " + of_task() + ".*nothing got done for");
 }

@@ -114,9 +114,9 @@ TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
       for (Rank* const one : {expected.get(), rank.get()}) fill(*one, sources);
       const KeptBytes kept(*rank);
       for (const program::Port& port : rank->program().parameters)
-        ASSERT_TRUE(rank->write(port, [](std::span<std::byte> bytes) {
-                          std::ranges::fill(bytes, std::byte{});
-                        }).ok());
+        ASSERT_TRUE(
+            rank->write(port, [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{}); })
+                .ok());
       const std::vector<Loaded> weights = kept.weights();
       ASSERT_TRUE(rank->load(weights, groups_of_bytes(rank->program(), weights, together), staged).ok());
       for (int step = 0; step < 3; ++step) {  // as it is loaded, written down, and launched as one

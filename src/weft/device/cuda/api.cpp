@@ -237,7 +237,8 @@ std::string remedy_for(Code code) {
     case 45:   // not allowed for now
     case 214:  // memory that cannot be corrected
     case 220:  // links
-    case 999: return "the GPU may be lost: nvidia-smi and the kernel's log (Xid) tell more; start the program anew";
+    case 999:
+      return "the GPU may be lost: nvidia-smi and the kernel's log (Xid) tell more; start the program anew";
     default: return {};
   }
 }

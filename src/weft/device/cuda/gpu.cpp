@@ -60,10 +60,11 @@ Status check_versions(const Driver& driver, const Compiler& compiler) {
   compiler.version(&major, &minor);
   const int made_for = version / 1000;
   if (major <= made_for) return {};
-  return world_error(fmt::format("the NVIDIA driver is made for CUDA {}.{}, and libnvrtc is CUDA {}.{}'s: it does not "
-                                 "run what that compiles",
-                                 made_for, version % 1000 / 10, major, minor),
-                     fmt::format("a newer driver, or a toolkit of CUDA {} in LD_LIBRARY_PATH", made_for));
+  return world_error(
+      fmt::format("the NVIDIA driver is made for CUDA {}.{}, and libnvrtc is CUDA {}.{}'s: it does not "
+                  "run what that compiles",
+                  made_for, version % 1000 / 10, major, minor),
+      fmt::format("a newer driver, or a toolkit of CUDA {} in LD_LIBRARY_PATH", made_for));
 }
 
 }  // namespace

@@ -89,8 +89,9 @@ class GpuStream final : public RecordingStream {
     // Its products hold the processors that they take until they are over; blocks of all else are short.
     leaves_room_ = options.leaves_room && gpu_->processors() > 8 * kRoom;
     if (leaves_room_)
-      WEFT_TRY_STATUS(check(of_blas(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom))),
-                            "leave processors to others"));
+      WEFT_TRY_STATUS(
+          check(of_blas(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom))),
+                "leave processors to others"));
     return check(of_blas(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace)),
                  "start cuBLAS");
   }
@@ -102,7 +103,10 @@ class GpuStream final : public RecordingStream {
     if (!failure_.ok()) return;
     gpu_->enter();
     const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
-    const LaunchPlace at{*gpu_, stream_, handle_, scratch,
+    const LaunchPlace at{*gpu_,
+                         stream_,
+                         handle_,
+                         scratch,
                          scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0,
                          leaves_room_ ? kRoom : 0};
     if (const Code code = mine.launch(at, task); code != 0) note(code, "run " + mine.what);
@@ -120,7 +124,8 @@ class GpuStream final : public RecordingStream {
   void copy(Address to, Address from, std::int64_t bytes) override {
     gpu_->enter();
     if (failure_.ok() && bytes > 0)
-      note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy bytes");
+      note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_),
+           "copy bytes");
   }
 
   Handle raw() const { return stream_; }
