@@ -178,6 +178,7 @@ CALL(cuEventCreate, Thing* event, unsigned) {
 }
 FINE(cuEventDestroy_v2)
 CALL(cuEventRecord, Thing, Thing) { return state(); }
+CALL(cuEventRecordWithFlags, Thing, Thing, unsigned) { return state(); }
 CALL(cuEventQuery, Thing) { return stuck ? kNotReady : state(); }
 CALL(cuEventSynchronize, Thing) { return finished(); }
 CALL(cuEventElapsedTime, float* milliseconds, Thing, Thing) {

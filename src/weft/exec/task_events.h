@@ -63,7 +63,7 @@ class TaskClock {
  private:
   std::unique_ptr<device::Event> start_;
   std::vector<std::unique_ptr<device::Event>> begins_, ends_;
-  const device::Event* last_ = nullptr;        // of what is recorded; none: nothing is
+  const device::Event* last_ = nullptr;         // of what is recorded; none: nothing is
   std::vector<const device::Event*> previous_;  // by task that was: the end of the one before it
 };
 

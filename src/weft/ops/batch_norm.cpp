@@ -41,11 +41,13 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const plan::Type x = node.input_type(0);
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     // Running statistics may have more bits than what they are of.
-    if (node.input_type(1).dtype != statistics_dtype(x.dtype) || node.input_type(2).dtype != statistics_dtype(x.dtype))
+    if (node.input_type(1).dtype != statistics_dtype(x.dtype) ||
+        node.input_type(2).dtype != statistics_dtype(x.dtype))
       WEFT_TRY_STATUS(same_dtype(node));
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kBatchNormOver)));
     if (node.word(kBatchNormMode) != "train" && node.word(kBatchNormMode) != "infer")
-      return user_error(fmt::format("batch-norm mode must be train or infer, found {}", node.word(kBatchNormMode)));
+      return user_error(
+          fmt::format("batch-norm mode must be train or infer, found {}", node.word(kBatchNormMode)));
     const DimList channel = without(x.dims, node.indices(kBatchNormOver));
     for (const std::size_t i : {1u, 2u}) {
       const std::span<const plan::Dim> found = node.input_type(i).dims;
@@ -86,7 +88,8 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const DimList channel = without(node.input_type(0).dims, node.indices(kBatchNormOver));
     const auto means = offsets_along(node.input_type(1), channel),
                variances = offsets_along(node.input_type(2), channel);
-    const T epsilon = n.from(node.real(kBatchNormEpsilon)), momentum = n.from(node.real(kBatchNormMomentum)), one = n.from(1);
+    const T epsilon = n.from(node.real(kBatchNormEpsilon)), momentum = n.from(node.real(kBatchNormMomentum)),
+            one = n.from(1);
     const auto count = static_cast<std::int64_t>(rows.columns.size());
     const T unbias = count > 1 ? n.divide(n.from_integer(count), n.from_integer(count - 1)) : one;
 

@@ -157,6 +157,7 @@ class DistantDevice final : public Device {
     Result<std::unique_ptr<Recording>> end_recording() override {
       return std::unique_ptr<Recording>(std::move(recording_));
     }
+    void mark(Event& event) override { record(event); }
     void launch(const Recording& recording) override {
       for (const auto& call : static_cast<const DistantRecording&>(recording).calls) call();
     }

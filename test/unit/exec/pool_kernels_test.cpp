@@ -38,7 +38,8 @@ TEST(OwnKernelsPools, AreTheirDefinitionWithEqualNumbersToo) {
       Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
       for (auto& [name, tensor] : inputs)
         for (double& element : tensor.data)
-          element = grain > 0 ? std::round(element * grain) : static_cast<double>(static_cast<float>(element));
+          element =
+              grain > 0 ? std::round(element * grain) : static_cast<double>(static_cast<float>(element));
       const auto rank = start(graph, 1);
       EXPECT_EQ(rank->reference_units(), 0u);
       fill(*rank, inputs);

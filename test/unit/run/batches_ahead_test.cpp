@@ -69,8 +69,8 @@ class WatchedFeed final : public run::Feed {
 };
 
 const Learner& digits() {
-  static const Learner mlp = learner(
-      "digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}}, train::Optimizer::momentum);
+  static const Learner mlp = learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}},
+                                     train::Optimizer::momentum);
   return mlp;
 }
 

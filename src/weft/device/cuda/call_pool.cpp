@@ -131,13 +131,14 @@ Made make_max_pool_gradient(const Call& call, const ops::Pooling& pool) {
   if (call.out[0] % 16 != 0 || run % pack != 0 || pool.width % pack != 0) pack = 1;
   const std::int64_t bands = (pool.height + band - 1) / band;
   const auto above = [](std::int64_t a, std::int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); };
-  const std::string helpers =
-      window_constants(call, pool, bands, band) +
-      fmt::format(
-          "typedef {} D;\nconstexpr int kRun = {}, kRuns = {}, kPack = {}, kShared = {}, kFirst = {}, kLast = {};\n"
-          "struct alignas(sizeof(D) * kPack) Pack {{ D x[kPack]; }};\n{}",
-          type_name(dtype), run, runs, pack, windows(band), above(pool.padding_w - pool.size + 1, pool.stride),
-          (run - 1 + pool.padding_w) / pool.stride, kLargest);
+  const std::string helpers = window_constants(call, pool, bands, band) +
+                              fmt::format(
+                                  "typedef {} D;\nconstexpr int kRun = {}, kRuns = {}, kPack = {}, kShared = "
+                                  "{}, kFirst = {}, kLast = {};\n"
+                                  "struct alignas(sizeof(D) * kPack) Pack {{ D x[kPack]; }};\n{}",
+                                  type_name(dtype), run, runs, pack, windows(band),
+                                  above(pool.padding_w - pool.size + 1, pool.stride),
+                                  (run - 1 + pool.padding_w) / pool.stride, kLargest);
   return blocks_kernel(call, over_blocks(call, std::string(kMaxPoolGradient), helpers), pool.planes * bands);
 }
 
@@ -165,7 +166,8 @@ Made make_pool(const Call& call) {
         "    const int q = int(i % Q), p = int(i / Q % P);\n    const {}* const x = a + i / Q / P * H * W;\n"
         "    float total = 0.0f;\n"
         "    for (int h = max(p * apart - top, 0); h < min(p * apart - top + K, H); ++h)\n"
-        "      for (int w = max(q * apart - left, 0); w < min(q * apart - left + K, W); ++w) total += x[h * W + w];\n"
+        "      for (int w = max(q * apart - left, 0); w < min(q * apart - left + K, W); ++w) total += x[h * "
+        "W + w];\n"
         "    r0[i] = total * {};\n",
         type, mean);
     return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
@@ -181,9 +183,11 @@ Made make_pool(const Call& call) {
       "    for (int p = max((h0 + top - K + apart) / apart, 0); p < P && p * apart - top <= h0; ++p)\n"
       "      for (int q = max((w0 + left - K + apart) / apart, 0); q < Q && q * apart - left <= w0; ++q) {\n"
       "      if (h0 >= p * apart - top + K || w0 >= q * apart - left + K) continue;\n";
-  body += largest ? "      if (weft_largest(x, p, q, most) == (h0 + top - p * apart) * K + w0 + left - q * apart)\n"
-                    "        total += dy[p * Q + q];\n"
-                  : fmt::format("      total += dy[p * Q + q] * {};\n", mean);
+  body +=
+      largest
+          ? "      if (weft_largest(x, p, q, most) == (h0 + top - p * apart) * K + w0 + left - q * apart)\n"
+            "        total += dy[p * Q + q];\n"
+          : fmt::format("      total += dy[p * Q + q] * {};\n", mean);
   body += "      }\n    r0[i] = total;\n";
   const std::string helpers =
       largest ? window_constants(call, pool, 1, 1) + std::string(kLargest) : std::string();

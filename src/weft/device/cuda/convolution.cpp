@@ -21,7 +21,7 @@ namespace {
 
 // cuDNN's numbers.
 constexpr int kPlanes = 0, kChannelsLast = 1;  // NCHW, NHWC
-constexpr int kCorrelation = 1;    // windows are not turned round
+constexpr int kCorrelation = 1;                // windows are not turned round
 constexpr int kSumsInF32 = 0;
 constexpr int kTensorCores = 1, kPlainF32 = 3, kAnyF32 = 0;  // kAnyF32 may round factors to TF32
 constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
@@ -191,12 +191,12 @@ class LibraryConvolution final : public Kernel {
     void* const scratch = place(workspace);
     const Described& s = *shape_;
     if (pass_ == Pass::forward)
-      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, way_.algorithm, scratch, way_.workspace, &zero,
-                          s.y, to);
+      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, way_.algorithm, scratch, way_.workspace,
+                          &zero, s.y, to);
     // conv2d's gradients read the gradient of y first.
     if (pass_ == Pass::input_gradient)
-      return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, way_.algorithm, scratch, way_.workspace,
-                                 &zero, s.x, to);
+      return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, way_.algorithm, scratch,
+                                 way_.workspace, &zero, s.x, to);
     return dnn_.filter_gradient(handle_, &one, s.x, b, s.y, a, s.how, way_.algorithm, scratch, way_.workspace,
                                 &zero, s.w, to);
   }
@@ -218,10 +218,12 @@ bool is_symmetric(const ops::Convolution& conv) {
 // A convolution of a node, with all the ways in which it can be done.
 class Choice {
  public:
-  Choice(Functions& gpu, const Dnn& dnn, Handle handle, const ops::Convolution& conv, plan::DType dtype, Pass pass)
+  Choice(Functions& gpu, const Dnn& dnn, Handle handle, const ops::Convolution& conv, plan::DType dtype,
+         Pass pass)
       : gpu_(gpu), dnn_(dnn), handle_(handle), conv_(conv), dtype_(dtype), pass_(pass) {
     const Turned x{conv.batch, conv.channels, conv.height * conv.width},
-        y{conv.batch, conv.outputs, conv.high * conv.wide}, w{conv.outputs, conv.inputs, conv.rows * conv.columns};
+        y{conv.batch, conv.outputs, conv.high * conv.wide},
+        w{conv.outputs, conv.inputs, conv.rows * conv.columns};
     memory_.turned = pass == Pass::forward          ? std::array{x, w, y}
                      : pass == Pass::input_gradient ? std::array{y, w, x}
                                                     : std::array{y, x, w};
@@ -285,7 +287,8 @@ class Choice {
     const Handle a = pass_ == Pass::input_gradient ? shape.w : shape.x;
     const Handle b = pass_ == Pass::forward ? shape.w : shape.y;
     const Handle c = pass_ == Pass::forward ? shape.y : pass_ == Pass::input_gradient ? shape.x : shape.w;
-    if (dnn_.rank[which](handle_, a, b, shape.how, c, static_cast<int>(ranked.size()), &given, ranked.data()) != 0)
+    if (dnn_.rank[which](handle_, a, b, shape.how, c, static_cast<int>(ranked.size()), &given,
+                         ranked.data()) != 0)
       return;
     const std::size_t before = ways_.size();
     for (int i = 0; i < given && ways_.size() - before < kMostWays; ++i) {
@@ -302,11 +305,13 @@ class Choice {
 
   std::string print_key(const Gpu& gpu) const {
     constexpr std::array<std::string_view, 3> kPasses = {"forward", "input gradient", "filter gradient"};
-    return fmt::format("convolution {} of {}: {}x{}x{}x{} by {}x{}x{}x{}, stride {}, padding {} {}, groups {}, {} on {} by cuDNN {}",
-                       kPasses[static_cast<std::size_t>(pass_)], plan::name(dtype_), conv_.batch, conv_.channels,
-                       conv_.height, conv_.width, conv_.outputs, conv_.inputs, conv_.rows, conv_.columns,
-                       conv_.stride, conv_.padding, conv_.padding_w, conv_.groups,
-                       gpu.exact() ? "exact" : "not exact", gpu.model(), dnn_.version());
+    return fmt::format(
+        "convolution {} of {}: {}x{}x{}x{} by {}x{}x{}x{}, stride {}, padding {} {}, groups {}, {} on {} by "
+        "cuDNN {}",
+        kPasses[static_cast<std::size_t>(pass_)], plan::name(dtype_), conv_.batch, conv_.channels,
+        conv_.height, conv_.width, conv_.outputs, conv_.inputs, conv_.rows, conv_.columns, conv_.stride,
+        conv_.padding, conv_.padding_w, conv_.groups, gpu.exact() ? "exact" : "not exact", gpu.model(),
+        dnn_.version());
   }
 
   // Nothing where there is no memory to try in.
