@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -115,11 +117,13 @@ std::int64_t DeviceMemory::bytes_ahead() const {
 bool DeviceMemory::make_room_ahead() {
   if (inputs_.empty()) return false;
   auto stream = device_->make_stream({.computes = false});
-  auto event = device_->make_event();
+  auto taken = device_->make_event();
+  auto sent = device_->make_event();
   auto room = device_->allocate(bytes_ahead());
-  if (!stream.ok() || !event.ok() || !room.ok()) return false;
+  if (!stream.ok() || !taken.ok() || !sent.ok() || !room.ok()) return false;
   sending_ = std::move(*stream);
-  taken_ = std::move(*event);
+  taken_ = std::move(*taken);
+  sent_ = std::move(*sent);
   ahead_ = std::move(*room);
   device::Address next = ahead_->address();
   for (Input& input : inputs_) {
@@ -132,6 +136,11 @@ bool DeviceMemory::make_room_ahead() {
 Status DeviceMemory::send_ahead() {
   sending_->wait(*taken_);
   for (const Input& input : inputs_) sending_->copy_in(input.ahead, input.bytes);
+  sending_->record(*sent_);
+  // A device that is given up is waited for by nobody.
+  for (constexpr std::chrono::microseconds kBetweenLooks{50}; !sent_->is_done();
+       std::this_thread::sleep_for(kBetweenLooks))
+    if (device_->is_abandoned()) return device_->fault().heard();
   return sending_->synchronize();
 }
 

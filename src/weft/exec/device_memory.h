@@ -90,9 +90,9 @@ class DeviceMemory {
   // Where the host does not reach the memory; else none.
   std::unique_ptr<device::Stream> copies_;
   std::vector<Input> inputs_;
-  // The room ahead, who copies there, and when a step has taken what was there last.
+  // The room ahead, who copies there, when a step has taken what was there last, and when the next is there.
   std::unique_ptr<device::Memory> ahead_;
-  std::unique_ptr<device::Event> taken_;
+  std::unique_ptr<device::Event> taken_, sent_;
   std::unique_ptr<device::Stream> sending_;
   // Page-locked memory of exchanges, a pair for each stream of the program that ever exchanged.
   struct Staging {
