@@ -17,6 +17,7 @@ using plan::NodeId;
 using plan::ValueId;
 
 constexpr std::size_t kAlong = 0, kBegin = 1, kEnd = 2;  // attributes of a slice
+constexpr std::size_t kConstant = 0;                     // of a constant, its value
 
 // Numbers that follow from nothing but the sizes and numbers of a plan, as the count of a mean does. A plan
 // that went through rules holds equal ones once. Two that are equal at its own sizes and differ at the others
@@ -68,6 +69,7 @@ OtherSizes::OtherSizes(const plan::Graph& original, const plan::Graph& other) {
   }
   for (std::size_t n = 0; n < original.node_count(); ++n) {
     const plan::NodeView node = original.view(NodeId(n)), small = other.view(NodeId(n));
+    if (&node.op() == &ops::constant()) numbers_[node.real(kConstant)].insert(small.real(kConstant));
     if (&node.op() != &ops::slice()) continue;
     slices_[{std::string(node.text(node.symbol(kAlong))), node.input_type(0).size_of(node.symbol(kAlong)),
              node.integer(kBegin), node.integer(kEnd)}]
@@ -89,6 +91,25 @@ Result<Stretch> OtherSizes::of_slice(std::string_view index, std::int64_t size, 
     return user_error(fmt::format("{} from {} to {} is the plan's own, and has no one place at other sizes",
                                   index, slice.begin, slice.end));
   return Stretch{found->second.begin()->first, found->second.begin()->second};
+}
+
+Result<double> OtherSizes::of_number(double number) const {
+  const auto found = numbers_.find(number);
+  if (found == numbers_.end()) return number;
+  if (found->second.size() != 1)
+    return user_error(fmt::format("{} is the plan's own, and has no one value at other sizes", number));
+  return *found->second.begin();
+}
+
+bool OtherSizes::change_number(const plan::NodeView& node) const {
+  if (&node.op() == &ops::constant()) return false;
+  const std::span<const plan::AttributeSpec> specs = node.op().attributes();
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    if (specs[k].kind != plan::AttributeKind::real) continue;
+    const auto found = numbers_.find(node.real(k));
+    if (found != numbers_.end() && found->second != std::set{node.real(k)}) return true;
+  }
+  return false;
 }
 
 Status check_numbers(const DistributedPlan& plan, const plan::Graph& original, const plan::Graph& other) {

@@ -3,6 +3,7 @@
 //   broadcast %14 {type=f32[a=1024]}     a node that rules wrote: a is 5 where the model's a of 1024 is
 //   constant {value=4096}                the count of a mean over s, and of another over d: rules have made one
 //                                        of the two, and at s = 5, d = 3 it cannot be both
+//   attention {divisor=8}                what scores were divided by, a constant of the model: the root of another e
 //
 // The plan of one device says so, at its own sizes and at the others: its values are the same ones in both.
 #pragma once
@@ -30,12 +31,18 @@ class OtherSizes {
   Result<std::int64_t> of(std::string_view index, std::int64_t size) const;
   // What a slice from `begin` to `end` of an index of that size becomes: what the model's own becomes there.
   Result<Stretch> of_slice(std::string_view index, std::int64_t size, Stretch slice) const;
+  // What a number becomes that a node states: that of the model's constant that it was; as it is where no constant of
+  // that value changes. Fails where they become several.
+  Result<double> of_number(double number) const;
+  // Whether the node states a number, not being a constant, that is another at the other sizes.
+  bool change_number(const plan::NodeView& node) const;
 
  private:
   using Slice = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
 
   std::map<Slice, std::set<std::pair<std::int64_t, std::int64_t>>> slices_;
   std::map<std::pair<std::string, std::int64_t>, std::set<std::int64_t>> known_;
+  std::map<double, std::set<double>> numbers_;  // of constants
 };
 
 // Fails on the first node of a plan that reads one number where at the other sizes it should read another.

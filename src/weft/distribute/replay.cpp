@@ -41,7 +41,7 @@ bool states_sizes(const plan::Operator& op) {
                                                       &plan::AttributeSpec::kind) != op.attributes().end();
 }
 
-// A node of the plan's own that says how large its result is.
+// A node of the plan's own that says how large its result is, or a number that follows from sizes.
 Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::span<const ValueId> inputs,
                          plan::Transplant& moved, const OtherSizes& sizes) {
   const std::span<const plan::AttributeSpec> specs = node.op().attributes();
@@ -49,7 +49,11 @@ Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::sp
   std::vector<plan::AttributeValue> attributes;
   for (std::size_t k = 0; k < specs.size(); ++k) switch (specs[k].kind) {
       case plan::AttributeKind::integer: attributes.emplace_back(node.integer(k)); break;
-      case plan::AttributeKind::real: attributes.emplace_back(node.real(k)); break;
+      case plan::AttributeKind::real: {
+        WEFT_TRY(number, sizes.of_number(node.real(k)));
+        attributes.emplace_back(number);
+        break;
+      }
       case plan::AttributeKind::word:
       case plan::AttributeKind::index: attributes.emplace_back(moved.symbol(node.symbol(k))); break;
       case plan::AttributeKind::indices:
@@ -135,7 +139,8 @@ Result<NodeId> add_split(plan::Graph& graph, const plan::NodeView& split, std::s
   const Symbol along = moved.symbol(split.symbol(0));
   const std::int64_t size = graph.type(inputs[0]).size_of(along);
   if (size % *blocks != 0)
-    return user_error(fmt::format("{} of {} is not {} blocks that are alike", graph.text(along), size, *blocks));
+    return user_error(
+        fmt::format("{} of {} is not {} blocks that are alike", graph.text(along), size, *blocks));
   const auto dims = split.type(1).dims;
   const std::array<plan::Dim, 2> into = {plan::Dim{moved.symbol(dims[0].index), *blocks},
                                          plan::Dim{moved.symbol(dims[1].index), size / *blocks}};
@@ -231,8 +236,8 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
         : op == &ops::addends()       ? add_addends(made.graph, node, inputs, moved, mesh)
         : op == &ops::permute_ranks() ? add_permutation(made.graph, node, inputs, plan.mesh)
         : !as_written ? computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr)
-        : op == &ops::split()  ? add_split(made.graph, node, inputs, moved, sizes, plan, mesh)
-        : states_sizes(*op)    ? add_sized(made.graph, node, inputs, moved, sizes)
+        : op == &ops::split() ? add_split(made.graph, node, inputs, moved, sizes, plan, mesh)
+        : states_sizes(*op) || sizes.change_number(node) ? add_sized(made.graph, node, inputs, moved, sizes)
         : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved, sizes, tiles)
         : op == &ops::reduce() ? add_mean(made.graph, node, inputs, moved)
                                : moved.node(node.id(), inputs);

@@ -84,6 +84,36 @@ return y=%4
   EXPECT_EQ(why.find("stands for several"), std::string::npos) << why;
 }
 
+// Scores divided by the root of e, as products and softmax.
+plan::Graph attending_by_products(int s, int e, std::string_view root) {
+  const auto type = [&](std::string_view place) {
+    return "f32[" + std::string(place) + "=" + std::to_string(s) + ",e=" + std::to_string(e) + "]";
+  };
+  const auto square = "f32[s=" + std::to_string(s) + ",t=" + std::to_string(s) + "]";
+  return plan_of("plan p\n%0 = input {name=q, type=" + type("s") +
+                 "}\n%1 = input {name=k, type=" + type("t") + "}\n%2 = input {name=v, type=" + type("t") +
+                 "}\n%3 = contract %0, %1 {to=[s,t]} : " + square +
+                 "\n%4 = constant {value=" + std::string(root) + ", dtype=f32}\n%5 = div %3, %4 : " + square +
+                 "\n%6 = softmax %5 {over=[t]} : " + square +
+                 "\n%7 = contract %6, %2 {to=[s,e]} : " + type("s") + "\nreturn y=%7\n");
+}
+
+// Rules have made one operator of it, which states the number that was a constant: at other sizes it is that constant's.
+TEST(OtherSizes, ANumberThatANodeStatesIsTheConstantsThatItWas) {
+  const plan::Graph model = attending_by_products(64, 16, "4"), small = attending_by_products(5, 4, "2");
+  const auto attending = [&](std::string_view divisor) {
+    return on_one_rank(
+        "plan p\n%0 = input {name=q, type=f32[s=64,e=16]}\n%1 = input {name=k, type=f32[t=64,e=16]}\n"
+        "%2 = input {name=v, type=f32[t=64,e=16]}\n%3, %4 = attention %0, %1, %2 {over=t, along=s, "
+        "inner=[e], divisor=" +
+            std::string(divisor) + "} : f32[s=64,e=16], f32[s=64]\nreturn y=%3\n",
+        model);
+  };
+  EXPECT_EQ(at_sizes_of(small, attending("4"), model), "");
+  for (const std::string_view wrong : {"3", "5", "16"})
+    EXPECT_NE(at_sizes_of(small, attending(wrong), model), "") << wrong;
+}
+
 // A node that rules moved is the model's own all the same: its slice is cut where the model's is.
 TEST(OtherSizes, WhatStandsElsewhereIsFound) {
   const auto model_at = [](int s, int last) {
