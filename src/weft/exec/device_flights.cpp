@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kStepsKept = 32;
 constexpr std::uint32_t kUnitsBetweenWords = 64;  // a word costs about a microsecond
 constexpr std::size_t kWordBytes = 64;            // so far apart that no two share a line
-// Steps are shorter, and the host looks without a pause, as the driver would. Beyond, a pause is a thousandth.
-constexpr std::chrono::seconds kWithoutPause{1};
-constexpr std::chrono::milliseconds kPause{1};
+// Whoever asks a driver holds others up that launch: short waits are asked after at once, long ones ever less often.
+constexpr std::chrono::microseconds kWithoutPause{100}, kShortPause{20}, kLongPause{1000};
+constexpr int kPausesOfAWait = 256;
 
 double seconds_of(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -134,7 +134,8 @@ Status DeviceFlights::wait(device::Event& event) {
     if (now - begin < kWithoutPause)
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(
+          std::clamp<Clock::duration>((now - begin) / kPausesOfAWait, kShortPause, kLongPause));
   }
 }
 

@@ -18,20 +18,21 @@ BatchesAhead::BatchesAhead(exec::Rank& rank, std::function<void(std::int64_t ste
 BatchesAhead::BatchesAhead(exec::Rank& rank, const Feed& feed)
     : BatchesAhead(rank, [&rank, &feed](std::int64_t step) { feed.fill(rank, step); }) {}
 
-Status BatchesAhead::bring(std::int64_t step) {
-  if (!reader_.joinable()) {
-    fill_(step);
-    return {};
-  }
+void BatchesAhead::bring(std::int64_t step) {
+  if (!reader_.joinable()) return fill_(step);
   std::unique_lock lock(mutex_);
   if (!batch_ || batch_->step != step) begin(lock, step);
   changed_.wait(lock, [&] { return batch_->is_read; });
   const Batch read = *std::exchange(batch_, std::nullopt);
   if (read.thrown) std::rethrow_exception(read.thrown);
-  WEFT_TRY_STATUS(read.status);
+  if (!read.is_sent) {
+    // The step sends it itself, and knows best what to say of a device that fails.
+    lock.unlock();
+    stop();
+    return fill_(step);
+  }
   rank_.take_ahead();
   begin(lock, step + 1);
-  return {};
 }
 
 // What was asked for before and not taken is lost: the room holds one.
@@ -50,7 +51,7 @@ void BatchesAhead::read_batches() {
     lock.unlock();
     try {
       fill_(batch.step);
-      batch.status = rank_.send_ahead();
+      batch.is_sent = rank_.send_ahead().ok();
     } catch (...) {
       batch.thrown = std::current_exception();
     }

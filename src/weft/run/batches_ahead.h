@@ -34,15 +34,14 @@ class BatchesAhead {
 
   // Between steps: the rank's next one takes the batch of `step`. Steps are expected one after the other; any other
   // is read when it is asked for.
-  Status bring(std::int64_t step);
+  void bring(std::int64_t step);
   // When it returns nobody reads any more, and the rank's inputs are the caller's.
   void stop();
 
  private:
   struct Batch {
     std::int64_t step = 0;
-    bool is_read = false;
-    Status status;  // of reading it
+    bool is_read = false, is_sent = false;
     std::exception_ptr thrown;
   };
 

@@ -158,7 +158,7 @@ class Loop {
 
  private:
   Status one_step(std::int64_t i, std::int64_t step) {
-    WEFT_TRY_STATUS(batches_.bring(step));
+    batches_.bring(step);
     WEFT_TRY_STATUS(write_rate(member_.rank(), run_.training.schedule, step));
     const bool measures = run_.measure_from && i >= *run_.measure_from, looks = is_looked_at(i);
     if (!measures && !looks) return member_.rank().step();

@@ -152,7 +152,7 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     outcome.time_up = run.until && Clock::now() >= *run.until;
     if (outcome.terminated || outcome.time_up) break;
     if (i % kStepsBetweenCopies == 0) WEFT_TRY_STATUS(copy.keep(rank, step));
-    WEFT_TRY_STATUS(batches.bring(step));
+    batches.bring(step);
     WEFT_TRY_STATUS(write_rate(rank, run.schedule, step));
     WEFT_TRY_STATUS(rank.step());
     WEFT_TRY(loss, rank.number(rank.program().outputs.front()));

@@ -155,7 +155,7 @@ Result<Steps> run_alone(const Context& context, const Prepared& prepared, const 
   run::BatchesAhead batches(*rank, feed);
   for (std::int64_t step = 0; step < kWarmUpInTime + steps; ++step) {
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
-    WEFT_TRY_STATUS(batches.bring(step));
+    batches.bring(step);
     Timeline timeline;
     WEFT_TRY_STATUS(rank->step(timeline));
     if (step >= kWarmUpInTime) found.timelines.front().push_back(std::move(timeline));
