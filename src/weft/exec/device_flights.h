@@ -79,7 +79,7 @@ class DeviceFlights {
   struct Step {
     std::int64_t number = 0;
     bool as_one = false;
-    Clock::time_point began, ended = {};
+    Clock::time_point began = {}, ended = {};
     Outcome outcome = Outcome::running;
     std::uint32_t units = 0, done = 0;  // when it was over
   };

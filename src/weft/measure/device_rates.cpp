@@ -52,7 +52,7 @@ Result<std::unique_ptr<exec::Rank>> start(const std::string& text,
   for (const program::Port& port : rank->program().parameters)
     WEFT_TRY_STATUS(
         rank->write(port, [&](std::span<std::byte> bytes) { fill_with_numbers(bytes, port.place.dtype); }));
-  return std::move(rank);
+  return rank;
 }
 
 // Seconds of a step of the plan, the median of some.

@@ -42,7 +42,7 @@ class BatchesAhead {
   struct Batch {
     std::int64_t step = 0;
     bool is_read = false, is_sent = false;
-    std::exception_ptr thrown;
+    std::exception_ptr thrown = {};
   };
 
   void begin(std::unique_lock<std::mutex>& lock, std::int64_t step);
