@@ -93,9 +93,12 @@ Result<Stretch> OtherSizes::of_slice(std::string_view index, std::int64_t size, 
   return Stretch{found->second.begin()->first, found->second.begin()->second};
 }
 
-Result<double> OtherSizes::of_number(double number) const {
+Result<double> OtherSizes::of_number(const plan::NodeView& node, std::size_t attribute) const {
+  const plan::AttributeSpec& spec = node.op().attributes()[attribute];
+  const double number = node.real(attribute);
   const auto found = numbers_.find(number);
-  if (found == numbers_.end()) return number;
+  const bool is_default = !spec.required && number == spec.number;
+  if (found == numbers_.end() || is_default) return number;
   if (found->second.size() != 1)
     return user_error(fmt::format("{} is the plan's own, and has no one value at other sizes", number));
   return *found->second.begin();
@@ -106,8 +109,8 @@ bool OtherSizes::change_number(const plan::NodeView& node) const {
   const std::span<const plan::AttributeSpec> specs = node.op().attributes();
   for (std::size_t k = 0; k < specs.size(); ++k) {
     if (specs[k].kind != plan::AttributeKind::real) continue;
-    const auto found = numbers_.find(node.real(k));
-    if (found != numbers_.end() && found->second != std::set{node.real(k)}) return true;
+    const Result<double> becomes = of_number(node, k);
+    if (!becomes.ok() || *becomes != node.real(k)) return true;
   }
   return false;
 }

@@ -31,9 +31,9 @@ class OtherSizes {
   Result<std::int64_t> of(std::string_view index, std::int64_t size) const;
   // What a slice from `begin` to `end` of an index of that size becomes: what the model's own becomes there.
   Result<Stretch> of_slice(std::string_view index, std::int64_t size, Stretch slice) const;
-  // What a number becomes that a node states: that of the model's constant that it was; as it is where no constant of
-  // that value changes. Fails where they become several.
-  Result<double> of_number(double number) const;
+  // What a number becomes that a node states (a real attribute): that of the model's constant that it was. As it is where
+  // nobody stated it, or no constant of that value changes. Fails where they become several.
+  Result<double> of_number(const plan::NodeView& node, std::size_t attribute) const;
   // Whether the node states a number, not being a constant, that is another at the other sizes.
   bool change_number(const plan::NodeView& node) const;
 

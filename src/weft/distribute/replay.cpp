@@ -50,7 +50,7 @@ Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::sp
   for (std::size_t k = 0; k < specs.size(); ++k) switch (specs[k].kind) {
       case plan::AttributeKind::integer: attributes.emplace_back(node.integer(k)); break;
       case plan::AttributeKind::real: {
-        WEFT_TRY(number, sizes.of_number(node.real(k)));
+        WEFT_TRY(number, sizes.of_number(node, k));
         attributes.emplace_back(number);
         break;
       }

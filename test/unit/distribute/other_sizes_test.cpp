@@ -114,6 +114,21 @@ TEST(OtherSizes, ANumberThatANodeStatesIsTheConstantsThatItWas) {
     EXPECT_NE(at_sizes_of(small, attending(wrong), model), "") << wrong;
 }
 
+// What nobody stated is no constant's: a mean over one example divides by 1 too, and by 3 at other sizes.
+TEST(OtherSizes, ANumberThatNobodyStatedStaysAsItIs) {
+  const auto model_at = [](int b) {
+    const std::string size = std::to_string(b);
+    return plan_of("plan p\n%0 = input {name=x, type=f32[b=" + size + ",d=4]}\n%1 = constant {value=" + size +
+                   ", dtype=f32}\n%2 = div %0, %1\n%3 = softmax %2 {over=[d]}\nreturn y=%3\n");
+  };
+  const plan::Graph model = model_at(1), small = model_at(3);
+  const OtherSizes sizes(model, small);
+  const plan::Graph own = plan_of(
+      "plan p\n%0 = input {name=q, type=f32[s=4,e=2]}\n%1 = input {name=k, type=f32[t=4,e=2]}\n"
+      "%2, %3 = attention %0, %1, %1 {over=t, along=s, inner=[e]} : f32[s=4,e=2], f32[s=4]\nreturn y=%2\n");
+  EXPECT_FALSE(sizes.change_number(own.view(plan::NodeId(2))));
+}
+
 // A node that rules moved is the model's own all the same: its slice is cut where the model's is.
 TEST(OtherSizes, WhatStandsElsewhereIsFound) {
   const auto model_at = [](int s, int last) {
