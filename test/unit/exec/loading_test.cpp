@@ -72,16 +72,17 @@ TEST(OwnKernelsLoading, AStepThatWaitsForItsWeightsGivesTheSameBits) {
   for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
 }
 
+std::unique_ptr<Rank> on_distant(const plan::Graph& graph) {
+  auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
+  return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
+}
+
 // Copies that come late: on a device whose streams do their work when they get to it.
 TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
   Random random(6);
   const plan::Graph graph = gpt();
   const Tensors sources = random_sources(graph, 10, random);
-  const auto on_device = [&] {
-    auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
-    return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
-  };
-  const auto expected = on_device(), rank = on_device();
+  const auto expected = on_distant(graph), rank = on_distant(graph);
   for (Rank* const one : {expected.get(), rank.get()}) fill(*one, sources);
   const KeptBytes kept(*rank);
   ASSERT_TRUE(expected->step().ok());
@@ -106,11 +107,7 @@ TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
   const Tensors sources = random_sources(graph, 10, random);
   for (const std::size_t staged : {std::size_t{1}, std::size_t{40}, std::size_t{1 << 20}})
     for (const std::size_t together : {std::size_t{1}, std::size_t{300}, std::size_t{1 << 20}}) {
-      const auto on_device = [&] {
-        auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
-        return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
-      };
-      const auto expected = on_device(), rank = on_device();
+      const auto expected = on_distant(graph), rank = on_distant(graph);
       for (Rank* const one : {expected.get(), rank.get()}) fill(*one, sources);
       const KeptBytes kept(*rank);
       for (const program::Port& port : rank->program().parameters)

@@ -11,19 +11,21 @@
 namespace weft::exec {
 namespace {
 
+void expect_as_defined(const std::string& text, Random& random) {
+  const ops::Case c = ops::read_cases(text).front();
+  const plan::Graph graph = ops::graph_of(c);
+  const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+  const auto rank = start(graph, 2);
+  fill(*rank, inputs);
+  ASSERT_TRUE(rank->step().ok());
+  expect_near(contents(*rank), interpreted(graph, inputs), 1e-4, 1e-4, text);
+}
+
 TEST(OwnKernelsManyRows, SumsAreTheirDefinition) {
   Random random(17);
   for (const int rows : {1, 63, 64, 100, 128, 500, 3000})
-    for (const int length : {1, 5, 32, 128, 512, 1500}) {
-      const std::string text = fmt::format("reduce | f32[b={},d={}] | {{kind=sum, to=[d]}}", rows, length);
-      const ops::Case c = ops::read_cases(text).front();
-      const plan::Graph graph = ops::graph_of(c);
-      const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
-      const auto rank = start(graph, 2);
-      fill(*rank, inputs);
-      ASSERT_TRUE(rank->step().ok());
-      expect_near(contents(*rank), interpreted(graph, inputs), 1e-4, 1e-4, text);
-    }
+    for (const int length : {1, 5, 32, 128, 512, 1500})
+      expect_as_defined(fmt::format("reduce | f32[b={},d={}] | {{kind=sum, to=[d]}}", rows, length), random);
 }
 
 // A few rows that follow each other, many times: by one thread on a GPU, with what else the loop makes; f32 sums.
@@ -36,15 +38,8 @@ TEST(OwnKernelsManyRows, SumsOfAFewRowsAreTheirDefinition) {
         "reduce | f32[k=5,d=70000] | {kind=mean, to=[d]}",
         "reduce | f32[a=3,b=130,k=7,d=172] | {kind=min, to=[b,a,d]}",
         "contract | f32[b=260,s=3,k=2] | f32[b=260,s=3,k=2,d=96] | {to=[b,s,d]}",
-        "contract | f32[b=50,k=9,d=1001] | f32[k=9,d=1001] | {to=[b,d]}"}) {
-    const ops::Case c = ops::read_cases(text).front();
-    const plan::Graph graph = ops::graph_of(c);
-    const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
-    const auto rank = start(graph, 2);
-    fill(*rank, inputs);
-    ASSERT_TRUE(rank->step().ok());
-    expect_near(contents(*rank), interpreted(graph, inputs), 1e-4, 1e-4, std::string(text));
-  }
+        "contract | f32[b=50,k=9,d=1001] | f32[k=9,d=1001] | {to=[b,d]}"})
+    expect_as_defined(std::string(text), random);
 }
 
 // A step of a model whose rows are many enough for kernels to share them, against the processor's.
