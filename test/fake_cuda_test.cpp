@@ -120,19 +120,24 @@ TEST(PretendedGpu, AKernelOfOneOfSeveralRanksThatTraps) {
                {"failed in step ", ", in unit "});
 }
 
+// By its process: other jobs may run here meanwhile, and the doctor tells of those first.
 TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
-  const Outcome found = on_pretended("fails_at=20", "", "", "; $weft doctor");
+  const Outcome found = on_pretended("fails_at=20", "", "",
+                                     "; read process time < $XDG_CACHE_HOME/weft/flights/last; $weft doctor;"
+                                     "$weft doctor $process; $weft doctor $process --format json;"
+                                     "$weft doctor 1");
   for (const std::string word :
        {"the last whose device failed, at 20", "rank 0 of 1, process ",
         "cuda:0 failed: rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ",
-        "1  unit after unit  failed"})
+        "1  unit after unit  failed", R"("answer":"rank 0 of 1, process )",
+        "process 1 is not a rank of a job here"})
     EXPECT_NE(found.text.find(word), std::string::npos) << word << "\nin\n" << found.text;
 }
 
 TEST(PretendedGpu, AKernelThatNeverEnds) {
   for (const std::string launch : {"20", "170"})
     expect_fault(on_pretended("hangs_at=" + launch, ", device_timeout = 200 ms"),
-                 {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": nothing got done for 2",
+                 {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": nothing got done for ",
                   "SET device_timeout to more"});
 }
 

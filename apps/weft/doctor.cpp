@@ -22,9 +22,19 @@ usage:
   weft doctor [PID] [--format text|json]
 
 Asks every process of a job, or the one given, and waits a second at most.
+Of a process that ended because its device failed: what it said then.
 )";
 
 constexpr std::chrono::milliseconds kPatience{1'000};
+
+// Of one that cannot be asked any more.
+transport::Patient former_patient(exec::LeftFlights left) {
+  return {.process = left.process, .answer = std::move(left.text), .state = "ended"};
+}
+
+std::string print_left(const exec::LeftFlights& left) {
+  return fmt::format("the last whose device failed, at {}\n{}", left.time, left.text);
+}
 
 }  // namespace
 
@@ -44,15 +54,27 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
   WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
-  if (process && patients.empty()) {
+  const auto left = exec::find_left_flights();
+  const bool is_former = process && patients.empty() && left && left->process == *process;
+  if (process && patients.empty() && !is_former) {
     return world_error(fmt::format("process {} is not a rank of a job here", *process),
                        "weft doctor asks all ranks");
   }
-  if (format == session::Format::json)
-    return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
-  if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
-  std::string text = "no rank of a job runs on this machine\n";
-  if (const auto left = exec::find_left_flights()) text += "\nthe last whose device failed, at " + *left;
+  std::string text;
+  if (format == session::Format::json) {
+    if (is_former) patients.push_back(former_patient(*left));
+    text = explain::print_json(patients);
+  } else if (is_former) {
+    text = print_left(*left);
+  } else if (patients.empty()) {
+    text = "no rank of a job runs on this machine\n";
+    if (left) text += "\n" + print_left(*left);
+  } else {
+    text = explain::print_text(patients);
+    if (left && !process)
+      text += fmt::format("\nthe device of process {} failed at {}: weft doctor {} tells more\n",
+                          left->process, left->time, left->process);
+  }
   return session::Reply{session::ExitCode::ok, std::move(text), {}};
 }
 

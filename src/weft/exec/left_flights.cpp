@@ -1,6 +1,9 @@
 #include "weft/exec/left_flights.h"
 
+#include <unistd.h>
+
 #include <array>
+#include <charconv>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -35,16 +38,24 @@ void leave_flights(std::string_view text) {
   const std::string folder = flights_folder();
   if (folder.empty()) return;
   if (const auto made = PrivateFolder::make(folder); made.ok())
-    (void)made->write(kFile, fmt::format("{}\n{}", time_now(), text));
+    (void)made->write(kFile, fmt::format("{} {}\n{}", ::getpid(), time_now(), text));
 }
 
-std::optional<std::string> find_left_flights() {
+std::optional<LeftFlights> find_left_flights() {
   const std::string folder = flights_folder();
   if (folder.empty()) return {};
   const auto opened = PrivateFolder::open(folder);
   if (!opened.ok()) return {};
-  auto text = opened->read(kFile, kMostBytes);
-  return text.ok() ? std::move(*text) : std::nullopt;
+  const auto held = opened->read(kFile, kMostBytes);
+  if (!held.ok() || !*held) return {};
+  const std::string_view all = **held, first = all.substr(0, all.find('\n'));
+  LeftFlights left;
+  const auto number = std::from_chars(first.data(), first.data() + first.size(), left.process);
+  const auto end = static_cast<std::size_t>(number.ptr - first.data());
+  if (number.ec != std::errc() || end == first.size() || first.size() == all.size()) return {};
+  left.time = first.substr(end + 1);
+  left.text = all.substr(first.size() + 1);
+  return left;
 }
 
 }  // namespace weft::exec

@@ -219,7 +219,7 @@ struct Rank::State {
   Status step_of_all(const Crew::Work& work) {
     flights->begin_step(/*often=*/false);
     send_inputs();
-    if (!go_on(flights->finish(0, *streams.front()))) return end_step();
+    if (Status sent = flights->finish(0, *streams.front()); !sent.ok()) return finish(std::move(sent));
     if (!std::exchange(recorded_with_all, true)) {
       std::vector<device::Stream*> all;
       for (const auto* const some : {&streams, &moving})

@@ -366,6 +366,8 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure && (failure->died || death) && run.on_death) run.on_death();
+  // Ranks of one device hear of its failure by whatever they did: the one whose unit it was has said more.
+  if (failure && options.gpu != nullptr) WEFT_TRY_STATUS(options.gpu->fault().heard());
   if (failure) return explain(*failure, death ? &*death : nullptr, step, options.ranks);
   return outcome;
 }
