@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -291,9 +292,17 @@ Result<program::Program> compile_for_rank(const distribute::DistributedPlan& pla
 
 namespace {
 
-// Of a rank that did not leave by itself, while the first is there to hear what is left.
-bool has_death(const transport::Job& job) {
-  const std::vector<transport::Death> deaths = job.deaths();
+// Of a rank that did not leave by itself, while the first is there to hear what is left. Another rank may have marked the
+// wires of the dead one before this process hears of it: it will in a moment.
+bool has_death(const transport::Job& job, const Status& status) {
+  constexpr std::chrono::seconds kPatience{2};
+  constexpr std::chrono::milliseconds kPause{1};
+  if (status.ok()) return false;
+  std::vector<transport::Death> deaths = job.deaths();
+  for (const auto begin = Clock::now();
+       deaths.empty() && status.error().fault == Fault::world && Clock::now() - begin < kPatience;
+       deaths = job.deaths())
+    std::this_thread::sleep_for(kPause);
   return std::ranges::any_of(deaths, [](const transport::Death& death) { return !death.left; }) &&
          std::ranges::none_of(deaths, [](const transport::Death& death) { return death.rank == 0; });
 }
@@ -316,7 +325,7 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
   std::int64_t step = part.first_step;
   Status status = loop.run(step);
-  if (!status.ok() && run.keep_every > 0 && has_death(*job))
+  if (run.keep_every > 0 && has_death(*job, status))
     (void)member->rescue(without_tensors(part.start));  // for the first rank: this one has failed
   return status;
 }
@@ -348,12 +357,12 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     // Only rank 0 of those that were started here has anybody to tell; threads share what is captured.
     if (launched == nullptr && job->rank() != 0) return status;
     step = at;
-    for (const transport::Death& each : job->deaths())
-      if (!each.left && !death) death = each;
     if (status.ok()) std::move(loop).move_to(outcome);
     // A launcher starts its ranks again with nothing in memory.
-    if (!status.ok() && launched == nullptr && run.keep_every > 0 && run.on_rescue && has_death(*job))
+    if (launched == nullptr && run.keep_every > 0 && run.on_rescue && has_death(*job, status))
       if (auto saved = member->rescue(without_tensors(start)); saved.ok()) run.on_rescue(std::move(*saved));
+    for (const transport::Death& each : job->deaths())
+      if (!each.left && !death) death = each;
     return status;
   };
   const auto bytes = [&]() -> Result<std::vector<std::byte>> {
