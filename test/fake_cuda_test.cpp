@@ -21,8 +21,8 @@ constexpr std::string_view kTrain =
     "false{})";
 
 // With libraries of its own and an empty cache of kernels.
-Outcome on_pretended(const std::string& fault, const std::string& with = "", const std::string& ranks = "",
-                     const std::string& then = "") {
+Outcome say_to_pretended(const std::string& fault, const std::string& statement,
+                         const std::string& then = "") {
   const weft::TemporaryFolder folder;
   const std::string text = folder / "text.txt";
   const std::string line = fmt::format(
@@ -30,9 +30,13 @@ Outcome on_pretended(const std::string& fault, const std::string& with = "", con
       "$text;"
       "export XDG_CACHE_HOME='{}' WEFT_FAKE_CUDA='{}' LD_LIBRARY_PATH='{}'; weft='{}'\n"
       "{{ timeout 60 $weft -c \"{}\"{}; }} 2>&1",
-      text, folder.path(), fault, WEFT_FAKE_CUDA_FOLDER, WEFT_PROGRAM,
-      fmt::format(fmt::runtime(kTrain), ranks, with), then);
+      text, folder.path(), fault, WEFT_FAKE_CUDA_FOLDER, WEFT_PROGRAM, statement, then);
   return weft::run_shell(line);
+}
+
+Outcome on_pretended(const std::string& fault, const std::string& with = "", const std::string& ranks = "",
+                     const std::string& then = "") {
+  return say_to_pretended(fault, fmt::format(fmt::runtime(kTrain), ranks, with), then);
 }
 
 void expect_fault(const Outcome& found, const std::vector<std::string>& words) {
@@ -139,6 +143,15 @@ TEST(PretendedGpu, AKernelThatNeverEnds) {
     expect_fault(on_pretended("hangs_at=" + launch, ", device_timeout = 200 ms"),
                  {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": nothing got done for ",
                   "SET device_timeout to more"});
+}
+
+// Weights go through two pieces of memory that the host fills when the device has read them.
+TEST(PretendedGpu, AKernelThatNeverEndsWhileWeightsAreOnTheirWay) {
+  const std::string infer =
+      "TRAIN char_gpt FROM '$text' STEPS 1 WITH (b = 2, s = 8, d = 8, h = 2, layers = 1);"
+      "INFER char_gpt ON GPU FROM '$text' WITH (b = 2, s = 8, device_timeout = 200 ms)";
+  EXPECT_EQ(say_to_pretended("", infer).exit_code, 0);
+  expect_fault(say_to_pretended("hangs_at=1", infer), {"is stuck in step 1", ": nothing got done for "});
 }
 
 }  // namespace

@@ -86,8 +86,10 @@ LoadingGroups loading_groups(const program::Program& program, std::span<const Lo
 
 Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const program::Program& program,
                                                device::Address memory, std::span<const Loaded> weights,
-                                               const LoadingGroups& groups, std::size_t staged_bytes) {
+                                               const LoadingGroups& groups, std::size_t staged_bytes,
+                                               Wait wait) {
   auto loading = std::make_unique<Loading>();
+  loading->wait_ = std::move(wait);
   if (!std::ranges::all_of(weights, &Loaded::is_page_locked)) {
     for (int piece = 0; piece < 2; ++piece) {
       WEFT_TRY(room, device.allocate_host(static_cast<std::int64_t>(staged_bytes)));
@@ -98,6 +100,8 @@ Result<std::unique_ptr<Loading>> Loading::make(device::Device& device, const pro
   }
   WEFT_TRY(copies, device.make_stream({.computes = false}));
   loading->copies_ = std::move(copies);
+  WEFT_TRY(all_there, device.make_event());
+  loading->all_there_ = std::move(all_there);
   std::map<program::BufferId, std::int32_t> group_of;
   for (const std::vector<std::size_t>& group : groups) {
     for (const std::size_t i : group) {
@@ -129,7 +133,7 @@ void Loading::give(const Copy& copy) {
   for (std::size_t at = 0; at < copy.from.size();) {
     Staged& piece = staged_[filled_++ % staged_.size()];
     // Where the device failed this says so, and the copies' stream will again.
-    if (!piece.copied->wait().ok()) return;
+    if (!wait_(*piece.copied).ok()) return;
     const std::size_t bytes = std::min(staged_bytes_, copy.from.size() - at);
     copy_bytes(copy.from.subspan(at, bytes), piece.memory->bytes().data());
     copies_->copy_in(copy.to + static_cast<std::int64_t>(at), piece.memory->bytes().first(bytes));
@@ -157,7 +161,9 @@ void Loading::await(std::uint32_t task, device::Stream& stream) {
 // What no task reads is there too when the step is over.
 Status Loading::finish() {
   give_until(static_cast<std::int32_t>(there_.size()) - 1);
-  return copies_->synchronize();
+  copies_->record(*all_there_);
+  WEFT_TRY_STATUS(wait_(*all_there_));
+  return copies_->synchronize();  // a stream says more than its event
 }
 
 }  // namespace weft::exec

@@ -11,6 +11,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -49,11 +50,14 @@ inline constexpr std::size_t kStagedBytes = 8 << 20;  // of a piece of page-lock
 
 class Loading {
  public:
+  // How the host waits for the device: a device that is lost is not waited for for ever.
+  using Wait = std::function<Status(device::Event&)>;
+
   // What the host has must stay until the step that follows is over.
   static Result<std::unique_ptr<Loading>> make(device::Device& device, const program::Program& program,
                                                device::Address memory, std::span<const Loaded> weights,
-                                               const LoadingGroups& groups,
-                                               std::size_t staged_bytes = kStagedBytes);
+                                               const LoadingGroups& groups, std::size_t staged_bytes,
+                                               Wait wait);
 
   // When the step's inputs are on their way: copies to a device go one after the other, and all tasks wait for those.
   void start();
@@ -75,7 +79,9 @@ class Loading {
   void give(const Copy& copy);
 
   std::vector<Copy> all_;
+  Wait wait_;
   std::unique_ptr<device::Stream> copies_;
+  std::unique_ptr<device::Event> all_there_;
   std::vector<std::unique_ptr<device::Event>> there_;  // a group
   std::vector<std::int32_t> needs_;                    // by task: its last group; -1: none
   std::int32_t awaited_ = -1;

@@ -448,8 +448,11 @@ Status Rank::load(std::span<const Loaded> weights, const LoadingGroups& groups, 
     for (const Loaded& one : weights) WEFT_TRY_STATUS(write(*one.port, one.bytes));
     return {};
   }
+  const auto wait = [&state](device::Event& event) {
+    return state.flights ? state.flights->wait(event) : event.wait();
+  };
   WEFT_TRY(loading, Loading::make(*state.device, state.program, state.memory->address(), weights, groups,
-                                  staged_bytes));
+                                  staged_bytes, wait));
   state.loading = std::move(loading);
   return {};
 }
