@@ -160,7 +160,7 @@ Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& o
 program::CompileOptions compile_options(const Figures& figures) {
   program::CompileOptions options;
   options.any_float = true;
-  options.accelerated = has_matrix_unit(figures.device) && figures.device.reach == 1;
+  options.accelerated = has_matrix_unit(figures.device) && was_measured(figures.device);
   options.tiles = !options.accelerated;
   double slowest = 0;
   for (const MeshLink& link : figures.links)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "weft/cost/convolution_cost.h"
 #include "weft/cost/roofline.h"
 #include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
@@ -20,6 +21,7 @@ using program::Unit;
 constexpr double kTile = 128, kNarrowestTile = 16, kMultiprocessors = 108;
 constexpr double kPipelineFill = 128, kMeasuredFill = 32;  // in summands
 constexpr double kConvolutionRate = 0.6;                   // implicit products with small tiles and halos
+constexpr double kOrdinaryConvolutionRate = 0.5;           // of f32, where there is no matrix unit for it
 constexpr double kCoreHalf = 16;
 
 double as_double(std::int64_t number) { return static_cast<double>(number); }
@@ -60,6 +62,22 @@ std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
   return {};
 }
 
+// Beside what is computed, where convolutions were measured.
+double turning_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  if (call == nullptr) return 0;
+  const plan::NodeView node = program.graph->view(call->node);
+  if (!is_convolution(node.op()) || !(device.rate(*kernel_kind(node.op())) > 0)) return 0;
+  return convolution_cost(node, device).turning_seconds;
+}
+
+// What is read once more: a batch's images, of which the statistics are known when all were seen.
+double read_again_bytes(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  const bool is_norm = call != nullptr && &program.graph->view(call->node).op() == &ops::batch_norm();
+  return is_norm && was_measured(device) ? bytes_of(unit.reads[0]) : 0;
+}
+
 class Arithmetic {
  public:
   Arithmetic(const program::Program& program, const Unit& unit, const cluster::Device& device)
@@ -85,8 +103,13 @@ class Arithmetic {
       // Measured in bf16; in other formats as much slower as products are.
       const double slower =
           peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
-      const double reached = ops::is_attending(node.op()) ? attention_efficiency(node) : 1;
-      return over(node.op().work(node).flops * slower, reached * device_.rate(*kind));
+      const double flops = node.op().work(node).flops;
+      if (ops::is_attending(node.op()))
+        return over(flops * slower, attention_efficiency(node) * device_.rate(*kind));
+      const ConvolutionCost cost = convolution_cost(node, device_);
+      return cost.uses_matrix_unit
+                 ? over(flops * slower, cost.efficiency * device_.rate(*kind))
+                 : over(flops, kOrdinaryConvolutionRate * device_.rate(cluster::Precision::f32));
     }
     if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
     const plan::Work work = node.op().work(node);
@@ -134,6 +157,8 @@ bool has_matrix_unit(const cluster::Device& device) {
   return narrow > 3 * device.rate(cluster::Precision::f32);
 }
 
+bool was_measured(const cluster::Device& device) { return device.reach >= 1; }
+
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points) {
   if (!has_matrix_unit(device)) return 1 / ((1 + kCoreHalf / m) * (1 + kCoreHalf / n) * (1 + kCoreHalf / k));
   const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * points;
@@ -142,7 +167,7 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
   const double rounds = tiles * parts / kMultiprocessors;
   const double waves = rounds / std::ceil(rounds);
   return device.reach * fill_of(m) * fill_of(n) * waves * k /
-         (k + (device.reach < 1 ? kPipelineFill : kMeasuredFill));
+         (k + (was_measured(device) ? kMeasuredFill : kPipelineFill));
 }
 
 double attention_efficiency(const plan::NodeView& node) {
@@ -168,10 +193,12 @@ double unit_seconds(const program::Program& program, const Unit& unit, const clu
   // Of steps that are taken back one in hundreds is; then it is done again.
   if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
-  const double memory = over(moved_bytes(unit), device.reach * device.memory_bytes_per_second);
+  const double memory = over(moved_bytes(unit) + read_again_bytes(program, unit, device),
+                             device.reach * device.memory_bytes_per_second);
   const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
-  const int launches = loop != nullptr && !loop->accumulators.empty() && device.reach == 1 ? 2 : 1;
-  return launches * device.launch_seconds + std::max(compute, memory);
+  const int launches = loop != nullptr && !loop->accumulators.empty() && was_measured(device) ? 2 : 1;
+  return launches * device.launch_seconds + turning_seconds(program, unit, device) +
+         std::max(compute, memory);
 }
 
 }  // namespace weft::cost

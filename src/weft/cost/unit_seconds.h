@@ -20,8 +20,8 @@
 // and 100 MB (0.90) on A100. Tiles, waves and the pipeline are how such kernels are built; their numbers are
 // those of A100 and were fitted to nothing. Where a device was measured (`weft profile --device gpu`) its rates are reached
 // whole (reach = 1), the pipeline costs 32 summands (products of GPT-2, BERT and Llama on an H200: 16, 17 and 3 % less than with
-// 128), and attention and convolutions have rates of their own. Sums over rows take a launch more. What the curve is worth
-// whole steps tell (step_costs_test).
+// 128), and attention and convolutions have rates of their own (convolution_cost.h). Sums over rows take a launch more, and
+// batch-norm reads its images twice. What the curve is worth whole steps tell (step_costs_test).
 #pragma once
 #include "weft/cluster/device.h"
 #include "weft/program/program.h"
@@ -30,6 +30,8 @@ namespace weft::cost {
 
 // Processors that state a rate for bf16 or f16 far above f32 have a matrix unit: GPUs and the like.
 bool has_matrix_unit(const cluster::Device& device);
+// Whether its rates are what programs reached, not a data sheet's.
+bool was_measured(const cluster::Device& device);
 
 // The part of the peak rate that a product of this shape reaches, `points` of them being done at once.
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points);

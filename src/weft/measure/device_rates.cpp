@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
+#include "weft/cost/convolution_cost.h"
 #include "weft/cost/unit_seconds.h"
 #include "weft/exec/rank.h"
 #include "weft/ops/attending.h"
@@ -96,11 +97,12 @@ std::string memory_text(std::int64_t elements) {
 }
 
 // Four of a kind that do not wait for each other, so that a launch does not count. Rates are by what the operators say they
-// compute.
+// compute; `figures` has what is known of the device by then.
 Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std::string_view sources,
                                std::string_view call, const std::shared_ptr<device::Device>& device,
-                               int steps) {
+                               int steps, const cluster::Device& figures) {
   constexpr int kTimes = 4;
+  constexpr double kMostApart = 0.75;
   std::string text = fmt::format("plan kernels\n{}", sources), returned;
   int next = static_cast<int>(std::ranges::count(sources, '\n'));
   for (int i = 0; i < kTimes; ++i) {
@@ -117,18 +119,25 @@ Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std:
   }
   text += fmt::format("return {}\n", returned);
   WEFT_TRY(graph, plan::read(text, ops::all()));
-  double flops = 0, efficiency = 1;
+  double flops = 0, efficiency = 1, apart = 0;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
     if (node.input_count() == 0) continue;
     flops += node.op().work(node).flops;
     if (ops::is_attending(node.op())) efficiency = cost::attention_efficiency(node);
+    if (!cost::is_convolution(node.op())) continue;
+    const cost::ConvolutionCost cost = cost::convolution_cost(node, figures);
+    efficiency = cost.efficiency;
+    apart += cost.turning_seconds;
   }
   WEFT_TRY(seconds, step_seconds(text, device, steps));
+  // What is not computing is no more than most of it, whatever was expected.
+  efficiency *= 1 - std::min(apart / seconds, kMostApart);
   return KernelRate{kind, std::move(shape), flops / seconds, efficiency};
 }
 
-Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Device>& device, int steps) {
+Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Device>& device, int steps,
+                                             const cluster::Device& figures) {
   std::vector<KernelRate> rates;
   using enum cluster::KernelKind;
   struct Heads {
@@ -145,17 +154,19 @@ Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Devic
         q, k, sums);
     const std::string shape = fmt::format("b {} h {} s {} e {}", of.b, of.h, of.s, of.e),
                       how = "{over=t, along=s, inner=[e], causal=1, divisor=8}";
-    WEFT_TRY(forward, kernel_rate(attention, shape, sources, "attention %0, %1, %2 " + how, device, steps));
+    WEFT_TRY(forward,
+             kernel_rate(attention, shape, sources, "attention %0, %1, %2 " + how, device, steps, figures));
     rates.push_back(std::move(forward));
-    WEFT_TRY(backward, kernel_rate(attention_gradient, shape, sources,
-                                   "attention-gradient %0, %1, %2, %3, %4, %3 " + how, device, steps));
+    WEFT_TRY(backward,
+             kernel_rate(attention_gradient, shape, sources,
+                         "attention-gradient %0, %1, %2, %3, %4, %3 " + how, device, steps, figures));
     rates.push_back(std::move(backward));
   }
   struct Image {
     int channels, side, kernel;
   };
-  for (const Image& of :
-       {Image{64, 56, 3}, Image{128, 28, 3}, Image{256, 14, 3}, Image{512, 7, 3}, Image{256, 28, 1}}) {
+  // With windows of one point they are products that memory bounds.
+  for (const Image& of : {Image{64, 56, 3}, Image{128, 28, 3}, Image{256, 14, 3}, Image{512, 7, 3}}) {
     const std::string x = fmt::format("bf16[b=64,c={0},h={1},w={1}]", of.channels, of.side),
                       y = fmt::format("bf16[b=64,o={0},h={1},w={1}]", of.channels, of.side),
                       w = fmt::format("bf16[o={0},c={0},r={1},q={1}]", of.channels, of.kernel);
@@ -168,13 +179,14 @@ Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Devic
       return fmt::format("{} {} {{padding={}{}}}", name, operands, of.kernel / 2,
                          type.empty() ? std::string() : fmt::format(", type={}", type));
     };
-    WEFT_TRY(forward, kernel_rate(convolution, shape, sources, call("conv2d", "%0, %1", ""), device, steps));
+    WEFT_TRY(forward,
+             kernel_rate(convolution, shape, sources, call("conv2d", "%0, %1", ""), device, steps, figures));
     rates.push_back(std::move(forward));
     WEFT_TRY(input, kernel_rate(convolution_gradient, shape, sources,
-                                call("conv2d-input-gradient", "%2, %1", x), device, steps));
+                                call("conv2d-input-gradient", "%2, %1", x), device, steps, figures));
     rates.push_back(std::move(input));
     WEFT_TRY(weight, kernel_rate(convolution_gradient, shape, sources,
-                                 call("conv2d-weight-gradient", "%2, %0", w), device, steps));
+                                 call("conv2d-weight-gradient", "%2, %0", w), device, steps, figures));
     rates.push_back(std::move(weight));
   }
   return rates;
@@ -254,9 +266,6 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
       rates.products.push_back({kind.precision, side, 2 * n * n * n * products / seconds});
     }
   }
-  note("attention and convolutions");
-  WEFT_TRY(kernels, kernel_rates(what.as_is, steps));
-  rates.kernels = std::move(kernels);
   note("memory");
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
   WEFT_TRY(moved, step_seconds(memory_text(kElements), what.as_is, steps));
@@ -266,6 +275,12 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   WEFT_TRY(few, step_seconds(products_text("f32", 16, kFew), what.as_is, steps));
   WEFT_TRY(many, step_seconds(products_text("f32", 16, kMany), what.as_is, steps));
   rates.launch_seconds = std::max((many - few) / (kMany - kFew), 0.0);
+  note("attention and convolutions");
+  cluster::Device figures;
+  figures.memory_bytes_per_second = rates.bytes_per_second;
+  figures.launch_seconds = rates.launch_seconds;
+  WEFT_TRY(kernels, kernel_rates(what.as_is, steps, figures));
+  rates.kernels = std::move(kernels);
   note("copies");
   WEFT_TRY(in, copy_rate(*what.as_is, true, steps));
   WEFT_TRY(out, copy_rate(*what.as_is, false, steps));
