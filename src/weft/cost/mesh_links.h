@@ -23,7 +23,7 @@ namespace weft::cost {
 
 struct MeshLink {
   std::size_t cluster_axis = 0;
-  std::string link;             // its name; empty where the cluster names none
+  std::string link = {};        // its name; empty where the cluster names none
   std::int32_t ranks = 1;       // along the mesh axis
   std::int32_t stride = 1;      // from one of them to the next, in steps of the cluster axis
   bool across_nodes = false;    // through network cards rather than a node's own wires

@@ -52,7 +52,8 @@ std::optional<LeftFlights> find_left_flights() {
   LeftFlights left;
   const auto number = std::from_chars(first.data(), first.data() + first.size(), left.process);
   const auto end = static_cast<std::size_t>(number.ptr - first.data());
-  if (number.ec != std::errc() || end == first.size() || first.size() == all.size()) return {};
+  if (number.ec != std::errc() || end == first.size() || first[end] != ' ' || first.size() == all.size())
+    return {};
   left.time = first.substr(end + 1);
   left.text = all.substr(first.size() + 1);
   return left;

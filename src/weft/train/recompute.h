@@ -31,7 +31,7 @@ namespace weft::train {
 // What of a forward pass is computed again.
 struct Recompute {
   bool layers = false, selective = false;
-  std::vector<std::string> names;  // of entries or scopes, with the scopes around them or without
+  std::vector<std::string> names = {};  // of entries or scopes, with the scopes around them or without
 
   bool is_nothing() const { return !layers && !selective && names.empty(); }
   friend bool operator==(const Recompute&, const Recompute&) = default;
