@@ -200,7 +200,7 @@ TEST(Jobs, SigtermSavesAndAGoOnGivesTheSameBits) {
       "echo 'cd h$RANK; echo $$ > pid; exec $weft run ../job.weft' > rank.sh; $weft launch -n 2 sh rank.sh; "
       "code=$?; wait; exit $code");
   EXPECT_EQ(stopped.exit_code, 4) << stopped.text;
-  EXPECT_EQ(count(stopped.text, ": the process was told to end"), 2) << stopped.text;
+  EXPECT_EQ(count(stopped.text, ": rank 1 received SIGTERM"), 2) << stopped.text;
   const std::size_t at = stopped.text.find("stopped after step ");
   ASSERT_NE(at, std::string::npos) << stopped.text;
   std::string number = stopped.text.substr(at + 19, stopped.text.find(':', at) - at - 19);

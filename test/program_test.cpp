@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -154,6 +155,73 @@ TEST(Program, AnswersErrorsInJson) {
   }
 }
 
+// Each command with each option in front of it: it holds, or the answer says that it does not go with the command.
+TEST(Program, EveryOptionBeforeEveryCommand) {
+  const TemporaryFolder folder;
+  const std::string script = folder / "my.weft", wrong = folder / "wrong.weft";
+  std::ofstream(script)
+      << "CREATE CLUSTER mine AS 2 NODES OF 4 DEVICES h100 LINK nvlink WITHIN node (450 GB/s, 1.5 us) "
+         "LINK wire ACROSS node (25 GB/s, 5 us);\n"
+         "CREATE MODEL own (b = 8, d = 4) INPUT x[b, d] AS SELECT relu(x) FROM x;\n";
+  std::ofstream(wrong) << "CREATE CLUSTER other AS 1 NODES OF 1 DEVICES h100;\nSET seed = 3;\n";
+  for (const std::string command :
+       {"bench", "collective", "doctor", "import", "improve", "launch", "memory", "partition", "plan",
+        "profile", "rules", "schedule", "simulate", "top", "tune"}) {
+    const std::string usage = shell("$weft " + command + " --help").text;
+    EXPECT_NE(usage.find("weft " + command), std::string::npos) << usage;
+    EXPECT_EQ(shell("$weft --help " + command).text, usage) << command;
+    EXPECT_EQ(shell("$weft -h " + command).text, usage) << command;
+    EXPECT_EQ(shell("$weft --format text --help " + command).text, usage) << command;
+    EXPECT_EQ(shell("$weft --version " + command).text, shell("$weft --version").text) << command;
+    const Outcome statement = shell("$weft -c 'SHOW MODELS' " + command);
+    EXPECT_EQ(statement.exit_code, 1) << statement.text;
+    EXPECT_NE(statement.text.find("-c does not go with " + command), std::string::npos) << statement.text;
+    const bool takes =
+        command == "collective" || command == "improve" || command == "plan" || command == "rules";
+    const Outcome loaded = shell(fmt::format("$weft -i {} {} --help", script, command));
+    if (takes)
+      EXPECT_EQ(loaded.text, usage) << command;
+    else
+      EXPECT_NE(loaded.text.find("-i does not go with " + command), std::string::npos) << loaded.text;
+  }
+  for (const std::string command : {"run", "help", "collective", "doctor"})
+    for (const std::string before : {"help plan", "-c 'SHOW DEVICES' run x.weft help", "help"}) {
+      const std::string text = shell(fmt::format("$weft {} {}", before, command)).text;
+      EXPECT_EQ(text.find(fmt::format("did you mean '{}'", command)), std::string::npos) << text;
+    }
+
+  const std::string choose = " collective choose allreduce --on mine --sizes 1MiB..1MiB";
+  const Outcome chosen = shell("$weft -i " + script + choose);
+  EXPECT_EQ(chosen.exit_code, 0) << chosen.text;
+  EXPECT_EQ(shell("$weft" + choose + " -i " + script).text, chosen.text);
+  EXPECT_EQ(shell("$weft -i" + script + choose).text, chosen.text);
+  const Outcome json = shell("$weft --format json -i " + script + choose);
+  EXPECT_EQ(json.exit_code, 0) << json.text;
+  EXPECT_EQ(json.text.front(), '{') << json.text;
+  EXPECT_EQ(shell("$weft" + choose).exit_code, 1);
+  const Outcome why = shell("$weft -i " + script + " rules apply own");
+  EXPECT_EQ(why.text.find("no such"), std::string::npos) << why.text;
+  const Outcome refused = shell("$weft -i " + wrong + choose);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.text.find("only CREATE and DROP hold for a command"), std::string::npos) << refused.text;
+  EXPECT_EQ(shell("$weft -i nosuch.weft" + choose).exit_code, 2);
+  // A script that --on names may hold other statements, too.
+  EXPECT_EQ(
+      shell("$weft collective choose allreduce --on " + wrong + " --sizes 1MiB..1MiB").text.find("internal"),
+      std::string::npos);
+}
+
+TEST(Program, HelpFitsTheScreen) {
+  const Outcome topics = shell(
+      "for topic in weft doctor collective explain; do COLUMNS=70 $weft help $topic; done; COLUMNS=70 $weft "
+      "--help");
+  EXPECT_EQ(topics.exit_code, 0);
+  std::size_t longest = 0, at = 0;
+  for (std::size_t i = 0; i < topics.text.size(); ++i)
+    if (topics.text[i] == '\n') longest = std::max(longest, i - std::exchange(at, i + 1));
+  EXPECT_LE(longest, 70u) << topics.text;
+}
+
 TEST(Program, HelpNamesEveryCommand) {
   const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
   for (const std::string command :
@@ -182,16 +250,53 @@ TEST(Program, SaysWhyAFileCannotBeRead) {
   EXPECT_EQ(folder.text, "error: cannot read '/': is a directory\n");
 }
 
-TEST(Program, SaysWhenItsOutputIsNotWritten) {
-  const Outcome full = shell("$weft -c 'SHOW MODELS' >/dev/full");
-  EXPECT_EQ(full.exit_code, 2);
-  EXPECT_EQ(full.text, "error: cannot write the output: no space left on device\n");
+// A full disk, a closed output, a reader that is gone before the first byte: the warning comes once, the work goes
+// on and is saved, and the exit code tells.
+TEST(Program, GoesOnWhenItsOutputIsNotWritten) {
+  const std::string train = fmt::format(
+      "$weft {{}} -c 'SHOW MODELS' -c \"TRAIN digits_mlp FROM '{}/examples/digits.csv.gz' STEPS 3 WITH "
+      "(rules = false, "
+      "threads = 1)\" -c \"SAVE digits_mlp TO '$out'\"",
+      WEFT_SOURCE_DIR);
+  struct Case {
+    std::string line, reason;
+  };
+  const Case cases[] = {{"{} >/dev/full; echo exit $? >&2", "no space left on device"},
+                        {"{} >&-; echo exit $? >&2", "bad file descriptor"},
+                        {"{{ sleep 0.2; {}; echo exit $? >&2; }} | true; wait", "broken pipe"}};
+  for (const std::string format : {"", "--format json"}) {
+    for (const Case& each : cases) {
+      const TemporaryFolder folder;
+      const std::string command = fmt::format(fmt::runtime(train), format);
+      const Outcome outcome = shell("out=" + (folder / "saved.safetensors") + "; " +
+                                    fmt::format(fmt::runtime(each.line), command));
+      const std::string warning = "warning: cannot write the output: " + each.reason + "\n";
+      const std::size_t at = outcome.text.find(warning);
+      EXPECT_NE(at, std::string::npos) << each.line << "\n" << outcome.text;
+      EXPECT_EQ(outcome.text.find("warning:", at + 1), std::string::npos) << outcome.text;
+      EXPECT_TRUE(outcome.text.ends_with("exit 2\n")) << outcome.text;
+      EXPECT_EQ(
+          shell("$weft -c \"LOAD digits_mlp FROM '" + (folder / "saved.safetensors") + "'\" 2>&1").exit_code,
+          0)
+          << each.line;
+    }
+  }
 }
 
-TEST(Program, LeavesQuietlyWhenItsReaderDoes) {
-  // The reader is gone before the first byte: the program must neither die of it nor complain.
-  const Outcome gone = shell("{ sleep 0.2; $weft -c 'SHOW MODELS'; echo exit $? >&2; } | true; wait");
-  EXPECT_EQ(gone.text, "exit 0\n");
+TEST(Program, TellsOfAnErrorWhenItsOutputIsNotWritten) {
+  for (const std::string format : {"", "--format json"}) {
+    const Outcome outcome = shell("$weft " + format + " -c 'SHOW MODELS' -c 'SHWO MODELS' >/dev/full");
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_NE(outcome.text.find("error 1:1: "), std::string::npos) << outcome.text;
+  }
+  // A file that is opened does not take the place of a closed output.
+  const TemporaryFolder folder;
+  const std::string csv = folder / "some.csv";
+  std::ofstream(csv) << "a,b\n1,2\n";
+  (void)shell("$weft run " + csv + " >&-");
+  std::ifstream kept(csv);
+  std::string text((std::istreambuf_iterator<char>(kept)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(text, "a,b\n1,2\n");
 }
 
 // Every process that a launcher started is a rank, and the first answers for all.
@@ -392,6 +497,28 @@ TEST(Prompt, CtrlCEndsASearch) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
+// Ctrl-C ends a TRAIN with the code that shells know it by, and what it says of what was saved is so.
+TEST(Program, CtrlCSaysWhatWasSaved) {
+  const TemporaryFolder folder;
+  const auto interrupted = [&](const std::string& settings) {
+    std::filesystem::remove(folder / "log.csv");
+    return shell(fmt::format(
+        "cd '{}'; $weft -c \"TRAIN digits_mlp FROM '{}' STEPS 100000000 WITH (threads = 1, log = 'log.csv'{})\" & "
+        "pid=$!; for i in $(seq 600); do [ $(cat log.csv 2>/dev/null | wc -l) -gt 3 ] && break; sleep 0.1; done; "
+        "kill -INT $pid; wait $pid",
+        folder.path(), WEFT_SOURCE_DIR "/examples/digits.csv.gz", settings));
+  };
+  const Outcome lost = interrupted("");
+  EXPECT_EQ(lost.exit_code, 130) << lost.text;
+  EXPECT_NE(lost.text.find("interrupted after step "), std::string::npos) << lost.text;
+  EXPECT_NE(lost.text.find("nothing is saved"), std::string::npos) << lost.text;
+  EXPECT_EQ(lost.text.find("SAVE"), std::string::npos) << lost.text;
+  const Outcome saved = interrupted(", checkpoint = 'kept.safetensors'");
+  EXPECT_EQ(saved.exit_code, 130) << saved.text;
+  EXPECT_NE(saved.text.find("it is saved to kept.safetensors"), std::string::npos) << saved.text;
+  EXPECT_TRUE(std::filesystem::exists(folder / "kept.safetensors"));
+}
+
 TEST(Program, SaysNothingOfASearchInAPipe) {
   const Outcome outcome = shell(
       "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, seconds = "
@@ -456,6 +583,42 @@ TEST(Prompt, AnErrorKeepsThePromptAndTheCodeIsStillGood) {
   prompt.until("unknown command: \\x");
   prompt.type("\\q\r");
   EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+// A rank that LOCAL started is told to end: all stop after the same step, the checkpoint is saved, and the message
+// names the rank.
+TEST(Program, EndsTheJobWhenOneRankOfLocalIsTermed) {
+  const TemporaryFolder folder;
+  const std::string saved = folder / "saved.safetensors";
+  const Outcome outcome = shell(fmt::format(
+      "$weft -c \"TRAIN digits_mlp ON LOCAL 2 FROM '{}/examples/digits.csv.gz' STEPS 1000000 WITH (rules = "
+      "false, threads "
+      "= 2, distribution = 'rank=2: slice b', checkpoint = '{}', log = '{}')\" & job=$!; "
+      "while [ $(cat {} 2>/dev/null | wc -l) -lt 5 ]; do sleep 0.05; done; kill -TERM $(pgrep -P $job); wait "
+      "$job; echo exit $?",
+      WEFT_SOURCE_DIR, saved, folder / "log.csv", folder / "log.csv"));
+  EXPECT_NE(outcome.text.find(": rank 1 received SIGTERM"), std::string::npos) << outcome.text;
+  EXPECT_TRUE(outcome.text.ends_with("exit 4\n")) << outcome.text;
+  EXPECT_TRUE(std::filesystem::exists(saved));
+}
+
+// Whatever `ulimit -s` says, plans are walked on a stack of their own.
+TEST(Program, PlansOnASmallStack) {
+  for (const std::string statement :
+       {"EXPLAIN TRAIN digits_mlp", "EXPLAIN TRAIN gpt2 ON h100 WITH (rules = false)"}) {
+    const Outcome outcome = shell("(ulimit -s 256; $weft -c '" + statement + "' >/dev/null)");
+    EXPECT_EQ(outcome.exit_code, 0) << statement << "\n" << outcome.text;
+  }
+}
+
+TEST(Program, RefusesDataThatNeverEnds) {
+  const Outcome script = shell("$weft run /dev/zero");
+  EXPECT_EQ(script.text, "error: /dev/zero is too large: expected at most 64 MiB of statements\n");
+  for (const std::string data : {"/dev/zero", "/"}) {
+    const Outcome outcome = shell("$weft -c \"TRAIN digits_mlp FROM '" + data + "' STEPS 1\"");
+    EXPECT_NE(outcome.exit_code, 0) << data;
+    EXPECT_LT(outcome.text.size(), 1000u) << outcome.text;
+  }
 }
 
 }  // namespace

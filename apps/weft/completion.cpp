@@ -1,14 +1,11 @@
 #include "completion.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
 namespace weft {
 namespace {
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 std::size_t common_length(const std::string& a, const std::string& b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -16,14 +13,13 @@ std::size_t common_length(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-Completion choose_completion(std::string_view before, const std::vector<std::string>& words) {
-  Completion completion;
-  while (completion.replaced < before.size() && is_word(before[before.size() - 1 - completion.replaced])) {
-    ++completion.replaced;
-  }
+Completion choose_completion(const session::Completions& found) {
+  Completion completion{.replaced = found.replaced, .insert = {}, .choices = {}};
+  const std::vector<std::string>& words = found.words;
   if (words.empty()) return completion;
   if (words.size() == 1) {
-    completion.insert = words.front() + ' ';
+    completion.insert = words.front();
+    if (!completion.insert.ends_with('/')) completion.insert += found.after;
     return completion;
   }
   std::size_t shared = words.front().size();

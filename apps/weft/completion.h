@@ -5,8 +5,9 @@
 //   "SHOW L"   + {LAYERS, LINKS}     nothing more in common: shows both
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "weft/session/session.h"
 
 namespace weft {
 
@@ -16,8 +17,7 @@ struct Completion {
   std::vector<std::string> choices;  // to show, when nothing is inserted
 };
 
-// Pure. `words` begin with the last, unfinished word of `before`, letter case aside.
-Completion choose_completion(std::string_view before, const std::vector<std::string>& words);
+Completion choose_completion(const session::Completions& found);
 
 // The words in columns that fit a line of `width`, each row ending in a newline.
 std::string in_columns(const std::vector<std::string>& words, std::size_t width = 80);

@@ -19,11 +19,14 @@ namespace {
 constexpr std::string_view kDoctorUsage = R"(weft doctor: what the ranks on this machine are doing
 
 usage:
-  weft doctor [PID] [--format text|json]
+  weft doctor [PID] [--all] [--format text|json]
 
-Asks every process of a job, or the one given, and waits a second at most.
+Asks every process of a job, or the one given, and waits a second at most. Prints the last ten calls
+of each; with --all every call that it remembers, as JSON does.
 Of a process that ended because its device failed: what it said then.
 )";
+
+constexpr std::size_t kUsualCalls = 10;
 
 constexpr std::chrono::milliseconds kPatience{1'000};
 
@@ -41,11 +44,12 @@ std::string print_left(const exec::LeftFlights& left) {
 Result<session::Reply> run_doctor(int argc, char** argv) {
   std::optional<pid_t> process;
   session::Format format = session::Format::text;
-  bool help = false;
+  bool help = false, all = false;
   CLI::App app;
   app.set_help_flag();
   app.add_flag("-h,--help", help);
   app.add_option("PID", process)->check(CLI::PositiveNumber);
+  app.add_flag("--all", all);
   add_format(&app, format);
   try {
     app.parse(argc, argv);
@@ -70,7 +74,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
     text = "no rank of a job runs on this machine\n";
     if (left) text += "\n" + print_left(*left);
   } else {
-    text = explain::print_text(patients);
+    text = explain::print_text(patients, all ? SIZE_MAX : kUsualCalls);
     if (left && !process)
       text += fmt::format("\nthe device of process {} failed at {}: weft doctor {} tells more\n",
                           left->process, left->time, left->process);

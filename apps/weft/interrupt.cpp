@@ -46,6 +46,8 @@ void stay() { stays = true; }
 
 bool requested() { return flag; }
 
+int exit_code(int code) { return flag ? kExitCode : code; }
+
 void clear() { flag = false; }
 
 }  // namespace weft::interrupt

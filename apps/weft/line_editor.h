@@ -10,7 +10,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "completion.h"
 
 namespace weft {
 
@@ -22,8 +23,8 @@ struct Line {
 
 class LineEditor {
  public:
-  // Given the line up to the cursor, the words that may end it.
-  using Complete = std::function<std::vector<std::string>(std::string_view before)>;
+  // Given the line up to the cursor, what may end it.
+  using Complete = std::function<Completion(std::string_view before)>;
 
   // An empty `history_file` keeps no history beyond this run.
   LineEditor(std::string history_file, Complete complete);

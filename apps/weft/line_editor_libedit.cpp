@@ -63,7 +63,7 @@ template <class State>
 unsigned char complete(EditLine* editor, int) {
   const LineInfo* line = el_line(editor);
   const std::string_view before(line->buffer, static_cast<std::size_t>(line->cursor - line->buffer));
-  const Completion found = choose_completion(before, state_of<State>(editor).complete(before));
+  const Completion found = state_of<State>(editor).complete(before);
   if (!found.insert.empty()) {
     el_deletestr(editor, static_cast<int>(found.replaced));
     return el_insertstr(editor, found.insert.c_str()) == 0 ? CC_REFRESH : CC_ERROR;

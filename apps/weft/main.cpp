@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,9 +23,11 @@
 #include "import.h"
 #include "improve.h"
 #include "interrupt.h"
+#include "invocation.h"
 #include "launch.h"
 #include "memory.h"
 #include "output.h"
+#include "own_stack.h"
 #include "partition.h"
 #include "plan.h"
 #include "profile.h"
@@ -36,7 +40,9 @@
 #include "top.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
+#include "weft/base/thread_error.h"
 #include "weft/device/device.h"
+#include "weft/explain/lines.h"
 #include "weft/language/complaint.h"
 #include "weft/run/local_ranks.h"
 #include "weft/run/rank_comparison.h"
@@ -78,9 +84,13 @@ options:
   --version                print the version
   -h, --help               print this
 
+Options may stand before a command too: weft -i my.weft collective choose all_reduce --on mine. Of the script
+CREATE and DROP count there.
+
 exit codes: 0 done, 1 an error in the statements or arguments, 2 an error of the world
-(a file that cannot be read, a full disk), 3 an error of Weft itself, 4 a TRAIN was stopped
-by SIGTERM or wall_time and has saved its checkpoint: run again to go on
+(a file that cannot be read, a full disk; or answers that could not be written, though the
+statements were run), 3 an error of Weft itself, 4 a TRAIN was stopped by SIGTERM or wall_time
+and has saved its checkpoint: run again to go on, 130 Ctrl-C
 )";
 
 struct Arguments {
@@ -114,7 +124,7 @@ class Complaints {
 
   int fail(const Error& error) {
     last_ = error;
-    if (json_) {
+    if (json_ && !output_.broken()) {
       output_.write(session::error_json(error, {}));
     } else {
       complain(fmt::format("error: {}\n", error.message));
@@ -126,7 +136,7 @@ class Complaints {
   // `text` was run, and `name` tells whose it is.
   void tell(const session::Reply& reply, std::string_view text = {}, std::string_view name = {}) {
     if (reply.error) last_ = reply.error;
-    if (json_ && reply.exit_code != ExitCode::ok) {
+    if (json_ && !output_.broken() && reply.exit_code != ExitCode::ok) {
       const std::string shown =
           reply.error ? language::complain(*reply.error, text_of(*reply.error, text)) : reply.complaint;
       // Warnings stand before the error and are no answer.
@@ -163,11 +173,13 @@ class Complaints {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {
-      "run",   "help",   "rules", "plan",      "collective", "launch", "simulate", "profile", "tune",
-      "bench", "doctor", "top",   "partition", "schedule",   "import", "improve",  "memory"};
+  std::vector<std::string_view> commands = command_names();
+  commands.insert(commands.end(), {"run", "help"});
+  if (std::ranges::find(commands, argument) != commands.end())
+    return user_error(fmt::format("unexpected argument: {}", argument),
+                      fmt::format("a command comes first: weft {} ...", argument));
   const bool is_option = argument.size() > 1 && argument[0] == '-';
-  std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
+  std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, commands);
   std::error_code unused;
   if (!is_option && std::filesystem::exists(argument, unused)) {
     hint = fmt::format("to run a script: weft run {}", argument);
@@ -220,10 +232,6 @@ int execute(session::Session& session, Output& output, Complaints& complaints, s
   session.width = output_width();
   const session::Reply reply = session.execute(text);
   output.write(reply.output);
-  if (output.broken()) {
-    const Status written = output.status();
-    return written.ok() ? code(ExitCode::ok) : complaints.fail(written.error());
-  }
   complaints.tell(reply, text, name);
   return code(reply.exit_code);
 }
@@ -234,7 +242,7 @@ int run_files(session::Session& session, Output& output, Complaints& complaints,
     const Result<std::string> text = read_script(file);
     if (!text.ok()) return complaints.fail(text.error());
     const int result = execute(session, output, complaints, *text, file == "-" ? "" : file);
-    if (result != code(ExitCode::ok) || output.broken()) return result;
+    if (result != code(ExitCode::ok)) return result;
   }
   return code(ExitCode::ok);
 }
@@ -264,17 +272,18 @@ int run_statements(session::Session& session, Output& output, Complaints& compla
                    const std::vector<std::string>& statements) {
   for (const std::string& statement : statements) {
     const int result = execute(session, output, complaints, statement);
-    if (result != code(ExitCode::ok) || output.broken()) return result;
+    if (result != code(ExitCode::ok)) return result;
   }
   return code(ExitCode::ok);
 }
 
 // Scripts, then statements, then what is typed or piped in, where that is wanted.
 int run_session(session::Session& session, Output& output, Complaints& complaints, const Arguments& given) {
-  const auto is_done = [&](int result) { return result != code(ExitCode::ok) || output.broken(); };
   for (const auto* files : {&given.loaded, &given.files})
-    if (const int result = run_files(session, output, complaints, *files); is_done(result)) return result;
-  if (const int result = run_statements(session, output, complaints, given.statements); is_done(result))
+    if (const int result = run_files(session, output, complaints, *files); result != code(ExitCode::ok))
+      return result;
+  if (const int result = run_statements(session, output, complaints, given.statements);
+      result != code(ExitCode::ok))
     return result;
   if (given.loaded.empty() && (given.run || !given.statements.empty())) return code(ExitCode::ok);
   if (isatty(STDIN_FILENO) != 0) return run_repl(session, output);
@@ -284,8 +293,7 @@ int run_session(session::Session& session, Output& output, Complaints& complaint
 int print(Output& output, Complaints& complaints, const session::Reply& reply) {
   output.write(reply.output);
   complaints.tell(reply);
-  const Status written = output.status();
-  return written.ok() ? code(reply.exit_code) : complaints.fail(written.error());
+  return code(reply.exit_code);
 }
 
 // A text of the program's own: as it is, or as one field.
@@ -294,44 +302,42 @@ session::Reply own_text(std::string_view name, std::string_view text, bool json)
   return {ExitCode::ok, nlohmann::json{{name, text}}.dump() + "\n", {}};
 }
 
-// `weft --format json collective ..` is `weft collective .. --format json`; what launch starts has its own.
-std::vector<char*> command_first(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  if (argc < 2 || !std::string_view(argv[1]).starts_with("--format")) return arguments;
-  const int option = std::string_view(argv[1]) == "--format" ? 2 : 1;
-  if (argc <= 1 + option || argv[1 + option][0] == '-') return arguments;
-  const auto begin = arguments.begin() + 1, command = begin + option;
-  const bool launches = std::string_view(*command) == "launch";
-  std::rotate(begin, command, launches ? command + 1 : arguments.end());
-  return arguments;
-}
-
-int main_of(int argc, char** argv) {
-  const std::string_view command = argc > 1 ? argv[1] : "";
+int run_all(int argc, char** argv, Output& output) {
+  Invocation invocation = read_invocation(argc, argv);
+  const std::string_view command = invocation.command;
   const bool json = asks_for_json(argc, argv);
-  Output output;
   Complaints complaints(output, json);
+  if (const Status read = read_scripts(invocation); !read.ok()) {
+    const session::Reply reply = session::complain(read.error());
+    complaints.tell(reply);
+    return code(reply.exit_code);
+  }
+  const int count = static_cast<int>(invocation.arguments.size());
   if (command == "launch") {
-    const Result<LaunchReply> reply = run_launch(argc - 1, argv + 1, output);
+    const Result<LaunchReply> reply = run_launch(count, invocation.arguments.data(), output);
     if (!reply.ok()) return complaints.fail(reply.error());
     if (!reply->complaint.empty()) complaints.fail(world_error(reply->complaint));
     return reply->exit_code;
   }
-  if (const auto reply = run_command(command, argc - 1, argv + 1, output)) {
+  if (const auto reply = run_command(command, count, invocation.arguments.data(), output)) {
     return reply->ok() ? print(output, complaints, **reply) : complaints.fail(reply->error());
   }
   const Result<Arguments> read = read_arguments(argc, argv);
   if (!read.ok()) return complaints.fail(read.error());
   const Arguments& given = *read;
 
-  if (given.usage) return print(output, complaints, own_text("usage", kWeftUsage, json));
+  if (given.usage)
+    return print(
+        output, complaints,
+        own_text("usage", json ? std::string(kWeftUsage) : explain::wrap_page(kWeftUsage, output_width()),
+                 json));
   if (given.version) {
     return print(
         output, complaints,
         json ? own_text("version", WEFT_VERSION, json) : own_text({}, "weft " WEFT_VERSION "\n", json));
   }
   if (given.help) {
-    session::Reply page = session::help(given.topic);
+    session::Reply page = session::help(given.topic, json ? SIZE_MAX : output_width());
     if (page.exit_code == ExitCode::ok) page = own_text("help", page.output, json);
     return print(output, complaints, page);
   }
@@ -345,9 +351,12 @@ int main_of(int argc, char** argv) {
     session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
   else
     output.silence();
+  session.goes_on = false;
   session.on_output = [&](std::string_view text) { output.write(text); };
+  // On a screen notes stand among the answers; in a file or a pipe they would be taken for some.
+  if (isatty(STDOUT_FILENO) == 0 && run::launched_rank() == 0) session.on_note = complain;
   session.on_statement_end = [&] { progress.clear(); };
-  session.interrupted = [&] { return interrupt::requested() || output.broken(); };
+  session.interrupted = interrupt::requested;
   session.terminated = interrupt::terminated;
   session.on_training = interrupt::put_off;
   session.on_warning = [&](std::string_view text) {
@@ -358,22 +367,40 @@ int main_of(int argc, char** argv) {
   // The others may wait for this rank, and learn why it does not come.
   if (complaints.last() && complaints.last()->fault == Fault::world)
     run::tell_other_ranks(*complaints.last());
-  return result;
+  return interrupt::exit_code(result);
+}
+
+int main_of(int argc, char** argv) {
+  Output output;
+  return output.exit_code(run_all(argc, argv, output));
+}
+
+// To the end, as a rank or as a program; whatever is thrown is told.
+int guarded_main(int argc, char** argv) {
+  try {
+    if (const auto ended = run::rank_main()) return *ended;
+    int ended = main_of(argc, argv);
+    if (ended != 0) ended = interrupt::exit_code(ended);  // a search that was stopped may have an answer
+    if (!device::is_any_abandoned()) return ended;
+    std::fflush(nullptr);
+    std::_Exit(ended);  // the device's libraries would wait for what does not end
+  } catch (const std::bad_alloc&) {
+    complain("error: out of memory\n  ulimit -v and the limit of a container say how much there may be\n");
+    return code(ExitCode::world_error);
+  } catch (const std::system_error& error) {
+    const Error told = thread_error(error);
+    complain(fmt::format("error: {}\n  {}\n", told.message, told.hint));
+    return code(ExitCode::world_error);
+  } catch (const std::exception& error) {
+    complain(fmt::format("error: {}\n  this is a mistake of Weft; please report it\n", error.what()));
+    return code(ExitCode::internal_error);
+  }
 }
 
 }  // namespace
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  if (const auto code = weft::run::rank_main()) return *code;
-  try {
-    std::vector<char*> arguments = weft::command_first(argc, argv);
-    const int code = weft::main_of(argc, arguments.data());
-    if (!weft::device::is_any_abandoned()) return code;
-    std::fflush(nullptr);
-    std::_Exit(code);  // the device's libraries would wait for what does not end
-  } catch (const std::exception& error) {
-    weft::complain(fmt::format("error: {}\n  this is a mistake of Weft; please report it\n", error.what()));
-    return weft::code(weft::ExitCode::internal_error);
-  }
+  weft::hold_standard_descriptors();
+  return weft::with_own_stack([&] { return weft::guarded_main(argc, argv); });
 }

@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,25 +12,38 @@
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/explain/lines.h"
+#include "weft/session/session.h"
 
 namespace weft {
 
-Output::Output() { std::signal(SIGPIPE, SIG_IGN); }
+void hold_standard_descriptors() {
+  // The other way round: what reads the input finds an error, as does what writes the output.
+  for (const auto& [descriptor, mode] :
+       {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}})
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", mode);
+}
+
+Output::Output() {
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
+}
 
 void Output::write(std::string_view text) {
   if (broken() || silent_ || text.empty()) return;
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) failure_ = errno != 0 ? errno : EIO;
+  if (written && std::fflush(stdout) == 0) return;
+  broken_ = true;
+  complain(fmt::format("warning: cannot write the output: {}\n  statements go on; their answers are lost\n",
+                       reason(errno != 0 ? errno : EIO)));
 }
 
-Status Output::status() const {
-  if (!broken() || failure_ == EPIPE) return {};
-  return world_error(fmt::format("cannot write the output: {}", reason(failure_)));
+int Output::exit_code(int code) const {
+  return code == 0 && broken_ ? static_cast<int>(session::ExitCode::world_error) : code;
 }
 
 std::size_t output_width() {
@@ -42,7 +56,7 @@ std::size_t output_width() {
   }
   winsize size{};
   if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return size.ws_col;
+    return std::min<std::size_t>(size.ws_col, explain::kUsualWidth);
   return explain::kUsualWidth;
 }
 

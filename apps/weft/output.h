@@ -1,31 +1,34 @@
 // output.h -- standard output, watched: what was not written is not passed over in silence.
 //
-// A reader that went away (`weft ... | head -1`) has had enough: the rest is dropped quietly and
-// the program ends well. Anything else that keeps bytes from being written is the world's fault.
+// A full disk, a closed descriptor or a reader that went away (`weft ... | head -1`) costs the answers, not the
+// work: the first write that fails is a warning, the statements go on, and the exit code tells.
 #pragma once
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "weft/base/result.h"
-
 namespace weft {
+
+// Before anything is opened: gives standard descriptors that are closed to /dev/null, so that no file of ours
+// takes their numbers and what is printed. Writing to them fails as before.
+void hold_standard_descriptors();
 
 class Output {
  public:
-  Output();  // from now on a closed pipe is an error to look at, not a signal that kills
+  Output();  // from now on a closed pipe and a file that may not grow are errors to look at, not signals that kill
 
   void write(std::string_view text);  // and flush: answers appear as they come
   void silence() { silent_ = true; }  // writes nothing from now on
-  bool broken() const { return failure_ != 0; }
-  Status status() const;  // ok unless a write failed for another reason than a reader gone
+  bool broken() const { return broken_; }
+  // Of a program that would end with `code`: an output that was lost is an error of the world.
+  int exit_code(int code) const;
 
  private:
-  int failure_ = 0;  // the errno of the first write that failed
+  bool broken_ = false;  // a write has failed
   bool silent_ = false;
 };
 
-// How wide answers may be: what COLUMNS says, or else the terminal; in a file or a pipe the usual width.
+// How wide answers may be: what COLUMNS says, or else the terminal, up to the usual width; in a file or a pipe that.
 std::size_t output_width();
 
 void complain(std::string_view text);  // to standard error

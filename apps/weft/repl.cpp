@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "completion.h"
 #include "interrupt.h"
 #include "line_editor.h"
 #include "weft/session/reply.h"
@@ -85,9 +86,10 @@ void remember(LineEditor& editor, std::string statement) {
 
 int run_repl(session::Session& session, Output& output) {
   interrupt::stay();
+  session.goes_on = true;
   std::string typed;  // the lines of the statement so far
   LineEditor editor(history_file(), [&](std::string_view before) {
-    return session.complete(fmt::format("{}{}", typed, before));
+    return choose_completion(session.complete(fmt::format("{}{}", typed, before)));
   });
   const auto answer = [&](const session::Reply& reply) {
     output.write(reply.output);
@@ -113,7 +115,7 @@ int run_repl(session::Session& session, Output& output) {
         editor.remember(line.text);
         if (command->kind == Command::Kind::leave) break;
         if (command->kind == Command::Kind::help) {
-          answer(session::help(command->rest));
+          answer(session::help(command->rest, output_width()));
         } else {
           complain(fmt::format("error: unknown command: {}\n  \\h helps, \\q leaves\n", command->word));
         }
@@ -130,9 +132,7 @@ int run_repl(session::Session& session, Output& output) {
     answer(session.execute(typed));
     typed.clear();
   }
-  const Status written = output.status();
-  if (!written.ok()) complain(fmt::format("error: {}\n", written.error().message));
-  return written.ok() ? 0 : static_cast<int>(session::ExitCode::world_error);
+  return 0;
 }
 
 }  // namespace weft

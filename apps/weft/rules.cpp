@@ -23,7 +23,7 @@ usage:
   weft rules show NAME [--rules FILE]...
   weft rules prove FILE... [--shapes N] [--again]
   weft rules generate [--operators taso|unity|collectives] [--most N] [-o OUT.rules] [--against FILE.jsonl]
-  weft rules test [--rules FILE]...
+  weft rules test [FILE]...
   weft rules why PLAN RULE [--on DEVICE] [--rules FILE]...
   weft rules apply PLAN [--on DEVICE] [--rules FILE]... [-o OUT.plan] [--cache DIRECTORY] [--check]
 
@@ -72,7 +72,7 @@ CLI::App* add_generate(CLI::App& app, RulesGenerate& generate) {
 
 CLI::App* add_test(CLI::App& app, RulesTest& test) {
   CLI::App* command = app.add_subcommand("test");
-  command->add_option("--rules", test.files);
+  command->add_option("FILE,--rules", test.files);
   add_format(command, test.format);
   return command;
 }
@@ -113,9 +113,8 @@ Result<Reply> run_rules(int argc, char** argv, Output& output) {
   ProgressDisplay progress;
   prove.on_line = [&](std::string_view line) { output.write(line); };
   generate.on_progress = [&](const explain::Progress& now) { progress.show(now); };
-  const auto interrupted = [&] { return interrupt::requested() || output.broken(); };
-  prove.interrupted = interrupted;
-  generate.interrupted = interrupted;
+  prove.interrupted = interrupt::requested;
+  generate.interrupted = interrupt::requested;
   CLI::App app;
   return run_subcommand(app,
                         {{add_list(app, list), [&] { return session::run(list); }},

@@ -14,6 +14,8 @@
 namespace weft {
 namespace {
 
+constexpr std::size_t kMostScriptBytes = std::size_t{64} << 20;  // as RUN has it: a device may never end
+
 Error cannot_read(const std::string& file, int error_number) {
   const std::string name = file == "-" ? "the standard input" : fmt::format("'{}'", file);
   return world_error(fmt::format("cannot read {}: {}", name, reason(error_number)));
@@ -32,7 +34,10 @@ Result<std::string> read_script(const std::string& file) {
     if (got == 0) break;
     if (got > 0) {
       text.append(block.data(), static_cast<std::size_t>(got));
-      continue;
+      if (text.size() <= kMostScriptBytes) continue;
+      if (from != STDIN_FILENO) ::close(from);
+      return user_error(fmt::format("{} is too large: expected at most 64 MiB of statements",
+                                    file == "-" ? "the standard input" : file));
     }
     if (errno == EINTR && !interrupt::requested()) continue;
     failure = errno;

@@ -296,25 +296,54 @@ class Lowering:
         rank, whole = len(self.shape(x)), self.shape(x)
         if isinstance(sizes, int):
             sizes = [min(sizes, whole[dim] - at) for at in range(0, whole[dim], sizes)]
-        linear = self.linear_behind(x)
-        if dim % rank != rank - 1 or linear is None:
-            self.refuse(node, "only the last dim of a linear map's outputs is cut")
+        linear = self.linear_behind(x) if dim % rank == rank - 1 else None
         begin = 0
         for i, size in enumerate(sizes):
-            self.values[(node, i)] = self.cut_linear(node, linear, begin, size, i)
+            if linear is not None:  # as many smaller maps, whose outputs are sliced apart from each other
+                self.values[(node, i)] = self.cut_linear(node, linear, begin, size, i)
+            else:
+                self.values[(node, i)] = self.range_of(node, x, dim % rank, begin, size)
             begin += size
+
+    def chunk(self, node, x, chunks, dim=0):
+        return self.split(node, x, -(-self.shape(x)[dim] // chunks), dim)
+
+    def range_of(self, node, x, dim, begin, size):
+        """Positions along one dim."""
+        value = self.get(x)
+        shape = (*value.shape[:dim], size, *value.shape[dim + 1 :])
+        bounds = [self.wholes([one]) for one in (begin, begin + size, dim)]
+        return self.emit("Slice", [value.name, *bounds], shape, node)
+
+    def position_of(self, node, x, dim, place):
+        """One position along a dim, without the dim."""
+        shape = self.shape(x)
+        one = self.range_of(node, x, dim, place % shape[dim], 1)
+        return self.reshaped(one, (*shape[:dim], *shape[dim + 1 :]))
+
+    def select(self, node, x, dim, place):
+        self.values[node] = self.position_of(node, x, dim % len(self.shape(x)), place)
+
+    def unbind(self, node, x, dim=0):
+        dim %= len(self.shape(x))
+        for place in range(self.shape(x)[dim]):
+            self.values[(node, place)] = self.position_of(node, x, dim, place)
 
     def slice(self, node, x, dim=0, start=None, end=None, step=1):
         rank, whole = len(self.shape(x)), self.shape(x)
-        start = start or 0
-        if start == 0 and step == 1 and (end is None or end >= whole[dim]):
+        dim, size = dim % rank, self.shape(node)[dim]
+        if step != 1:
+            self.refuse(node, f"a step of {step}; ranges of positions have a step of 1")
+        start = min(max(start + whole[dim], 0) if (start or 0) < 0 else start or 0, whole[dim])
+        if size == whole[dim]:
             return self.same(node, x)
-        linear = self.linear_behind(x)
-        if step != 1 or dim % rank != rank - 1 or linear is None:
-            if x in self.parameters and dim % rank == 0 and step == 1:
-                return self.cut_rows(node, x, start, self.shape(node)[0])
-            self.refuse(node, "only the last dim of a linear map's outputs is cut")
-        self.values[node] = self.cut_linear(node, linear, start % whole[-1], self.shape(node)[-1], start)
+        linear = self.linear_behind(x) if dim == rank - 1 else None
+        if linear is not None:
+            self.values[node] = self.cut_linear(node, linear, start, size, start)
+        elif x in self.parameters and dim == 0:
+            self.cut_rows(node, x, start, size)
+        else:
+            self.values[node] = self.range_of(node, x, dim, start, size)
         return None
 
     def linear_behind(self, x):
@@ -543,6 +572,7 @@ OPERATORS = {
     "expand": Lowering.expand, "permute": Lowering.permute, "transpose": Lowering.transpose, "t": Lowering.transpose,
     "mm": Lowering.mm, "addmm": Lowering.addmm, "bmm": Lowering.bmm, "matmul": Lowering.matmul,
     "linear": Lowering.whole_linear, "split": Lowering.split, "split_with_sizes": Lowering.split, "slice": Lowering.slice,
+    "chunk": Lowering.chunk, "select": Lowering.select, "unbind": Lowering.unbind,
     "embedding": Lowering.embedding,
     "add": between("Add"), "sub": between("Sub"), "mul": between("Mul"), "div": between("Div"),
     "relu": function("Relu"), "sigmoid": function("Sigmoid"), "tanh": function("Tanh"), "erf": function("Erf"),

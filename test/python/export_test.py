@@ -85,7 +85,7 @@ def refusals(folder):
 
 
 def main():
-    for name in sys.argv[1:] or ("mlp", "regression", "tied", "gpt", "encoder", "conv"):
+    for name in sys.argv[1:] or ("mlp", "regression", "tied", "gpt", "encoder", "conv", "unbound"):
         with tempfile.TemporaryDirectory() as folder:
             compare(name, folder)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,47 +1,19 @@
 #include "weft/base/crc32c.h"
 
 #include <array>
-#include <bit>
-#include <cstring>
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 
+#include "weft/base/crc_tables.h"
+
 namespace weft {
 
 namespace {
 
-// A polynomial over one bit, coefficient of x^31 in the lowest bit: the order in which bits travel.
-constexpr std::uint32_t kPolynomial = 0x82f63b78;
-
-// tables[k][b]: what byte b contributes when k more bytes follow it.
-using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
-
-constexpr Tables make_tables() {
-  Tables tables{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? kPolynomial : 0);
-    tables[0][byte] = rest;
-  }
-  for (std::size_t byte = 0; byte < 256; ++byte)
-    for (std::size_t k = 1; k < 8; ++k) {
-      const std::uint32_t before = tables[k - 1][byte];
-      tables[k][byte] = (before >> 8) ^ tables[0][before & 255];
-    }
-  return tables;
-}
-
-constexpr Tables kTables = make_tables();
-
-std::uint64_t load(const std::byte* bytes) {
-  std::uint64_t word;
-  std::memcpy(&word, bytes, sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
+constexpr CrcTables kTables(0x82f63b78);
 
 // The processor's instruction takes a word every cycle but answers two or three cycles later, so three
 // stretches of the bytes go through it at a time. Their remainders are joined by Shift, which says what a
@@ -54,7 +26,7 @@ class Shift {
     std::array<std::uint32_t, 32> map{};  // column i: what becomes of bit i, at first after one zero byte
     for (std::size_t i = 0; i < 32; ++i) {
       const std::uint32_t bit = 1U << i;
-      map[i] = (bit >> 8) ^ kTables[0][bit & 255];
+      map[i] = (bit >> 8) ^ kTables.of_byte(bit & 255);
     }
     for (; bytes > 1; bytes /= 2) {  // REQUIRES: a power of two
       std::array<std::uint32_t, 32> twice{};
@@ -122,9 +94,9 @@ WEFT_WITH_CRC std::uint32_t feed_three(std::uint32_t rest, std::span<const std::
     const std::byte* at = bytes.data();
     std::uint32_t second = 0, third = 0;
     for (std::size_t i = 0; i < kStretch; i += 8) {
-      rest = feed(rest, load(at + i));
-      second = feed(second, load(at + kStretch + i));
-      third = feed(third, load(at + 2 * kStretch + i));
+      rest = feed(rest, load_little_endian(at + i));
+      second = feed(second, load_little_endian(at + kStretch + i));
+      third = feed(third, load_little_endian(at + 2 * kStretch + i));
     }
     rest = shift(shift(rest) ^ second) ^ third;
     bytes = bytes.subspan(3 * kStretch);
@@ -136,7 +108,7 @@ WEFT_WITH_CRC std::uint32_t crc32c_by_instruction(std::span<const std::byte> byt
   std::uint32_t rest = ~before;
   rest = feed_three<kLong>(rest, bytes, kLongShift);
   rest = feed_three<kShort>(rest, bytes, kShortShift);
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) rest = feed(rest, load(bytes.data()));
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) rest = feed(rest, load_little_endian(bytes.data()));
   for (const std::byte byte : bytes) rest = feed_byte(rest, byte);
   return ~rest;
 }
@@ -154,15 +126,7 @@ std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes, std::uint3
 }  // namespace
 
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before) {
-  std::uint32_t rest = ~before;
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
-    const std::uint64_t word = load(bytes.data()) ^ rest;
-    rest = 0;
-    for (std::size_t k = 0; k < 8; ++k) rest ^= kTables[7 - k][word >> (8 * k) & 255];
-  }
-  for (const std::byte byte : bytes)
-    rest = (rest >> 8) ^ kTables[0][(rest ^ static_cast<std::uint32_t>(byte)) & 255];
-  return ~rest;
+  return ~kTables.feed(~before, bytes);
 }
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -14,17 +16,31 @@
 
 namespace weft {
 
-// REQUIRES: jobs do not throw, and may run at the same time.
+// REQUIRES: jobs may run at the same time. What one of them throws (memory may run out anywhere) is thrown to the
+// caller when all threads have ended, and no further job is begun.
 template <class Job>
 void do_all(std::size_t jobs, const Job& job) {
   std::atomic<std::size_t> next = 0;
+  std::exception_ptr thrown;
+  std::once_flag first;
   const auto work = [&] {
-    for (std::size_t j = next++; j < jobs; j = next++) job(j);
+    try {
+      for (std::size_t j = next++; j < jobs; j = next++) job(j);
+    } catch (...) {
+      next = jobs;
+      std::call_once(first, [&] { thrown = std::current_exception(); });
+    }
   };
   const auto most = std::min(jobs, static_cast<std::size_t>(std::max(1, available_processors())));
   std::vector<std::jthread> threads;
-  while (threads.size() + 1 < most) threads.emplace_back(work);
+  try {
+    while (threads.size() + 1 < most) threads.emplace_back(work);
+  } catch (const std::exception&) {
+    // No more threads to be had, or no memory for them: those that there are do all.
+  }
   work();
+  threads.clear();  // they end
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace weft

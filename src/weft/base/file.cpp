@@ -1,6 +1,7 @@
 #include "weft/base/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -146,11 +147,35 @@ Status fill_and_rename(const Descriptor& file, const std::string& partial, const
   return {};
 }
 
+// Whether something comes out of a pipe that was opened without waiting; after that it is waited for as usual. A pipe
+// that nobody opened to write says nothing, for ever.
+Status wait_for_writer(const Descriptor& pipe, const std::string& path, std::chrono::milliseconds patience) {
+  pollfd wanted{pipe.number(), POLLIN, 0};
+  const int ready = poll(&wanted, 1, static_cast<int>(patience.count()));
+  if (ready < 0) return read_failure(path, errno);
+  if (ready == 0)
+    return world_error(fmt::format("cannot read {}: it is a pipe, and nothing came out of it within {}", path,
+                                   print_seconds(std::chrono::duration<double>(patience).count())),
+                       "a pipe is read once, by one process: a file serves several ranks");
+  if (fcntl(pipe.number(), F_SETFL, 0) != 0) return read_failure(path, errno);
+  return {};
+}
+
 }  // namespace
 
+Result<Descriptor> open_to_read(const std::string& path, std::chrono::milliseconds patience) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat about = {};
+  if (!file.valid() || fstat(file.number(), &about) != 0) return read_failure(path, errno);
+  if (S_ISDIR(about.st_mode)) return read_failure(path, EISDIR);
+  if (S_ISFIFO(about.st_mode)) WEFT_TRY_STATUS(wait_for_writer(file, path, patience));
+  if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
+    return world_error(fmt::format("cannot read {}: expected a file or a pipe, found a device", path));
+  return file;
+}
+
 Result<std::string> read_file(const std::string& path, std::int64_t most_bytes) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return read_failure(path, errno);
+  WEFT_TRY(file, open_to_read(path));
   struct stat about = {};
   if (fstat(file.number(), &about) != 0) return read_failure(path, errno);
   const auto too_long = [&](std::string found) {

@@ -10,14 +10,20 @@
 // .partial file behind, which the next writer of that name takes over unless its lock (flock) says that it lives.
 // Where that file is a link or another user's, this writer's has a random end: .model.safetensors.partial.5f0c...
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "weft/base/descriptor.h"
 #include "weft/base/result.h"
 
 namespace weft {
+
+// Opens a file, or a pipe out of which something comes in time. Refuses folders and devices: some never end.
+Result<Descriptor> open_to_read(const std::string& path,
+                                std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 // The file's bytes. Fails when there are more than `most_bytes` of them.
 Result<std::string> read_file(const std::string& path, std::int64_t most_bytes);

@@ -29,4 +29,12 @@ constexpr std::size_t utf8_length(std::string_view text) {
 // Whether `byte` is not the continuation of a character.
 constexpr bool starts_character(char byte) { return (byte & 0xC0) != 0x80; }
 
+// Whether a terminal would act on the character that `text` begins with: below a blank, DEL, and U+0080 to U+009F.
+constexpr bool begins_with_control(std::string_view text) {
+  if (text.empty()) return false;
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  return byte(0) < 0x20 || byte(0) == 0x7F ||
+         (byte(0) == 0xC2 && text.size() > 1 && byte(1) >= 0x80 && byte(1) < 0xA0);
+}
+
 }  // namespace weft

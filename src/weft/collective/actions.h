@@ -66,6 +66,7 @@ struct Connection {
   std::int32_t from = 0, to = 0;  // ranks
   std::int32_t channel = 0;
   std::int32_t giver = -1, taker = -1;  // agents; -1: nobody
+  std::vector<std::int32_t> links = {};  // of the topology, that it runs over; none: the shortest way
 };
 
 struct Counter {

@@ -84,6 +84,9 @@ class ProgramReader {
     if (reader_.take_word("send")) {
       reader_.expect_word("to");
       result.send_to = reader_.small_number("a rank");
+      if (reader_.take_word("over")) do {
+          result.links.push_back(reader_.small_number("a link"));
+        } while (reader_.at(TokenKind::number));
       reader_.expect(TokenKind::comma);
     }
     if (reader_.take_word("receive")) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/collective/collective_text.h"
 #include "weft/collective/lexicon.h"
@@ -28,7 +29,9 @@ void print_step(std::string& out, std::size_t number, const Step& step) {
 
 void print_block(std::string& out, std::size_t number, const Threadblock& block) {
   fmt::format_to(std::back_inserter(out), "  block {}: ", number);
-  if (block.send_to != -1) fmt::format_to(std::back_inserter(out), "send to {}, ", block.send_to);
+  if (block.send_to != -1)
+    fmt::format_to(std::back_inserter(out), "send to {}{}{}, ", block.send_to, block.links.empty() ? "" : " over ",
+                   fmt::join(block.links, " "));
   if (block.receive_from != -1)
     fmt::format_to(std::back_inserter(out), "receive from {}, ", block.receive_from);
   fmt::format_to(std::back_inserter(out), "channel {}\n", block.channel);

@@ -22,7 +22,8 @@
 //   receive_reduce_send                   send S + M
 //   receive_reduce_copy_send  T = S + M   send S + M
 //
-// A step of count n does so for n chunks in a row.
+// A step of count n does so for n chunks in a row. `send to 1 over 4 9` asks for a way: links 4 and 9 of the topology
+// that the program was made for. Results do not depend on it, times do.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -78,6 +79,7 @@ struct Threadblock {
   std::int32_t receive_from = -1;  // -1: receives nothing
   std::int32_t channel = 0;
   std::vector<Step> steps;
+  std::vector<std::int32_t> links = {};  // of the topology, that what it sends runs over; none: the shortest way
 
   friend bool operator==(const Threadblock&, const Threadblock&) = default;
 };

@@ -1,11 +1,12 @@
 #include "weft/collective/restate.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "weft/base/number.h"
 
 namespace weft::collective {
 namespace {
@@ -16,12 +17,7 @@ std::string without_blanks(std::string_view text) {
   return plain;
 }
 
-std::optional<std::int32_t> whole_number(std::string_view text) {
-  std::int32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<std::int32_t> whole_number(std::string_view text) { return read_number<std::int32_t>(text); }
 
 // out[r]=in[r+1] -> 1; out[r]=in[r] -> 0
 std::optional<std::int32_t> shift_of(std::string_view text) {

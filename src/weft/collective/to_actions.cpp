@@ -15,18 +15,20 @@ struct End {
   std::uint64_t connection;  // sender, receiver, channel
   std::int32_t agent;
   bool gives;
+  const std::vector<std::int32_t>* links;
 
-  End(std::int32_t from, std::int32_t to, std::int32_t channel, std::int32_t who, bool sends_there)
+  End(std::int32_t from, std::int32_t to, std::int32_t channel, std::int32_t who, const Threadblock& block, bool sends_there)
       : connection((static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 20) |
                    static_cast<std::uint64_t>(channel)),
         agent(who),
-        gives(sends_there) {}
+        gives(sends_there),
+        links(&block.links) {}
 };
 
 Connection unpack(std::uint64_t connection) {
   constexpr std::uint64_t kPart = (1 << 20) - 1;
   return {static_cast<std::int32_t>(connection >> 40), static_cast<std::int32_t>(connection >> 20 & kPart),
-          static_cast<std::int32_t>(connection & kPart), -1, -1};
+          static_cast<std::int32_t>(connection & kPart), -1, -1, {}};
 }
 
 struct Ends {
@@ -39,8 +41,8 @@ Ends connect_ends(const Program& program, Actions& actions) {
   std::int32_t agent = 0;
   for (std::int32_t rank = 0; rank < program.collective.ranks; ++rank) {
     for (const Threadblock& block : program.ranks[rank].blocks) {
-      if (any_step(block, sends)) ends.emplace_back(rank, block.send_to, block.channel, agent, true);
-      if (any_step(block, receives)) ends.emplace_back(block.receive_from, rank, block.channel, agent, false);
+      if (any_step(block, sends)) ends.emplace_back(rank, block.send_to, block.channel, agent, block, true);
+      if (any_step(block, receives)) ends.emplace_back(block.receive_from, rank, block.channel, agent, block, false);
       ++agent;
     }
   }
@@ -54,6 +56,7 @@ Ends connect_ends(const Program& program, Actions& actions) {
     const auto connection = static_cast<std::int32_t>(actions.connections.size()) - 1;
     (end.gives ? result.give : result.take)[end.agent] = connection;
     (end.gives ? actions.connections.back().giver : actions.connections.back().taker) = end.agent;
+    if (end.gives) actions.connections.back().links = *end.links;
   }
   return result;
 }

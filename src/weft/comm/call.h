@@ -57,8 +57,8 @@ struct Call {
   Priority priority = Priority::normal;
   NamedAlgorithm algorithm = {};
   // From when it begins; 0: as long as everyone lives. A call that is late ends the group's life, as a death
-  // does: half of it may have been done. Measured to some 20 ms. The first of its kind and size over sockets
-  // opens wires, before it begins: for that the job's timeout holds.
+  // does: half of it may have been done. Measured to some 20 ms. The first collective of its kind and size over
+  // sockets opens wires, before it begins: for that the job's timeout holds.
   std::chrono::milliseconds timeout{0};
   Purpose purpose = Purpose::itself;
 };

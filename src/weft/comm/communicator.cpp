@@ -105,11 +105,6 @@ Status Communicator::State::check_call(const Call& call) {
 Result<Runner*> Communicator::State::route_send(const Call& call) {
   const std::int32_t other = call.root == rank ? call.peer : call.root;
   if (direct) return runner_of("direct", call);
-  if (!options.several_threads) return pair_with(other);
-  std::unique_lock lock(sending);
-  std::mutex& one_of_them = opening[other];
-  lock.unlock();
-  const std::lock_guard opens(one_of_them);
   return pair_with(other);
 }
 

@@ -390,6 +390,15 @@ void Engine::look_again() {
   work_.notify_one();
 }
 
+void Engine::begin_opened() {
+  Lock lock(mutex_);
+  begin_queued();
+  for (std::size_t calls = under_way_; calls > 0 && progress();) --calls;
+  hand_out(lock);
+  wake_sleepers();
+  work_.notify_one();
+}
+
 bool Engine::withdraw(std::uint64_t number, const Error& error) {
   Lock lock(mutex_);
   for (auto& queue : entries_) {

@@ -84,7 +84,8 @@ class Engine {
   void expect_failure(std::int32_t rank, Error error) { failure_.expect(rank, std::move(error)); }
 
   bool is_queued(std::uint64_t number) const;
-  void look_again();  // at what is_held() holds
+  void look_again();    // at what is_held() holds
+  void begin_opened();  // starts calls that waited for their runner; the first segment is sent at once
   // Takes a call out of the queue, unless it has begun. It is then done, with `error`.
   bool withdraw(std::uint64_t number, const Error& error);
 

@@ -174,11 +174,21 @@ bool has_algorithm(const Flight& flight, std::string_view algorithm) {
 }
 
 std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) {
-  std::string text = fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", "call", "what", "algorithm",
-                                 "state", "pieces", "waits for", "for");
   const double rate = ticks_per_second();
+  const auto is_open = [](const Flight& flight) {
+    return flight.stage == Stage::queued || flight.stage == Stage::running;
+  };
+  std::string text;
   for (const Flight& flight : flights) {
-    const bool open = flight.stage == Stage::queued || flight.stage == Stage::running;
+    if (!is_open(flight) || flight.waits_for < 0) continue;
+    text += fmt::format("  waits for rank {} in {} for {}\n", flight.waits_for, describe(call_of(flight)),
+                        print_seconds(static_cast<double>(now - flight.began_at) / rate));
+    break;  // later calls wait behind the oldest
+  }
+  text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", "call", "what", "algorithm", "state",
+                      "pieces", "waits for", "for");
+  for (const Flight& flight : flights) {
+    const bool open = is_open(flight);
     // Of a call that never waited only the beginning was written down.
     const std::int64_t passed = (open ? now : flight.changed_at) - flight.began_at;
     text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n",

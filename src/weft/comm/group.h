@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -83,7 +84,9 @@ struct Communicator::State {
   Result<Runner*> runner_of(const std::string& algorithm, const Call& call,
                             std::optional<bool> in_place = {});
   Result<Runner*> runner_of(std::shared_ptr<const collective::Program> program, Priority priority);
-  Result<Runner*> pair_with(std::int32_t other);
+  // Opens a pair the first time, which takes until the other side comes: on a thread of its own, so that sends to
+  // and receives from others are not kept waiting, in whatever order the ranks start them.
+  Runner* pair_with(std::int32_t other);
   void apply_news(std::uint64_t number);
   void forget_decisions();
   Result<std::unique_ptr<transport::Endpoint>> make_endpoint(const std::vector<std::int32_t>& of,
@@ -113,10 +116,10 @@ struct Communicator::State {
   std::map<std::pair<std::shared_ptr<const collective::Program>, Priority>, OpenProgram> programs;
   struct OpenPair {
     std::unique_ptr<Pair> pair;
-    std::unique_ptr<Source> source;
     std::unique_ptr<Runner> runner;
   };
-  std::map<std::int32_t, OpenPair> pairs;
+  std::map<std::int32_t, OpenPair> pairs;  // by the other
+  std::vector<std::thread> openers;        // of pairs, one each
 
   // What was decided for a kind, size, root, priority and name; forgotten when a program is installed and when
   // another algorithm is asked for.
@@ -144,10 +147,8 @@ struct Communicator::State {
   std::uint64_t death_listener = 0;
   std::uint64_t splits = 0, shrinks = 0;
 
-  // Where several threads call: collectives take their numbers one after another; sends open their wires, which
-  // may take until the other side comes, without keeping others from theirs. `sending` is for maps alone.
+  // Where several threads call: collectives take their numbers one after another. `sending` is for what sends open.
   std::mutex calling, sending;
-  std::map<std::int32_t, std::mutex> opening;  // a pair, by the other
   std::mutex opening_messages;
   std::shared_ptr<MessageBox> box;
 };

@@ -1,6 +1,7 @@
 #include "weft/comm/heap.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +17,15 @@
 namespace weft::comm {
 namespace {
 
-// Every rank maps the heaps of all: together they take a part of the 128 TiB of addresses that a process has.
-constexpr std::size_t kMostAddresses = std::size_t{16} << 40;
+// Every rank maps the heaps of all, and none of them can hold more than the machine has: together they take twice its
+// memory of each process' addresses, so that a rank may have twice its share. Where addresses are limited
+// (ulimit -v), a quarter of those.
+std::size_t addresses_for_all() {
+  const std::size_t wanted = 2 * static_cast<std::size_t>(total_memory());
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  return std::min(wanted, static_cast<std::size_t>(limit.rlim_cur) / 4);
+}
 
 // Large allocations begin where a huge page can.
 constexpr std::size_t kHuge = 2 << 20;
@@ -30,8 +38,9 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 }  // namespace
 
 Result<Heap> Heap::create(std::int32_t ranks) {
-  constexpr std::size_t kLeast = 64 << 20;
-  const std::size_t share = round_up(kMostAddresses / static_cast<std::size_t>(std::max(ranks, 1)), kHuge);
+  constexpr std::size_t kLeast = 4 << 20;
+  const std::size_t share =
+      round_up(addresses_for_all() / static_cast<std::size_t>(std::max(ranks, 1)), kHuge);
   for (std::size_t bytes = std::min(static_cast<std::size_t>(total_memory()), share);; bytes /= 4) {
     Result<transport::Segment> segment = transport::Segment::create(bytes, transport::Backing::sparse);
     if (segment.ok()) {

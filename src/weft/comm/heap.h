@@ -1,6 +1,6 @@
 // weft/comm/heap.h -- memory that the other ranks of this machine can reach: what allocate() gives out.
 //
-//   one anonymous file a rank, as long as the machine's memory, mapped by all ranks at once, empty at first:
+//   one anonymous file a rank, a share of twice the machine's memory, mapped by all ranks at once, empty at first:
 //
 //   [ gradient 40 MiB | - | activations 8 MiB | ------------------------------------ ]
 //                                               ^ no pages until allocated

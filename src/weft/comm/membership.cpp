@@ -2,11 +2,11 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/comm/group.h"
 
 namespace weft::comm {
@@ -37,8 +37,12 @@ Status share_heaps(Membership& membership) {
     transport::Parcel& parcel = all[static_cast<std::size_t>(rank)];
     if (rank == job.rank()) parcel.descriptor = fcntl(mine.descriptor, F_DUPFD_CLOEXEC, 0);
     if (parcel.descriptor < 0) continue;
-    WEFT_TRY(segment,
-             transport::Segment::map(parcel.descriptor, std::strtoull(parcel.bytes.c_str(), nullptr, 10)));
+    const auto bytes = read_number<std::size_t>(parcel.bytes, 1);
+    if (!bytes) {
+      ::close(parcel.descriptor);
+      return world_error(fmt::format("cannot read how long the memory of rank {} is", rank));
+    }
+    WEFT_TRY(segment, transport::Segment::map(parcel.descriptor, *bytes));
     membership.heaps.emplace(rank, std::move(segment));
   }
   return {};

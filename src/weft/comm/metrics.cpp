@@ -1,9 +1,11 @@
 #include "weft/comm/metrics.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/comm/flight_recorder.h"
 
 namespace weft::comm {
@@ -97,15 +99,18 @@ Result<Tallies> parse_tallies(std::string_view text) {
   while (!text.empty()) {
     const std::string line(text.substr(0, text.find('\n')));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    char name[32] = {};
-    unsigned long long calls = 0, bytes = 0, waits = 0, faults = 0;
-    double seconds = 0;
-    if (std::sscanf(line.c_str(), "%31s %llu %llu %llu %llu %lf", name, &calls, &bytes, &waits, &faults,
-                    &seconds) != 6)
-      return wrong();
-    const auto kind = collective::find_kind(name);
-    if (!kind) return wrong();
-    tallies[static_cast<std::size_t>(*kind)] = {calls, bytes, waits, faults, seconds};
+    std::array<std::string_view, 6> words;
+    std::string_view rest = line;
+    for (std::string_view& word : words) {
+      word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    }
+    const auto kind = collective::find_kind(words[0]);
+    const auto calls = read_number<std::uint64_t>(words[1]), bytes = read_number<std::uint64_t>(words[2]),
+               waits = read_number<std::uint64_t>(words[3]), faults = read_number<std::uint64_t>(words[4]);
+    const auto seconds = read_number(words[5], 0.0);
+    if (!kind || !calls || !bytes || !waits || !faults || !seconds || !rest.empty()) return wrong();
+    tallies[static_cast<std::size_t>(*kind)] = {*calls, *bytes, *waits, *faults, *seconds};
   }
   return tallies;
 }

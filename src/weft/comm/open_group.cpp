@@ -145,6 +145,10 @@ Communicator::State::~State() { close(); }
 
 void Communicator::State::close() {
   if (engine) engine->stop();
+  std::unique_lock lock(sending);
+  std::vector<std::thread> opening = std::exchange(openers, {});
+  lock.unlock();
+  for (std::thread& opener : opening) opener.join();
   if (death_listener != 0) membership->job->forget(std::exchange(death_listener, 0));
   if (const auto settled = std::exchange(agreement, nullptr)) settled->end();
   if (const auto emptied = std::exchange(box, nullptr)) emptied->close();

@@ -1,13 +1,13 @@
 // Groups made of groups: parts, those that are left, and those with newcomers, who meet the others as ranks do
 // that a launcher started.
 #include <algorithm>
-#include <cstdlib>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/base/hash.h"
+#include "weft/base/number.h"
 #include "weft/comm/group.h"
 #include "weft/comm/group_order.h"
 #include "weft/comm/meeting_place.h"
@@ -40,10 +40,14 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
                          {.bytes = fmt::format("{} {}", colour, key)}));
   std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of those of this colour
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    char* end = nullptr;
-    const auto its_colour = static_cast<std::int32_t>(std::strtol(all[rank].bytes.c_str(), &end, 10));
-    const auto its_key = static_cast<std::int32_t>(std::strtol(end, nullptr, 10));
-    if (its_colour == colour) mine.emplace_back(its_key, rank);
+    const std::string_view said = all[rank].bytes;
+    const std::size_t blank = std::min(said.find(' '), said.size());
+    const auto its_colour = read_number<std::int32_t>(said.substr(0, blank));
+    const auto its_key = read_number<std::int32_t>(said.substr(std::min(blank + 1, said.size())));
+    if (!its_colour || !its_key)
+      return world_error(fmt::format("cannot read the colour and key of rank {}", rank),
+                         "run the same weft on all hosts");
+    if (*its_colour == colour) mine.emplace_back(*its_key, rank);
   }
   if (colour < 0) return std::unique_ptr<Communicator>();
   std::sort(mine.begin(), mine.end());

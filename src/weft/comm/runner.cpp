@@ -22,8 +22,8 @@ class DirectRunner final : public Runner {
   DirectRunner(DirectGroup& group, Source& source, const DirectWish& wish)
       : group_(group), source_(source), wish_(wish) {}
 
-  const void* resource(const Call&) const override { return &group_; }
-  bool can_start(const Call& call) const override { return group_.can_start(call.priority); }
+  const void* resource(const Call& call) const override { return group_.lane(call); }
+  bool can_start(const Call& call) const override { return group_.can_start(call); }
   Operation* start(const Call& call, std::uint64_t number) override {
     return group_.start(call, number, wish_);
   }
@@ -60,33 +60,37 @@ class ProgramRunner final : public Runner {
   std::unique_ptr<Operation> running_;
 };
 
-// One send and one receive at a time.
+// One send and one receive of each priority at a time.
 class PairRunner final : public Runner {
  public:
-  PairRunner(Pair& pair, Source& source, std::int32_t rank) : pair_(pair), source_(source), rank_(rank) {}
+  PairRunner(Pair& pair, Source& meanwhile, std::int32_t rank)
+      : pair_(pair), meanwhile_(meanwhile), rank_(rank) {}
 
-  const void* resource(const Call& call) const override {
-    return call.root == rank_ ? &pair_.sending : &pair_.receiving;
-  }
+  const void* resource(const Call& call) const override { return &place_of(call); }
   bool can_start(const Call& call) const override {
-    return call.root == rank_ ? !pair_.sending : !pair_.receiving;
+    return pair_.is_open.load(std::memory_order_acquire) && place_of(call) == nullptr;
   }
   Operation* start(const Call& call, std::uint64_t) override {
-    std::unique_ptr<Operation>& place = call.root == rank_ ? send_ : receive_;
-    place = start_pair(pair_, call, call.root == rank_);
-    return place.get();
+    return start_pair(pair_, call, call.root == rank_);
   }
   void finish(Operation* operation) override {
-    if (operation == send_.get()) send_.reset();
-    if (operation == receive_.get()) receive_.reset();
+    for (PairWires& wires : pair_.wires)
+      for (std::unique_ptr<Operation>* place : {&wires.sending, &wires.receiving})
+        if (place->get() == operation) place->reset();
   }
-  Source& source() override { return source_; }
+  Source& source() override {
+    return pair_.is_open.load(std::memory_order_acquire) && pair_.source ? *pair_.source : meanwhile_;
+  }
 
  private:
+  const std::unique_ptr<Operation>& place_of(const Call& call) const {
+    const PairWires& wires = pair_.wires[static_cast<std::size_t>(call.priority)];
+    return call.root == rank_ ? wires.sending : wires.receiving;
+  }
+
   Pair& pair_;
-  Source& source_;
+  Source& meanwhile_;
   std::int32_t rank_;
-  std::unique_ptr<Operation> send_, receive_;
 };
 
 }  // namespace
@@ -104,8 +108,8 @@ std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const 
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source) {
   return std::make_unique<ProgramRunner>(program, source);
 }
-std::unique_ptr<Runner> pair_runner(Pair& pair, Source& source, std::int32_t rank) {
-  return std::make_unique<PairRunner>(pair, source, rank);
+std::unique_ptr<Runner> pair_runner(Pair& pair, Source& meanwhile, std::int32_t rank) {
+  return std::make_unique<PairRunner>(pair, meanwhile, rank);
 }
 
 }  // namespace weft::comm

@@ -10,18 +10,10 @@
 #include "weft/comm/direct/direct.h"
 #include "weft/comm/operation.h"
 #include "weft/comm/pair_operation.h"
+#include "weft/comm/source.h"
 #include "weft/transport/endpoint.h"
 
 namespace weft::comm {
-
-// Where a rank sleeps until others have done something. As in endpoint.h: signal(), look again, wait().
-class Source {
- public:
-  virtual ~Source() = default;
-  virtual std::uint32_t signal() = 0;
-  virtual void wait(std::uint32_t seen, std::chrono::nanoseconds patience) = 0;
-  virtual void wake() = 0;
-};
 
 class Runner {
  public:
@@ -37,12 +29,10 @@ class Runner {
   virtual bool tells_both_sides() const { return false; }
 };
 
-std::unique_ptr<Source> source_of(DirectGroup& group);
-std::unique_ptr<Source> source_of(transport::Endpoint& endpoint);
-
 // What is given must outlive the runner.
 std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish);
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source);
-std::unique_ptr<Runner> pair_runner(Pair& pair, Source& source, std::int32_t rank);
+// Calls are queued until the pair is open; `meanwhile` is what a thread sleeps on until then.
+std::unique_ptr<Runner> pair_runner(Pair& pair, Source& meanwhile, std::int32_t rank);
 
 }  // namespace weft::comm

@@ -18,15 +18,13 @@
 
 namespace weft::cost {
 
-bool is_convolution(const plan::Operator& op);  // or a gradient of one
-
 struct ConvolutionCost {
   double turning_seconds = 0;
   double efficiency = 1;  // of the device's rate for convolutions
   bool uses_matrix_unit = true;
 };
 
-// REQUIRES: is_convolution(node.op())
+// REQUIRES: ops::is_convolution(node.op())
 ConvolutionCost convolution_cost(const plan::NodeView& node, const cluster::Device& device);
 
 }  // namespace weft::cost

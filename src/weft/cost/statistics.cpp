@@ -324,6 +324,9 @@ Result<std::vector<LinkTime>> Statistics::links() const {
       "SELECT transport, ranks, from_rank, to_rank, together, latency_seconds, bytes_per_second, measured_at "
       "FROM link WHERE machine = ? ORDER BY transport, ranks, from_rank, to_rank, together LIMIT ?",
       [](const Query& query) -> std::optional<LinkTime> {
+        const std::int64_t ranks = query.integer(1);
+        const auto is_rank = [&](std::int64_t rank) { return rank >= 0 && rank < ranks; };
+        if (!is_rank(query.integer(2)) || !is_rank(query.integer(3))) return std::nullopt;
         return LinkTime{.transport = query.text(0),
                         .ranks = small(query.integer(1)),
                         .from = small(query.integer(2)),

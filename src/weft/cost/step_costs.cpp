@@ -154,13 +154,13 @@ Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& o
   return take_measurements(figures, *options.statistics, options.transport);
 }
 
-// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link. What was measured of
-// one was measured of units as they run there; data sheets stand for whatever runs.
+// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link. Every device with a
+// matrix unit runs the same units, whether its figures are measured or a data sheet's.
 // Programs for this machine's own ranks are compiled as the executor compiles them.
 program::CompileOptions compile_options(const Figures& figures) {
   program::CompileOptions options;
   options.any_float = true;
-  options.accelerated = has_matrix_unit(figures.device) && was_measured(figures.device);
+  options.accelerated = has_matrix_unit(figures.device);
   options.tiles = !options.accelerated;
   double slowest = 0;
   for (const MeshLink& link : figures.links)

@@ -9,6 +9,7 @@
 #include "weft/cost/convolution_cost.h"
 #include "weft/cost/roofline.h"
 #include "weft/ops/attending.h"
+#include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/program/loss_tiles.h"
 
@@ -67,7 +68,7 @@ double turning_seconds(const program::Program& program, const Unit& unit, const 
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   if (call == nullptr) return 0;
   const plan::NodeView node = program.graph->view(call->node);
-  if (!is_convolution(node.op()) || !(device.rate(*kernel_kind(node.op())) > 0)) return 0;
+  if (!ops::is_convolution(node.op()) || !(device.rate(*kernel_kind(node.op())) > 0)) return 0;
   return convolution_cost(node, device).turning_seconds;
 }
 

@@ -60,14 +60,17 @@ template <class T>
 class Comparison {
  public:
   Comparison(const ComparedPlans& plans, Random& random)
-      : plans_(plans), plan_(*plans.plan), random_(random) {
-    if constexpr (std::is_same_v<T, Field>) numbers_.key = balanced_key(random);
-  }
+      : plans_(plans),
+        plan_(*plans.plan),
+        random_(random),
+        leads_to_(whole_numbers({plans.original, plans.graph})) {}
 
   Result<std::optional<Disagreement>> run(std::int64_t& elements) {
     WEFT_TRY(expected, draw_and_run());
-    WEFT_TRY(held, spmd::interpret_on_mesh<T>(graph(), plan_.mesh, *plans_.ranks, mesh_sources(), numbers_,
-                                              kMostProvenElements));
+    WEFT_TRY_STATUS(cut_sources());
+    WEFT_TRY(held, spmd::interpret_on_mesh<T>(asked_of_ranks(), plan_.mesh, *plans_.ranks, mesh_sources(),
+                                              numbers_, kMostProvenElements));
+    WEFT_TRY_STATUS(see_own(held));
     std::map<std::string_view, std::size_t> places;
     for (std::size_t o = 0; o < plans_.original->outputs().size(); ++o)
       places.emplace(plans_.original->text(plans_.original->outputs()[o].name), o);
@@ -90,7 +93,10 @@ class Comparison {
         apart.push_back(joined.ok() ? distance(*joined, expected[place])
                                     : std::numeric_limits<double>::infinity());
     }
-    if (differ.empty()) return std::optional<Disagreement>();
+    if (plans_.differing != nullptr)
+      for (const std::size_t o : differ)
+        plans_.differing->emplace(plans_.original->text(plans_.original->outputs()[o].name));
+    if (differ.empty() || plans_.differing != nullptr) return std::optional<Disagreement>();
     if constexpr (std::is_same_v<T, double>) {
       WEFT_TRY(is_rounding, rounding_explains(expected, differ, apart));
       if (is_rounding) return std::optional<Disagreement>();
@@ -100,10 +106,8 @@ class Comparison {
 
  private:
   const plan::Graph& graph() const { return *plans_.graph; }
-  // The plan of one device; over the field with its choices behind its outputs.
-  const plan::Graph& asked() const {
-    return std::is_same_v<T, Field> && plans_.choices != nullptr ? plans_.choices->asked() : *plans_.original;
-  }
+  // The plan with its own choices behind its outputs.
+  const plan::Graph& asked_of_ranks() const { return plans_.own != nullptr ? plans_.own->asked() : graph(); }
   using Whole = std::map<std::string, Tensor<T>, std::less<>>;
 
   Result<std::vector<Tensor<T>>> whole_run(const plan::Graph& plan, const Whole& values) const {
@@ -120,32 +124,52 @@ class Comparison {
     };
   }
 
-  // In floats, with the highest peaks that leave most results numbers: deep models overflow early.
+  // Over the field what shows a choice that was not seen yet. In floats, with the highest peaks that leave most
+  // results numbers: deep models overflow early.
   Result<std::vector<Tensor<T>>> draw_and_run() {
-    for (const double peak : kPeaks) {
-      WEFT_TRY_STATUS(draw_sources(peak));
-      WEFT_TRY(expected, whole_run(asked(), whole_));
-      if constexpr (std::is_same_v<T, Field>)
-        if (plans_.choices != nullptr) plans_.choices->see(expected);
-      if (peak == kPeaks.back() || mostly_numbers(expected)) return expected;
+    if constexpr (std::is_same_v<T, Field>) {
+      const auto draw = [&](Ties ties) -> Result<std::vector<Tensor<T>>> {
+        numbers_.key = balanced_key(random_);
+        WEFT_TRY_STATUS(draw_sources({.ties = ties}));
+        return whole_run(plans_.choices != nullptr ? plans_.choices->asked() : *plans_.original, whole_);
+      };
+      if (plans_.choices == nullptr) return draw(Ties::none);
+      return search_choices(*plans_.choices, draw);
+    } else {
+      for (const double peak : kPeaks) {
+        WEFT_TRY_STATUS(draw_sources({.peak = peak}));
+        WEFT_TRY(expected, whole_run(*plans_.original, whole_));
+        if (peak == kPeaks.back() || mostly_numbers(expected)) return expected;
+      }
+      return user_error("no values were drawn");
     }
-    return user_error("no values were drawn");
   }
   static bool mostly_numbers(const std::vector<Tensor<T>>& tensors) {
-    if constexpr (std::is_same_v<T, Field>) return true;
     std::int64_t numbers = 0, all = 0;
     for (const Tensor<T>& tensor : tensors) {
       all += tensor.elements();
-      if constexpr (std::is_same_v<T, double>)
-        numbers += std::ranges::count_if(tensor.data, [](double x) { return std::isfinite(x); });
+      numbers += std::ranges::count_if(tensor.data, [](T x) { return std::isfinite(x); });
     }
     return 2 * numbers >= all;
   }
 
-  Status draw_sources(double peak) {
-    cut_.clear();
+  // What the plan decides itself, as its ranks found it.
+  Status see_own(const std::vector<MeshTensor<T>>& held) const {
+    if constexpr (std::is_same_v<T, Field>) {
+      if (plans_.own == nullptr || plans_.own->none()) return {};
+      Choices::Values values(held.size());
+      for (std::size_t o = graph().outputs().size(); o < held.size(); ++o) {
+        const plan::Type type = asked_of_ranks().type(asked_of_ranks().outputs()[o].value);
+        WEFT_TRY(joined, spmd::join_from_mesh<T>(held[o], type, plan_.mesh, numbers_));
+        values[o] = std::move(joined);
+      }
+      plans_.own->see(values);
+    }
+    return {};
+  }
+
+  Status draw_sources(const DrawOptions& options) {
     whole_.clear();
-    const auto sizes = picked_sizes(*plans_.original);
     for (std::size_t n = 0; n < graph().node_count(); ++n) {
       const NodeView node = graph().view(NodeId(n));
       if (!ops::is_source(node.op())) continue;
@@ -154,14 +178,23 @@ class Comparison {
         return user_error(fmt::format("{} is too large to be proven by running: {}",
                                       describe(graph(), node.id()), print(type, graph().symbols())),
                           "prove it at smaller sizes");
-      const auto picked = sizes.find(node.word(0));
-      Tensor<T> tensor =
-          draw_source<T>(node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, peak,
-                         numbers_, random_);
-      WEFT_TRY(shares, spmd::split_for_mesh<T>(tensor, type, plans_.ranks->layouts[node.result(0).value],
-                                               plan_.mesh, numbers_, random_));
+      const auto leads_to = leads_to_.find(node.word(0));
+      whole_.emplace(node.word(0),
+                     draw_source<T>(node, leads_to == leads_to_.end() ? WholeNumbers() : leads_to->second,
+                                    options, numbers_, random_));
+    }
+    return {};
+  }
+
+  Status cut_sources() {
+    cut_.clear();
+    for (std::size_t n = 0; n < graph().node_count(); ++n) {
+      const NodeView node = graph().view(NodeId(n));
+      if (!ops::is_source(node.op())) continue;
+      WEFT_TRY(shares, spmd::split_for_mesh<T>(whole_.find(node.word(0))->second, node.result_type(0),
+                                               plans_.ranks->layouts[node.result(0).value], plan_.mesh,
+                                               numbers_, random_));
       cut_.emplace(node.word(0), std::move(shares));
-      whole_.emplace(node.word(0), std::move(tensor));
     }
     return {};
   }
@@ -238,6 +271,7 @@ class Comparison {
   const ComparedPlans& plans_;
   const DistributedPlan& plan_;
   Random& random_;
+  const std::map<std::string, WholeNumbers, std::less<>> leads_to_;  // by source
   ops::Numbers<T> numbers_;
   Whole whole_;
   std::map<std::string, MeshTensor<T>, std::less<>> cut_;

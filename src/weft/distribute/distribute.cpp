@@ -15,6 +15,7 @@
 #include "weft/distribute/source_layouts.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/settle_phases.h"
 #include "weft/plan/transplant.h"
 #include "weft/plan/verify.h"
 
@@ -168,7 +169,10 @@ Result<DistributedPlan> spread(const plan::Graph& graph, const Distribution& dis
   const LoopChoices choices = choose_loops(graph, signatures, distribution.mesh, uses, exceptions);
   const SourceLayouts sources = choose_source_layouts(graph, signatures, choices, distribution, uses,
                                                       exceptions, options.smallest_share);
-  return Distributor(graph, distribution, options, signatures, choices, sources, uses).run();
+  WEFT_TRY(made, Distributor(graph, distribution, options, signatures, choices, sources, uses).run());
+  // What was moved for an update may be read by the backward pass as well, where rules put that behind it.
+  WEFT_TRY_STATUS(plan::settle_phases(made.graph));
+  return made;
 }
 
 Result<std::vector<std::int32_t>> stages_of(const plan::Graph& graph, const Distribution& distribution,

@@ -40,6 +40,7 @@ constexpr std::string_view kRing = "ring", kAttention = "attention";
 // More of anything than this is no distribution that anyone means.
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::string_view kDigits = "0123456789-.";  // that a number begins with
+constexpr std::int64_t kMostMicroBatches = 65'536;    // as the setting micro_batches
 constexpr std::int64_t kMostTaken = 1'000'000;        // micro-batches: no sum of them overflows
 
 class Reader {
@@ -142,7 +143,7 @@ class Reader {
     has_micro_ = true;
     advance();
     take(TokenKind::equal);
-    WEFT_TRY(number, count<std::int64_t>("the number of micro-batches, 1 or more"));
+    WEFT_TRY(number, count<std::int64_t>("the number of micro-batches, 1 to 65,536", 1, kMostMicroBatches));
     made_.micro_batches = number;
     return {};
   }

@@ -1,6 +1,10 @@
 #include "weft/distribute/edit_plan.h"
 
+#include <fmt/format.h>
+
 #include "weft/ops/operators.h"
+#include "weft/plan/settle_phases.h"
+#include "weft/plan/verify.h"
 #include "weft/spmd/layouts.h"
 
 namespace weft::distribute {
@@ -55,6 +59,10 @@ Status PlanEdit::keep(NodeId node) {
 Status PlanEdit::keep(NodeId node, std::span<const ValueId> inputs) {
   stand_at(node);
   const plan::Node& old = plan_.graph.node(node);
+  for (const ValueId input : inputs)
+    if (!input.valid())
+      return user_error(
+          fmt::format("node {}: it reads a value that is left out", describe(plan_.graph, node)));
   WEFT_TRY(added, moved_.node(node, inputs));
   made_.origin.push_back(plan_.origin[node.value]);
   made_.own.push_back(plan_.is_own(node));
@@ -68,6 +76,7 @@ Result<DistributedPlan> PlanEdit::finish() {
   note_new();
   for (const plan::Output& output : plan_.graph.outputs())
     if (now(output.value).valid()) made_.graph.add_output(moved_.symbol(output.name), now(output.value));
+  WEFT_TRY_STATUS(plan::settle_phases(made_.graph));
   WEFT_TRY(layouts, spmd::infer_layouts(made_.graph, made_.mesh));
   made_.layouts = std::move(layouts);
   return std::move(made_);

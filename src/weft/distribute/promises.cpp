@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "weft/distribute/excuses.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/verify.h"
 
 namespace weft::distribute {
 namespace {
@@ -31,7 +33,12 @@ class PromiseCheck {
   std::optional<BrokenPromise> run() const {
     for (const auto& [name, id] : held_)
       if (auto broken = check_source(name, plan_.graph.view(id))) return broken;
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n)
+      if (const Status phases = plan::verify_phases(plan_.graph, NodeId(n)); !phases.ok())
+        return BrokenPromise{
+            NodeId(n), fmt::format("node {} {}", describe(plan_.graph, NodeId(n)), phases.error().message)};
     if (auto broken = check_dtypes()) return broken;
+    if (auto broken = find_misplaced_period(plan_)) return broken;
     std::set<std::string_view> returned;
     for (const plan::Output& output : plan_.graph.outputs()) {
       if (auto broken = check_output(output)) return broken;

@@ -6,6 +6,8 @@
 //   x            replicated, sliced   not partial, not varying      what is fed is no rank's addend
 //   any value    f32                  not bf16                      where one device has none, it would round;
 //                                     f64                           more bits round less, and may be
+//   any node     reads from its own phase or an earlier one, or ranks refuse the plan
+//   a gradient   every=8              as all others are             excuses.h
 //
 // Values alone do not show these: ranks' addends add up to the loss, and a proof draws what w holds at random.
 #pragma once

@@ -6,6 +6,7 @@
 #include "weft/distribute/half_dropout.h"
 #include "weft/distribute/open_nodes.h"
 #include "weft/distribute/promises.h"
+#include "weft/distribute/shown_rounding.h"
 #include "weft/plan/hash.h"
 
 namespace weft::distribute {
@@ -15,22 +16,28 @@ namespace {
 struct Prepared {
   plan::Graph original, open, graph;  // empty where they are the caller's
   spmd::MeshPlan ranks;
-  Choices choices;
+  Choices choices, own;
   ComparedPlans compared;
 };
 
 Status open_and_place(const DistributedPlan& plan, Prepared& made) {
   made.compared.plan = &plan;
   made.compared.open = made.compared.original;
-  WEFT_TRY(choices, Choices::of(*made.compared.original));
+  WEFT_TRY(choices, Choices::of(*made.compared.original,
+                                new_constants(*made.compared.original, *made.compared.graph)));
   made.choices = std::move(choices);
   made.compared.choices = &made.choices;
+  std::vector<bool> is_own(plan.graph.node_count());
+  for (std::size_t n = 0; n < is_own.size(); ++n) is_own[n] = plan.is_own(plan::NodeId(n));
+  WEFT_TRY(own, Choices::of_own(*made.compared.graph, is_own));
+  made.own = std::move(own);
+  made.compared.own = &made.own;
   if (!plan.opened.empty()) {
     WEFT_TRY(opened, open_nodes(*made.compared.original, plan.opened));
     made.open = std::move(opened);
     made.compared.open = &made.open;
   }
-  WEFT_TRY(ranks, spmd::plan_of_ranks(*made.compared.graph, plan.mesh));
+  WEFT_TRY(ranks, spmd::plan_of_ranks(made.own.asked(), plan.mesh));
   made.ranks = std::move(ranks);
   made.compared.ranks = &made.ranks;
   return {};
@@ -44,6 +51,31 @@ Status prepare_halved(const plan::Graph& original, const DistributedPlan& plan, 
   made.compared.original = &made.original;
   made.compared.graph = &made.graph;
   return open_and_place(plan, made);
+}
+
+// What is rounded otherwise than on one device, whatever is chosen.
+Status compare_rounding(const plan::Graph& original, const DistributedPlan& plan, Random& random,
+                        PlanProof& proof) {
+  const std::string one_device = rounded_to(original), spread = rounded_to(plan.graph);
+  if (one_device.empty() && spread.empty()) return {};
+  WEFT_TRY(shown, with_shown_rounding(original));
+  WEFT_TRY(graph, with_shown_rounding(plan.graph, plan.layouts));
+  WEFT_TRY(choices, Choices::of(shown));
+  choices.want_pairs_alone();
+  WEFT_TRY(ranks, spmd::plan_of_ranks(graph, plan.mesh));
+  const ComparedPlans compared{.original = &shown,
+                               .choices = &choices,
+                               .differing = &proof.rounded,
+                               .open = &shown,
+                               .plan = &plan,
+                               .graph = &graph,
+                               .ranks = &ranks};
+  do {
+    WEFT_TRY_STATUS(compare<ops::Field>(compared, random, proof.elements));
+    ++proof.draws;
+  } while (!choices.is_done());
+  if (!proof.rounded.empty()) proof.rounded_to = spread.empty() ? one_device : spread;
+  return {};
 }
 
 }  // namespace
@@ -63,19 +95,24 @@ Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan
   if (drops) WEFT_TRY_STATUS(prepare_halved(original, plan, halved));
   // Another plan meets other values: none can be made to fit those that will be drawn.
   Random random(options.seed, plan::structural_hash(plan.graph).low);
-  const auto is_enough = [&] {
-    return proof.draws >= options.draws && as_is.choices.all_seen() && halved.choices.all_seen();
+  // Streams of dropout show at one half, rates as they are; what runs in floats drops one half too.
+  Prepared& main = drops ? halved : as_is;
+  const auto compare_in = [&](const ComparedPlans& plans, auto zero) -> Status {
+    WEFT_TRY(wrong, compare<decltype(zero)>(plans, random, proof.elements));
+    proof.wrong = std::move(wrong);
+    return {};
   };
-  for (; proof.holds() && !is_enough(); ++proof.draws) {
-    // Streams show at one half, rates as they are; what runs in floats drops one half too.
-    const bool halves = drops && proof.draws % 2 == (options.in_floats ? 1 : 0);
-    WEFT_TRY(wrong, compare<ops::Field>(halves ? halved.compared : as_is.compared, random, proof.elements));
-    proof.wrong = std::move(wrong);
-  }
-  if (options.in_floats && proof.holds()) {
-    WEFT_TRY(wrong, compare<double>(drops ? halved.compared : as_is.compared, random, proof.elements));
-    proof.wrong = std::move(wrong);
-  }
+  if (drops) WEFT_TRY_STATUS(compare_in(as_is.compared, ops::Field()));
+  const auto is_enough = [&] {
+    constexpr std::int64_t kMostForOwn = 24;
+    return proof.draws >= options.draws && main.choices.is_done() &&
+           (main.own.all_seen() || proof.draws >= kMostForOwn);
+  };
+  for (proof.draws = drops ? 1 : 0; proof.holds() && !is_enough(); ++proof.draws)
+    WEFT_TRY_STATUS(compare_in(main.compared, ops::Field()));
+  if (proof.holds()) WEFT_TRY_STATUS(compare_rounding(original, plan, random, proof));
+  if (options.in_floats && proof.holds()) WEFT_TRY_STATUS(compare_in(main.compared, double()));
+  proof.unseen = main.choices.all_seen() ? main.own.unseen() : main.choices.unseen();
   return proof;
 }
 

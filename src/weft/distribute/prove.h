@@ -8,7 +8,11 @@
 //   in f64                          with real maxima: what keeps floats in range is nothing over the field.
 //                                   Two results are alike when they differ no more than rounding makes them
 //   dropout                         also at one half, where two streams of masks hardly ever agree
-//   whole numbers                   over their range and one beyond either end (draw_sources.h)
+//   whole numbers                   over their range and one beyond either end; counters around the multiples at
+//                                   which something happens (draw_sources.h)
+//   choices                         each on both sides, and every two in all combinations (choices.h)
+//   rounding                        casts to fewer bits as functions of their own (shown_rounding.h): where outputs
+//                                   then differ, the plans are equal up to rounding of these
 //   beyond values                   layouts of outputs, initial values: promises.h
 //
 // A plan that is wrong is answered with the first node that holds something else than it should, and the rank
@@ -16,6 +20,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "weft/base/result.h"
@@ -34,12 +39,18 @@ struct PlanProof {
   std::int64_t draws = 0;
   std::int64_t elements = 0;  // of outputs that were compared, over all draws
   std::optional<Disagreement> wrong;
+  // What no draw showed, "%12 (less) was never seen to hold": the plans may differ there. Empty: nothing.
+  std::string unseen = {};
+  // Outputs in which numbers are rounded otherwise than on one device, and to what: "bf16".
+  std::set<std::string> rounded = {};
+  std::string rounded_to = {};
 
   bool holds() const { return !wrong; }
+  bool is_proven() const { return holds() && unseen.empty(); }
 };
 
 struct ProveOptions {
-  std::int64_t draws = 2;  // over the field; more where choices (choices.h) did not fall both ways by then
+  std::int64_t draws = 2;  // over the field, at least; more until all choices were seen
   bool in_floats = true;   // and one in f64
   std::uint64_t seed = 1;
 };

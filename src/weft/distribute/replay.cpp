@@ -13,6 +13,7 @@
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
+#include "weft/plan/settle_phases.h"
 #include "weft/plan/transplant.h"
 #include "weft/plan/verify.h"
 #include "weft/spmd/layouts.h"
@@ -251,6 +252,8 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   }
   for (const plan::Output& output : plan.graph.outputs())
     made.graph.add_output(moved.symbol(output.name), values[output.value.value]);
+  // Nodes come from the original with its phases, where the plan may run them earlier.
+  WEFT_TRY_STATUS(plan::settle_phases(made.graph));
   WEFT_TRY(layouts, spmd::infer_layouts(made.graph, mesh));
   made.layouts = std::move(layouts);
   return made;

@@ -8,6 +8,7 @@
 #include "weft/distribute/feedback.h"
 #include "weft/ops/build.h"
 #include "weft/ops/codec.h"
+#include "weft/ops/communication.h"
 #include "weft/plan/verify.h"
 
 namespace weft::distribute {
@@ -53,6 +54,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
   PlanEdit edit(plan);
   // By value: the encode whose codes it holds.
   std::vector<NodeId> codes(plan.graph.value_count());
+  std::vector<bool> crossed(plan.graph.value_count());  // by value: its codes went along an axis
   const std::vector<Feedback> feedback = find_feedback(plan.graph);
   const std::vector<bool> left_out = only_for_feedback(plan.graph, feedback);
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
@@ -62,13 +64,14 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
     };
     if (left_out[n]) continue;
     // What was lost is nothing.
-    if (const auto added = std::ranges::find(feedback, node.id(), &Feedback::add); added != feedback.end()) {
+    const auto added = std::ranges::find(feedback, node.id(), &Feedback::add);
+    for (const ValueId input : node.node().inputs)
+      if (!edit.now(input).valid() && (added == feedback.end() || input == added->wanted))
+        return wrong("it reads what codecs lost, which is for what they code next");
+    if (added != feedback.end()) {
       edit.become(node.result(0), edit.now(added->wanted));
       continue;
     }
-    for (const ValueId input : node.node().inputs)
-      if (left_out[plan.graph.value(input).producer.value])
-        return wrong("it reads what codecs lost, which is for what they code next");
     if (&node.op() == &ops::encode()) {
       edit.become(node.result(0), edit.now(node.input(0)));
       codes[node.result(0).value] = node.id();
@@ -77,6 +80,11 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
     if (&node.op() == &ops::decode()) {
       const NodeId made = codes[node.input(0).value];
       if (!made.valid()) return wrong("nothing was encoded here");
+      // Codes are for wires: what stays where it is loses by them and gains nothing.
+      const bool changes_place = plan.time && plan.time->position[n] != plan.time->position[made.value];
+      if (!crossed[node.input(0).value] && !changes_place)
+        return wrong(fmt::format("it decodes what never crossed an axis or a stage boundary, node {}",
+                                 describe(plan.graph, made)));
       const NodeView encode = plan.graph.view(made);
       const plan::Type numbers = edit.graph().type(edit.now(node.input(0)));
       bool alike = ops::codec_of(encode) == ops::codec_of(node) && encode.integer(2) == node.integer(2) &&
@@ -116,6 +124,9 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       return wrong("it reads codes, which mean nothing to it");
     }
     codes[node.result(0).value] = read;
+    const auto& sent = static_cast<const ops::Communication&>(node.op());
+    const auto axis = static_cast<std::size_t>(plan.mesh.find(sent.axis(node)));
+    crossed[node.result(0).value] = crossed[node.input(0).value] || plan.mesh.axes[axis].ranks > 1;
   }
   return edit.finish();
 }

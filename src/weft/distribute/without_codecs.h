@@ -16,7 +16,7 @@ namespace weft::distribute {
 bool has_codecs(const plan::Graph& graph);
 
 // Fails where codes are read by something else than all-gather, all-to-all and decode, or where decode makes of them what
-// was not encoded.
+// was not encoded, or did not cross an axis or a stage boundary.
 Result<DistributedPlan> without_codecs(const DistributedPlan& plan);
 
 }  // namespace weft::distribute

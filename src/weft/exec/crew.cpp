@@ -1,7 +1,12 @@
 #include "weft/exec/crew.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -43,13 +48,21 @@ class SpinLock {
 class Bell {
  public:
   std::uint32_t seen() const { return rung_.load(std::memory_order_acquire); }
-  void wait(std::uint32_t seen) const { rung_.wait(seen, std::memory_order_acquire); }
+  void wait(std::uint32_t seen) {
+    while (rung_.load(std::memory_order_acquire) == seen) futex(FUTEX_WAIT_PRIVATE, seen);
+  }
   void ring() {
     rung_.fetch_add(1, std::memory_order_release);
-    rung_.notify_all();
+    futex(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
 
  private:
+  // The library's own wait yields a few times before it sleeps, and where a busy program shares the core each yield
+  // lasts that program's whole turn.
+  void futex(int operation, std::uint32_t value) {
+    syscall(SYS_futex, &rung_, operation, value, nullptr, nullptr, 0);
+  }
+
   std::atomic<std::uint32_t> rung_{0};
 };
 

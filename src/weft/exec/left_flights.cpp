@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <ctime>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/base/private_folder.h"
 #include "weft/device/cuda/gpu.h"
 
@@ -50,11 +50,11 @@ std::optional<LeftFlights> find_left_flights() {
   if (!held.ok() || !*held) return {};
   const std::string_view all = **held, first = all.substr(0, all.find('\n'));
   LeftFlights left;
-  const auto number = std::from_chars(first.data(), first.data() + first.size(), left.process);
-  const auto end = static_cast<std::size_t>(number.ptr - first.data());
-  if (number.ec != std::errc() || end == first.size() || first[end] != ' ' || first.size() == all.size())
-    return {};
-  left.time = first.substr(end + 1);
+  const std::size_t blank = first.find(' ');
+  const auto process = read_number<decltype(left.process)>(first.substr(0, blank), 1);
+  if (!process || blank == std::string_view::npos || first.size() == all.size()) return {};
+  left.process = *process;
+  left.time = first.substr(blank + 1);
   left.text = all.substr(first.size() + 1);
   return left;
 }

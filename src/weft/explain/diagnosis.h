@@ -6,6 +6,8 @@
 //   rank 0 of 4, process 4711
 //     ...
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -13,7 +15,8 @@
 
 namespace weft::explain {
 
-std::string print_text(std::span<const transport::Patient> patients);
+// A rank is said to wait where it has waited for a second; of its calls and steps the last `rows` are printed.
+std::string print_text(std::span<const transport::Patient> patients, std::size_t rows = SIZE_MAX);
 std::string print_json(std::span<const transport::Patient> patients);  // one line
 
 }  // namespace weft::explain

@@ -57,6 +57,7 @@ std::string print_json(const DistributedExplanation& explanation) {
   if (explanation.spilled_seconds > 0) json["seconds_of_spilled"] = explanation.spilled_seconds;
   json["lower_bound_seconds"] = choice.lower_bound_seconds;
   json.update(reasons_json(choice.chosen.prediction));
+  json["planning_seconds"] = explanation.planning_seconds;
   json["search_seconds"] = choice.search_seconds;
   json["search"] = {{"estimates", choice.outcome.estimates}, {"meshes", choice.outcome.meshes},
                     {"failed", choice.outcome.failed},       {"layers", choice.layers},

@@ -117,6 +117,15 @@ class DistributedRows {
   Table& table_;
 };
 
+// Rows may count what runs side by side.
+std::string overlap_note(const DistributedExplanation& explanation, double rows) {
+  const double step = explanation.choice->chosen.prediction.seconds;
+  constexpr double kNoticed = 1.005;
+  if (rows <= kNoticed * step) return {};
+  return fmt::format("the rows add up to {}, the step takes {}: communication overlaps computation\n",
+                     print_seconds(rows), print_seconds(step));
+}
+
 std::string tree(const DistributedExplanation& explanation) {
   const Fit fit = explanation.verbose ? Fit::wrap : Fit::cut;
   const int spare = explanation.verbose ? 0 : 1;
@@ -127,11 +136,13 @@ std::string tree(const DistributedExplanation& explanation) {
                {"measured", Align::right},
                {"off by", Align::right}});
   DistributedRows rows(explanation, table);
+  double predicted_seconds = 0;
   for (const plan::Phase phase : explanation.phases) {
     const auto outlined = [&](std::span<const double> seconds) {
       return outline(*explanation.local, phase, explanation.cluster.device, seconds);
     };
     const Entry predicted = outlined(explanation.predicted);
+    predicted_seconds += predicted.measured;
     if (explanation.measured) {
       const Entry measured = outlined(explanation.measured->node_seconds);
       rows.add(predicted, &measured, "", "");
@@ -139,7 +150,8 @@ std::string tree(const DistributedExplanation& explanation) {
       rows.add(predicted, nullptr, "", "");
     }
   }
-  return table.print(explanation.width);
+  return table.print(explanation.width) +
+         wrap(overlap_note(explanation, predicted_seconds), explanation.width);
 }
 
 // What the summary has no room for.
@@ -212,11 +224,10 @@ std::string alternatives(const DistributedExplanation& explanation) {
 std::string search_line(const DistributedExplanation& explanation) {
   const search::DistributionChoice& choice = *explanation.choice;
   if (choice.outcome.estimates == 0) return "the distribution was given, nothing was searched\n";
-  std::string text = fmt::format("looked at {} distributions on {} meshes in {}", choice.outcome.estimates,
-                                 choice.outcome.meshes, print_seconds(choice.search_seconds));
-  if (choice.from_plan_cache)
-    text = fmt::format("from the plan cache, in {}: {} distributions on {} meshes were looked at",
-                       print_seconds(choice.search_seconds), choice.outcome.estimates, choice.outcome.meshes);
+  std::string text = fmt::format("planned in {}{}: searched {} distributions on {} meshes",
+                                 print_seconds(explanation.planning_seconds),
+                                 choice.from_plan_cache ? ", from the plan cache" : "",
+                                 choice.outcome.estimates, choice.outcome.meshes);
   if (choice.outcome.ruled_out > 0)
     text += fmt::format(", {} ruled out by what they compute and move", choice.outcome.ruled_out);
   if (choice.folded > 0) text += fmt::format(", {} of {} layers each", choice.folded, choice.layers);

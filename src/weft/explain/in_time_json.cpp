@@ -92,6 +92,7 @@ std::string print_json(const InTimeExplanation& explanation) {
                         {"memory_per_rank_bytes", whole(measured->memory_bytes)}};
   json["lower_bound_seconds"] = explanation.lower_bound_seconds;
   json["lower_bound_by"] = explanation.lower_bound_why;
+  json["planning_seconds"] = about.planning_seconds;
   json["search_seconds"] = choice.search_seconds;
   json["search"] = {{"candidates", choice.candidates},
                     {"simulated", choice.simulated},

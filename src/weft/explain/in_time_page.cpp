@@ -101,6 +101,8 @@ std::vector<PageTimeline> stage_timelines(const InTimeExplanation& explanation) 
     for (std::size_t i = 0; i < priced.schedule.orders[s].size(); ++i)
       timeline.passes.push_back(
           {priced.schedule.orders[s][i], priced.price.slots[s][i].begin, priced.price.slots[s][i].end});
+    const double passed = timeline.passes.empty() ? 0 : timeline.passes.back().end;
+    timeline.passes.push_back({{}, passed, passed + priced.stages[s].update, /*updates=*/true});
   }
   const std::int32_t ranks = distribution.mesh.axes.empty() ? 1 : distribution.mesh.ranks();
   for (std::int32_t rank = 0; rank < ranks; ++rank)

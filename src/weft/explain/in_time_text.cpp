@@ -300,8 +300,9 @@ std::string search_line(const InTimeExplanation& explanation) {
   if (explanation.given) return "the distribution was given, nothing was searched\n";
   if (choice.candidates == 0)
     return "micro-batches were given, and go through the plan that is chosen for whole batches\n";
-  std::string text = fmt::format("looked at {} ways to cut a step in {}: {} programs simulated",
-                                 choice.candidates, print_seconds(choice.search_seconds), choice.simulated);
+  std::string text = fmt::format("planned in {}: searched {} pipeline plans, {} programs simulated",
+                                 print_seconds(explanation.about.planning_seconds), choice.candidates,
+                                 choice.simulated);
   if (choice.folded > 0) text += fmt::format(", {} of {} layers each", choice.folded, choice.layers);
   text += fmt::format(", {} schedules priced; with its bubble none takes less than {}", choice.priced_events,
                       print_seconds(choice.least_seconds));

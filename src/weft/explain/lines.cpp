@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace weft::explain {
 namespace {
 
@@ -73,6 +75,54 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
       first = false;
     }
     text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+namespace {
+
+std::size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+// Where the second of two columns begins, as in "  --all    every call"; else where the first does.
+std::size_t hanging_indent(std::string_view line, std::size_t width) {
+  const std::size_t indent = indent_of(line), gap = line.find("  ", indent);
+  if (gap == line.npos) return indent == 0 ? 0 : indent + 2;
+  const std::size_t second = line.find_first_not_of(' ', gap);
+  return second == line.npos || second > width / 2 ? indent + 2 : second;
+}
+
+}  // namespace
+
+std::string wrap_page(std::string_view text, std::size_t width) {
+  width = std::max(width, kLeastWidth);
+  std::vector<std::string> lines;  // paragraphs on one line each
+  bool flows = false;              // the last line is prose that may go on
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool prose =
+        !line.empty() && line.find("  ") == line.npos && std::string_view(" -|*").find(line[0]) == line.npos;
+    if (prose && flows && columns(lines.back()) > width)
+      lines.back() += fmt::format(" {}", line);
+    else
+      lines.emplace_back(line);
+    flows = prose;
+  }
+  std::string out;
+  for (const std::string& line : lines) {
+    const std::size_t indent = hanging_indent(line, width);
+    std::string_view rest = line;
+    for (std::size_t room = width; columns(rest) > room; room = width - indent) {
+      const std::size_t most = bytes_of(rest, room), space = rest.rfind(' ', most);
+      const bool breaks = space != rest.npos && rest.find_first_not_of(' ') < space;
+      std::string_view part = rest.substr(0, breaks ? space : most);
+      rest.remove_prefix(part.size());
+      rest.remove_prefix(std::min(indent_of(rest), rest.size()));
+      while (part.ends_with(' ')) part.remove_suffix(1);
+      out += fmt::format("{}\n{:{}}", part, "", indent);
+    }
+    out += fmt::format("{}\n", rest);
   }
   return out;
 }

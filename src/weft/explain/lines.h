@@ -29,4 +29,8 @@ std::vector<std::string> broken(std::string_view text, std::size_t first, std::s
 // Each line of the text broken to the width, what follows indented; ends in a newline unless empty.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 2);
 
+// A page that was written for wide screens: paragraphs flow, what is indented keeps its indent, and what stands in two
+// columns goes on in the second. What fits stays as it is.
+std::string wrap_page(std::string_view text, std::size_t width);
+
 }  // namespace weft::explain

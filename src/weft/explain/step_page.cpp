@@ -63,7 +63,7 @@ Totals totals(const PageTimeline& timeline) {
     sum.seconds += length(timeline, t);
   }
   for (const PagePass& pass : timeline.passes) {
-    Total& sum = sums[static_cast<std::size_t>(kind_of(pass.pass))];
+    Total& sum = sums[static_cast<std::size_t>(kind_of(pass))];
     ++sum.tasks;
     sum.seconds += std::max(0.0, pass.end - pass.begin);
   }
@@ -140,8 +140,7 @@ std::string legend_html(std::span<const PageTimeline> timelines) {
     critical = critical || !timeline.critical.empty();
     for (std::size_t t = 0; t < task_count(timeline); ++t)
       is_there[static_cast<std::size_t>(kind_of_task(timeline, t))] = true;
-    for (const PagePass& pass : timeline.passes)
-      is_there[static_cast<std::size_t>(kind_of(pass.pass))] = true;
+    for (const PagePass& pass : timeline.passes) is_there[static_cast<std::size_t>(kind_of(pass))] = true;
   }
   std::string text = "<div class=\"legend\" role=\"group\" aria-label=\"legend: press to single out\">\n";
   for (std::size_t k = 0; k < kBarKinds; ++k)

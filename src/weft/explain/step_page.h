@@ -28,10 +28,11 @@
 
 namespace weft::explain {
 
-// A pass of a micro-batch through a stage.
+// A pass of a micro-batch through a stage; or what a stage does after its passes: sums of gradients and the update.
 struct PagePass {
   pipeline::Pass pass;
   double begin = 0, end = 0;
+  bool updates = false;
 };
 
 // One rank, or ranks that are alike, in one step.

@@ -85,9 +85,9 @@ Json unit_columns(const PageTimeline& timeline, Strings& strings) {
   const bool chunks =
       std::ranges::any_of(timeline.passes, [](const PagePass& one) { return one.pass.chunk > 0; });
   for (const PagePass& one : timeline.passes) {
-    names.push_back(strings.number(print(one.pass, chunks)));
-    wheres.push_back(strings.number(fmt::format("micro-batch {}", one.pass.micro_batch)));
-    kinds.push_back(static_cast<int>(kind_of(one.pass)));
+    names.push_back(strings.number(one.updates ? "sums of gradients and update" : print(one.pass, chunks)));
+    wheres.push_back(strings.number(one.updates ? "" : fmt::format("micro-batch {}", one.pass.micro_batch)));
+    kinds.push_back(static_cast<int>(kind_of(one)));
     results.push_back(strings.number(std::string()));
   }
   return {{"name", std::move(names)},
@@ -157,9 +157,9 @@ int counterpart(std::span<const PageTimeline> timelines, const PageTimeline& mea
 
 std::string_view name(BarKind kind) {
   constexpr std::string_view kNames[kBarKinds] = {
-      "matrix product", "rows",       "operator's own", "copy",      "all-reduce",
-      "reduce-scatter", "all-gather", "all-to-all",     "broadcast", "permute",
-      "forward",        "backward",   "weights"};
+      "matrix product", "rows",       "operator's own", "copy",           "all-reduce",
+      "reduce-scatter", "all-gather", "all-to-all",     "broadcast",      "permute",
+      "forward",        "backward",   "weights",        "sums and update"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -186,8 +186,9 @@ BarKind kind_of(const program::Unit& unit) {
   return BarKind::permute;
 }
 
-BarKind kind_of(const pipeline::Pass& pass) {
-  switch (pass.kind) {
+BarKind kind_of(const PagePass& pass) {
+  if (pass.updates) return BarKind::update;
+  switch (pass.pass.kind) {
     case pipeline::Kind::forward: return BarKind::forward;
     case pipeline::Kind::backward:
     case pipeline::Kind::whole_backward: return BarKind::backward;

@@ -32,12 +32,13 @@ enum class BarKind : std::uint8_t {
   forward,  // passes of micro-batches
   backward,
   weight,
+  update,
 };
-constexpr std::size_t kBarKinds = 13;
+constexpr std::size_t kBarKinds = 14;
 
 std::string_view name(BarKind kind);  // "matrix product", "all-reduce"
 BarKind kind_of(const program::Unit& unit);
-BarKind kind_of(const pipeline::Pass& pass);
+BarKind kind_of(const PagePass& pass);
 
 // "ranks 0-3, stage 1"
 std::string name_of(const PageTimeline& timeline);

@@ -109,9 +109,9 @@ std::vector<std::string> remarks_of(const DistributedExplanation& explanation) {
     remarks.push_back(fmt::format("no plan takes less than {}: {}", print_seconds(choice.lower_bound_seconds),
                                   choice.lower_bound_why));
   if (choice.outcome.estimates > 0)
-    remarks.push_back(fmt::format("looked at {} distributions on {} meshes in {}; stopped: {}",
-                                  choice.outcome.estimates, choice.outcome.meshes,
-                                  print_seconds(choice.search_seconds), search::name(choice.outcome.ended)));
+    remarks.push_back(fmt::format("planned in {}: {} distributions on {} meshes; stopped: {}",
+                                  print_seconds(explanation.planning_seconds), choice.outcome.estimates,
+                                  choice.outcome.meshes, search::name(choice.outcome.ended)));
   for (const distribute::Exception& exception : choice.distribution.exceptions)
     remarks.push_back(
         exception.index.empty()

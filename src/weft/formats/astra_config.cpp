@@ -1,6 +1,5 @@
 #include "weft/formats/astra_config.h"
 
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <string>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/formats/json_node.h"
 
 namespace weft::formats {
@@ -64,11 +64,8 @@ Result<Lists> read_lists(std::string_view yml) {
 }
 
 Result<double> read_config_number(std::string_view key, std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    return user_error(fmt::format("{}: expected a number, found {}", key, text.substr(0, 40)));
-  return value;
+  if (const auto value = read_number<double>(text)) return *value;
+  return user_error(fmt::format("{}: expected a number, found {}", key, text.substr(0, 40)));
 }
 
 Result<TraceDimension::Kind> read_kind(std::string_view text) {

@@ -1,13 +1,13 @@
 #include "weft/formats/buffers_csv.h"
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -80,11 +80,8 @@ class BufferLines {
   }
 
   Result<std::int64_t> whole(std::string_view text, std::string_view column) const {
-    std::int64_t value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size())
-      return wrong(fmt::format("{}: expected a whole number, found '{}'", column, shown(text)));
-    return value;
+    if (const auto value = read_number<std::int64_t>(text)) return *value;
+    return wrong(fmt::format("{}: expected a whole number, found '{}'", column, shown(text)));
   }
 
   std::size_t width_ = 0, number_ = 0;

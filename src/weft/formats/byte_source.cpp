@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -49,13 +48,10 @@ class FileSource final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  WEFT_TRY(file, open_to_read(path));
   struct stat about = {};
-  // What is wrong with it, in the words of whoever reads whole files.
-  if (!file.valid() || ::fstat(file.number(), &about) != 0 || S_ISDIR(about.st_mode)) {
-    WEFT_TRY(bytes, read_file(path, std::numeric_limits<std::int64_t>::max()));
-    return world_error(fmt::format("cannot read {}", path));
-  }
+  if (::fstat(file.number(), &about) != 0)
+    return world_error(fmt::format("cannot read {}: {}", path, std::generic_category().message(errno)));
   std::unique_ptr<ByteSource> source =
       std::make_unique<FileSource>(std::move(file), static_cast<std::int64_t>(about.st_size), path);
   if (lower(std::filesystem::path(path).extension().string()) != ".gz") return source;

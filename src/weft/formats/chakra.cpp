@@ -1,7 +1,6 @@
 #include "weft/formats/chakra.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/file.h"
+#include "weft/base/number.h"
 #include "weft/formats/json_node.h"
 
 namespace weft::formats {
@@ -34,9 +34,9 @@ std::optional<FileName> read_file_name(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
   FileName found{std::string(name.substr(0, dot)), 0};
-  const auto [end, error] = std::from_chars(name.data() + dot + 1, name.data() + name.size(), found.rank);
-  if (error != std::errc() || end != name.data() + name.size() || found.rank < 0 || found.rank >= kMostRanks)
-    return {};
+  const auto rank = read_number<std::int32_t>(name.substr(dot + 1), 0, kMostRanks - 1);
+  if (!rank) return {};
+  found.rank = *rank;
   return found;
 }
 

@@ -1,11 +1,11 @@
 #include "weft/formats/host_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -77,11 +77,8 @@ class HostListReader {
   }
 
   Result<std::int64_t> number(std::string_view digits, std::string_view what, std::int64_t most) const {
-    std::int64_t count = 0;
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-    if (problem != std::errc() || end != digits.data() + digits.size() || count < 0 || count > most)
-      return wrong(fmt::format("{} from 0 to {}", what, most), digits);
-    return count;
+    if (const auto count = read_number<std::int64_t>(digits, 0, most)) return *count;
+    return wrong(fmt::format("{} from 0 to {}", what, most), digits);
   }
 
   // a,b[1-3]c,d:8 -- commas outside of brackets part machines.

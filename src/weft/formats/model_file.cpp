@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -47,7 +48,16 @@ constexpr auto kKnown = std::to_array<Known>({
     {"transpose", 1, 1, {"perm"}},
     {"concat", 1, kMany, {"axis"}},
     {"embedding_sum", 2, 2, {}},
+    {"slice", 1, 1, {}},
+    {"reduce", 1, 1, {}},
+    {"broadcast", 1, 1, {}},
+    {"select", 1, 3, {}},
+    {"einsum", 1, kMany, {}},
+    {"conv2d_transpose", 2, 2, {}},
 });
+
+// Those that a file may name.
+constexpr auto kNamed = std::span(kKnown).first(static_cast<std::size_t>(kLastFileOperation) + 1);
 
 const Known& known(Operation operation) { return kKnown[static_cast<std::size_t>(operation)]; }
 
@@ -128,10 +138,10 @@ class ModelReader {
   }
 
   static Result<Operation> read_operation(const JsonNode& node, std::string_view word) {
-    for (std::size_t i = 0; i < kKnown.size(); ++i)
-      if (kKnown[i].name == word) return static_cast<Operation>(i);
+    for (std::size_t i = 0; i < kNamed.size(); ++i)
+      if (kNamed[i].name == word) return static_cast<Operation>(i);
     std::vector<std::string_view> names;
-    for (const Known& each : kKnown) names.push_back(each.name);
+    for (const Known& each : kNamed) names.push_back(each.name);
     std::string hint = did_you_mean(word, names);
     if (hint.empty()) hint = fmt::format("known are {}", fmt::join(names, ", "));
     return node.error(fmt::format("expected an operation, found '{}'", shown(word)), std::move(hint));

@@ -38,7 +38,15 @@ enum class ModelOperation : std::uint8_t {
   transpose,      //
   concat,         //
   embedding_sum,  // positions[.., k], table[rows, d]: the sum of the k rows
+  // Operations that other formats bring; a file of this one has none of them.
+  slice,             // a range of positions along an axis
+  reduce,            // the dims that stay, in order
+  broadcast,         // dims of size 1, and dims in front, repeated
+  select,            // condition, value where it holds, value elsewhere; either value may be a number
+  einsum,            // dims by label: equal labels are one index, labels the result lacks are summed
+  conv2d_transpose,  // x[b, i, h, w], w[i, o, r, q]
 };
+constexpr ModelOperation kLastFileOperation = ModelOperation::embedding_sum;
 
 using ModelShape = std::vector<std::int64_t>;
 
@@ -55,8 +63,10 @@ struct ModelNode {
   std::int64_t window = 1, stride = 1, groups = 1;  // a pool's edge
   std::int64_t pad_high = 0, pad_wide = 0;          // on either side
   std::size_t axis = 0;
-  std::vector<std::size_t> order;  // of a transpose: result dim i is operand dim order[i]
-  double number = 0;               // a scale's factor, a norm's epsilon
+  std::vector<std::size_t> order;   // of a transpose and a reduction: result dim i is operand dim order[i]
+  double number = 0;                // a scale's factor, a norm's epsilon
+  std::int64_t begin = 0, end = 0;  // of a slice
+  std::vector<std::vector<std::size_t>> labels;  // of an einsum, by operand; result dim i has label i
 };
 
 struct ModelFile {

@@ -1,6 +1,7 @@
 #include "weft/formats/model_form.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -38,11 +39,23 @@ class Form {
       case Operation::pool_max:
       case Operation::pool_avg: return expect(y_.size() == 4, "an image");
       case Operation::add:
-      case Operation::mul: {
-        const bool fits =
-            repeats_to(x(0), y_) && repeats_to(x(1), y_) && (rank(0) == y_.size() || rank(1) == y_.size());
-        return expect(fits, "operands whose dims, counted from the last, are those of the result or 1");
+      case Operation::mul:
+      case Operation::select: {
+        bool fits = true, full = false;
+        for (std::size_t i = 0; i < node_.operands.size(); ++i) {
+          fits &= repeats_to(x(i), y_);
+          full |= rank(i) == y_.size();
+        }
+        return expect(fits && full,
+                      "operands whose dims, counted from the last, are those of the result or 1");
       }
+      case Operation::broadcast:
+        return expect(repeats_to(x(0), y_),
+                      "an operand whose dims, counted from the last, are the result's or 1");
+      case Operation::reduce:
+        return expect(y_.size() == node_.order.size(), "a result of the dims that stay");
+      case Operation::einsum: return {};
+      case Operation::conv2d_transpose: return expect(rank(0) == 4 && y_.size() == 4, "an image");
       case Operation::layernorm:
         for (std::size_t i = 1; i < node_.operands.size(); ++i)
           WEFT_TRY_STATUS(expect(rank(i) == 1, "a scale and a shift of one dim"));
@@ -75,7 +88,9 @@ class Form {
         break;
       case Operation::add:
       case Operation::mul:
-        for (std::size_t i = 0; i < 2; ++i)
+      case Operation::select:
+      case Operation::broadcast:
+        for (std::size_t i = 0; i < node_.operands.size(); ++i)
           for (std::size_t d = y_.size() - rank(i); d < y_.size(); ++d)
             if (const std::size_t at = d - (y_.size() - rank(i)); x(i)[at] == y_[d]) tie(d, i, at);
         break;
@@ -94,6 +109,19 @@ class Form {
       case Operation::embedding_sum:
         for (std::size_t d = 0; d + 1 < y_.size(); ++d) tie(d, 0, d);
         tie(y_.size() - 1, 1, 1);
+        break;
+      case Operation::slice:  // a part of an index is an index of its own
+        for (std::size_t d = 0; d < y_.size(); ++d)
+          if (d != node_.axis) tie(d, 0, d);
+        break;
+      case Operation::reduce:
+        for (std::size_t d = 0; d < y_.size(); ++d) tie(d, 0, node_.order[d]);
+        break;
+      case Operation::einsum: tie_labels(); break;
+      case Operation::conv2d_transpose:
+        for (const std::size_t d : {0u, 2u, 3u}) tie(d, 0, d);
+        tie(1, 1, 1);
+        made_.push_back({{0, 1}, {1, 0}});
         break;
       default:  // elementwise, along an axis, pooled, or end to end
         for (std::size_t i = 0; i < node_.operands.size(); ++i) tie_all(i);
@@ -131,6 +159,18 @@ class Form {
     for (std::size_t d = less; d + 1 < last; ++d) tie(d, 1, d - less);
     tie(last, 1, rank(1) - 1);
     made_.push_back({{0, static_cast<std::uint32_t>(last)}, {1, static_cast<std::uint32_t>(rank(1) - 2)}});
+  }
+
+  void tie_labels() {
+    std::map<std::size_t, ModelDim> first;
+    for (std::size_t d = 0; d < y_.size(); ++d)
+      first.emplace(d, ModelDim{kResult, static_cast<std::uint32_t>(d)});
+    for (std::size_t i = 0; i < node_.labels.size(); ++i)
+      for (std::size_t d = 0; d < node_.labels[i].size(); ++d) {
+        const ModelDim here{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(d)};
+        const auto [at, is_new] = first.emplace(node_.labels[i][d], here);
+        if (!is_new) made_.push_back({at->second, here});
+      }
   }
 
   void tie_reshape() {

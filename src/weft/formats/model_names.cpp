@@ -57,9 +57,11 @@ std::string_view letters(const ModelNode& node, std::size_t operand, std::size_t
   constexpr std::array<std::string_view, kMostModelRank + 1> kMatrices = {"", "d", "bd", "bsd", "bhse"};
   switch (node.operation) {
     case Operation::conv2d: return operand == 0 ? "bchw" : "cirq";
+    case Operation::conv2d_transpose: return operand == 0 ? "bchw" : "icrq";
     case Operation::matmul:
       if (operand == 0) return kMatrices[rank];
       return rank == 2 ? "dd" : rank == 3 ? "bst" : rank == 4 ? "bhst" : "";
+    case Operation::einsum: return "";
     case Operation::embedding_sum: return operand == 1 ? "vd" : rank == 2 ? "bk" : "bsk";
     case Operation::softmax:
     case Operation::scale: return kMatrices[rank];

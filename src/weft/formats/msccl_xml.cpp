@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_target.h"
 #include "weft/formats/msccl_words.h"
@@ -187,6 +188,7 @@ class MscclReader {
       if (!number.ok()) return placed(where, std::move(number).error());
       *to = static_cast<std::int32_t>(*number);
     }
+    if (const auto links = tb.find("links")) WEFT_TRY_STATUS(read_way(tb, *links, where));
     for (XmlElement step = tb.first_child(); step; step = step.next_sibling()) {
       if (!expect(step, "step")) continue;
       where.step = static_cast<std::int32_t>(block.steps.size());
@@ -195,6 +197,18 @@ class MscclReader {
       if (auto status = read_msccl_step(step, where.step, read); !status.ok())
         return placed(where, std::move(status).error());
       count_oddities(read);
+    }
+    return {};
+  }
+
+  // An attribute of Weft's own, which loaders pass over: the links that what is sent runs over.
+  Status read_way(const XmlElement& tb, std::string_view links, Where where) {
+    while (!links.empty()) {
+      const std::string_view word = links.substr(0, links.find(' '));
+      links.remove_prefix(std::min(links.size(), word.size() + 1));
+      const auto link = read_number<std::int64_t>(word, 0, kAnyMscclNumber);
+      if (!link) return placed(where, tb.unexpected("links", "numbers of links"));
+      program_.ranks[where.rank].blocks[where.block].links.push_back(static_cast<std::int32_t>(*link));
     }
     return {};
   }
@@ -247,7 +261,7 @@ class MscclReader {
   XmlElement locate(const Where& where) const {
     const auto by_id = [](const XmlElement& parent, std::string_view tag, std::int32_t id) {
       XmlElement it = parent.first_child(tag);
-      while (it && !whole_number(it.find("id").value_or(""), id, id)) it = it.next_sibling(tag);
+      while (it && !read_number<std::int64_t>(it.find("id").value_or(""), id, id)) it = it.next_sibling(tag);
       return it;
     };
     XmlElement found = by_id(algo_, "gpu", where.rank);

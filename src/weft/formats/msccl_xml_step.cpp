@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/msccl_words.h"
 #include "weft/formats/msccl_xml.h"
 
@@ -59,7 +60,7 @@ Status read_msccl_step(const XmlElement& element, std::int32_t position, Step& s
     if (values[i].data() == nullptr) return element.missing(kStepAttributes[i]);
   std::array<std::int32_t, kStepAttributes.size()> numbers{};
   for (const auto& [attribute, low, high] : kStepNumbers) {
-    const auto number = whole_number(values[attribute], low, high);
+    const auto number = read_number<std::int64_t>(values[attribute], low, high);
     if (!number) return element.not_in_range(kStepAttributes[attribute], low, high);
     numbers[attribute] = static_cast<std::int32_t>(*number);
   }

@@ -1,5 +1,6 @@
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_words.h"
@@ -114,7 +115,9 @@ Result<std::string> write_msccl_xml(const Program& program, XmlDialect dialect) 
       const Threadblock& block = rank.blocks[b];
       out.text("    <tb id=\"").number(static_cast<std::int64_t>(b));
       out.text("\" send=\"").number(block.send_to).text("\" recv=\"").number(block.receive_from);
-      out.text("\" chan=\"").number(block.channel).text("\">\n");
+      out.text("\" chan=\"").number(block.channel);
+      if (!block.links.empty()) out.text(fmt::format("\" links=\"{}", fmt::join(block.links, " ")));
+      out.text("\">\n");
       for (std::size_t s = 0; s < block.steps.size(); ++s) write_step(out, s, block.steps[s]);
       out.text("    </tb>\n");
     }

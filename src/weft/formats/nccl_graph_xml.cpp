@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/formats/xml_document.h"
 
 namespace weft::formats {
@@ -66,11 +66,8 @@ std::string device(std::string_view tag, std::int32_t number) {
 
 Result<double> read_speed(const XmlElement& element, std::string_view attribute) {
   WEFT_TRY(text, element.text(attribute));
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    return element.unexpected(attribute, "a number of GB/s");
-  return value;
+  if (const auto value = read_number<double>(text)) return *value;
+  return element.unexpected(attribute, "a number of GB/s");
 }
 
 Result<std::int32_t> read_device(const XmlElement& element) {
@@ -78,12 +75,10 @@ Result<std::int32_t> read_device(const XmlElement& element) {
   std::string_view digits = text;
   const bool hexadecimal = digits.starts_with("0x");
   if (hexadecimal) digits.remove_prefix(2);
-  std::int32_t value = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 0)
-    return element.unexpected("dev", "the number of a device");
-  return value;
+  const auto value =
+      read_number<std::int32_t>(digits, 0, std::numeric_limits<std::int32_t>::max(), hexadecimal ? 16 : 10);
+  if (!value) return element.unexpected("dev", "the number of a device");
+  return *value;
 }
 
 Result<NcclChannel> read_channel(const XmlElement& element) {

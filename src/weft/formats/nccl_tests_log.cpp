@@ -1,13 +1,13 @@
 #include "weft/formats/nccl_tests_log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/collective_table_json.h"
 #include "weft/formats/value.h"
 
@@ -31,14 +31,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
     if (at > begin) words.push_back(line.substr(begin, at - begin));
   }
   return words;
-}
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 bool all_digits(std::string_view word) {
@@ -91,8 +83,8 @@ std::optional<collective::Kind> kind_of_row(const Layout& layout, std::span<cons
   const bool sums = layout.redop >= 0 && words[static_cast<std::size_t>(layout.redop)] != "none";
   if (has_root) return sums ? collective::Kind::reduce : collective::Kind::broadcast;
   if (!sums || layout.algorithm_bandwidth < 0 || layout.bus_bandwidth < 0) return std::nullopt;
-  const auto algorithm = parse_number<double>(words[static_cast<std::size_t>(layout.algorithm_bandwidth)]);
-  const auto bus = parse_number<double>(words[static_cast<std::size_t>(layout.bus_bandwidth)]);
+  const auto algorithm = read_number<double>(words[static_cast<std::size_t>(layout.algorithm_bandwidth)]);
+  const auto bus = read_number<double>(words[static_cast<std::size_t>(layout.bus_bandwidth)]);
   // Small bandwidths have too few digits for a quotient.
   if (!algorithm || !bus || *algorithm < 0.5) return std::nullopt;
   return *bus > 0.97 * *algorithm ? collective::Kind::all_reduce : collective::Kind::reduce_scatter;
@@ -138,7 +130,7 @@ class LogReader {
     while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
     if (line.starts_with(kAlgorithmNote)) table_.algorithm = line.substr(kAlgorithmNote.size());
     if (line.starts_with(kRanksNote))
-      if (const auto ranks = parse_number<std::int32_t>(line.substr(kRanksNote.size()));
+      if (const auto ranks = read_number<std::int32_t>(line.substr(kRanksNote.size()));
           ranks && *ranks > 0 && *ranks <= kMostCollectiveRanks)
         table_.ranks = *ranks;
     if (line.starts_with(kTestNote)) {
@@ -175,7 +167,7 @@ class LogReader {
       return wrong(fmt::format("the {} columns of the header", layout->words),
                    fmt::format("{}", words.size()));
     CollectiveRow row;
-    const auto bytes = parse_number<std::int64_t>(words[0]);
+    const auto bytes = read_number<std::int64_t>(words[0]);
     if (!bytes || *bytes > kMostCollectiveBytes)
       return wrong(fmt::format("a size of at most {} bytes", kMostCollectiveBytes), quoted(words[0]));
     row.bytes = *bytes;
@@ -198,7 +190,7 @@ class LogReader {
     if (column < 0) return {};
     const std::string_view word = words[static_cast<std::size_t>(column)];
     if (word == "N/A") return {};
-    const auto time = parse_number<double>(word);
+    const auto time = read_number<double>(word);
     if (!time || !(*time >= 0 && *time <= kMostMicroseconds))
       return wrong("a time in microseconds", quoted(word));
     microseconds = *time;

@@ -1,10 +1,10 @@
 #include "weft/formats/nccl_topology_xml.h"
 
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/xml_document.h"
 
 namespace weft::formats {
@@ -23,12 +23,8 @@ Result<double> real(const XmlElement& element, std::string_view attribute, doubl
   constexpr double kHigh = 1e9;
   const auto text = element.find(attribute);
   if (!text) return 0.0;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  const bool whole = error == std::errc() && end == text->data() + text->size();
-  if (!whole || !(value >= low && value <= kHigh))
-    return element.unexpected(attribute, fmt::format("a number from {} to {}", low, kHigh));
-  return value;
+  if (const auto value = read_number<double>(*text, low, kHigh)) return *value;
+  return element.unexpected(attribute, fmt::format("a number from {} to {}", low, kHigh));
 }
 
 std::string text_or_empty(const XmlElement& element, std::string_view attribute) {

@@ -3,12 +3,14 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/device/element_access.h"
 #include "weft/formats/table_room.h"
 #include "weft/formats/value.h"
 
@@ -18,7 +20,52 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr std::string_view kElements = "<f4, <f8, <i4, <i8 or |u1";
+constexpr std::string_view kElements =
+    "<f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, <u2, <u4, <u8 or |b1 (little-endian)";
+
+// An element as the file has it, and the widest number of its kind, which holds it exactly.
+template <class Stored>
+struct Element {
+  using Wide = std::conditional_t<std::is_integral_v<Stored>, std::int64_t, double>;
+  static Misfit widen(Stored stored, Wide& wide) {
+    if constexpr (std::is_same_v<Stored, std::uint64_t>)
+      if (stored > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        return Misfit::out_of_range;
+    wide = static_cast<Wide>(stored);
+    return Misfit::none;
+  }
+};
+struct F16 {
+  std::uint16_t bits;
+};
+template <>
+struct Element<F16> {
+  using Wide = double;
+  static Misfit widen(F16 stored, Wide& wide) {
+    wide = device::from_f16(stored.bits);
+    return Misfit::none;
+  }
+};
+enum class Truth : std::uint8_t {};
+template <>
+struct Element<Truth> {
+  using Wide = std::int64_t;
+  static Misfit widen(Truth stored, Wide& wide) {
+    wide = static_cast<Wide>(stored);
+    return wide > 1 ? Misfit::out_of_range : Misfit::none;
+  }
+};
+
+template <class Stored>
+std::string print_element(Stored stored) {
+  if constexpr (std::is_arithmetic_v<Stored>) {
+    return fmt::format("{}", stored);
+  } else {
+    typename Element<Stored>::Wide wide = 0;
+    Element<Stored>::widen(stored, wide);
+    return fmt::format("{}", wide);
+  }
+}
 
 struct Header {
   std::string_view descr;
@@ -122,11 +169,18 @@ class NpyReader {
   Result<Table> read() {
     WEFT_TRY_STATUS(gather_header());
     WEFT_TRY(header, read_header());
+    if (header.descr == "<f2") return read_rows<F16>(header);
     if (header.descr == "<f4") return read_rows<float>(header);
     if (header.descr == "<f8") return read_rows<double>(header);
+    if (header.descr == "|i1") return read_rows<std::int8_t>(header);
+    if (header.descr == "<i2") return read_rows<std::int16_t>(header);
     if (header.descr == "<i4") return read_rows<std::int32_t>(header);
     if (header.descr == "<i8") return read_rows<std::int64_t>(header);
     if (header.descr == "|u1") return read_rows<std::uint8_t>(header);
+    if (header.descr == "<u2") return read_rows<std::uint16_t>(header);
+    if (header.descr == "<u4") return read_rows<std::uint32_t>(header);
+    if (header.descr == "<u8") return read_rows<std::uint64_t>(header);
+    if (header.descr == "|b1") return read_rows<Truth>(header);
     return user_error(fmt::format("{} holds {}, expected one of {}", path_, shown(header.descr), kElements),
                       "convert it with x.astype('float32')");
   }
@@ -229,10 +283,10 @@ class NpyReader {
                                    path_, header.shape[0], row_bytes, found));
   }
 
-  template <class Element>
+  template <class Stored>
   Result<Table> read_rows(const Header& header) {
-    WEFT_TRY_STATUS(check_shape(header, sizeof(Element)));
-    const auto row_bytes = static_cast<std::size_t>(row_width(fields_)) * sizeof(Element);
+    WEFT_TRY_STATUS(check_shape(header, sizeof(Stored)));
+    const auto row_bytes = static_cast<std::size_t>(row_width(fields_)) * sizeof(Stored);
     const std::int64_t rows = header.shape[0];
     std::int64_t done = 0;
     std::size_t found = rest_.size();  // bytes of numbers
@@ -241,7 +295,7 @@ class NpyReader {
       const auto whole =
           std::min<std::int64_t>(rows - done, static_cast<std::int64_t>(some.size() / row_bytes));
       if (whole > 0) {
-        WEFT_TRY_STATUS(take_rows<Element>(some.data(), done, whole, rows));
+        WEFT_TRY_STATUS(take_rows<Stored>(some.data(), done, whole, rows));
         done += whole;
         some.remove_prefix(static_cast<std::size_t>(whole) * row_bytes);
       }
@@ -249,6 +303,10 @@ class NpyReader {
       WEFT_TRY(more, source_.next());
       if (more.empty()) break;
       found += more.size();
+      // A small array may have a vast rest behind it: that is not unpacked to be counted.
+      if (done == rows)
+        return user_error(fmt::format("{}: expected {} bytes of numbers, found more", path_,
+                                      static_cast<std::size_t>(rows) * row_bytes));
       part = std::move(left);
       if (part.empty()) {
         some = more;
@@ -264,7 +322,7 @@ class NpyReader {
     return std::move(room_).finish(rows);
   }
 
-  template <class Element>
+  template <class Stored>
   Status take_rows(const char* bytes, std::int64_t done, std::int64_t count, std::int64_t all) {
     const double likely = static_cast<double>(done + count) / source_.share();
     WEFT_TRY_STATUS(room_.make_room(done + count, std::min(likely, static_cast<double>(all))));
@@ -273,8 +331,7 @@ class NpyReader {
       const Field& field = fields_[i];
       const Status read = std::visit(
           [&](auto& numbers) {
-            return read_field<Element>(field, column, bytes, done, count,
-                                       numbers.data() + done * field.width);
+            return read_field<Stored>(field, column, bytes, done, count, numbers.data() + done * field.width);
           },
           room_.values(i));
       if (!read.ok()) return read;
@@ -284,21 +341,22 @@ class NpyReader {
   }
 
   // Reads columns [first, first + field.width) of `count` rows, the first of which is row `done`.
-  template <class Element, class T>
+  template <class Stored, class T>
   Status read_field(const Field& field, std::int64_t first, const char* bytes, std::int64_t done,
                     std::int64_t count, T* out) const {
-    using Wide = std::conditional_t<std::is_integral_v<Element>, std::int64_t, double>;
     const std::int64_t width = row_width(fields_);
     for (std::int64_t row = 0; row < count; ++row) {
-      const char* at = bytes + (row * width + first) * static_cast<std::int64_t>(sizeof(Element));
-      for (std::int64_t i = 0; i < field.width; ++i, ++out, at += sizeof(Element)) {
-        Element element;
-        std::memcpy(&element, at, sizeof element);
-        const Misfit misfit = fit(static_cast<Wide>(element), *out);
+      const char* at = bytes + (row * width + first) * static_cast<std::int64_t>(sizeof(Stored));
+      for (std::int64_t i = 0; i < field.width; ++i, ++out, at += sizeof(Stored)) {
+        Stored stored;
+        std::memcpy(&stored, at, sizeof stored);
+        typename Element<Stored>::Wide wide = 0;
+        Misfit misfit = Element<Stored>::widen(stored, wide);
+        if (misfit == Misfit::none) misfit = fit(wide, *out);
         if (misfit != Misfit::none)
           return misfit_error(misfit,
                               fmt::format("{}[{}, {}] ({})", path_, done + row, first + i, field.name), field,
-                              fmt::format("{}", element));
+                              print_element(stored));
       }
     }
     return {};

@@ -2,7 +2,9 @@
 //
 //   \x93NUMPY 1 0 | length | {'descr': '<f4', 'fortran_order': False, 'shape': (1797, 65), } | numbers
 //
-// Versions 1.0, 2.0 and 3.0 of the format (NEP 1), C order, elements <f4 <f8 <i4 <i8 |u1. The first
+// Versions 1.0, 2.0 and 3.0 of the format (NEP 1), C order, elements <f2 <f4 <f8, |i1 <i2 <i4 <i8, |u1 <u2 <u4 <u8
+// and |b1, which is 0 or 1. Each number is converted to the dtype of its field: to f32 it is rounded; a fraction, NaN or
+// a number out of range of an integer is an error. The first
 // dimension counts the rows; the others hold the values of all fields side by side. An array of more than two
 // dimensions is of one field and has its shape, so that nothing is transposed unseen. Errors give places as numpy counts, from
 // zero: "rows.npy[2, 64] (label): found nan, expected a finite number".

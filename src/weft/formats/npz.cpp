@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/base/crc32.h"
 #include "weft/base/nearest.h"
 #include "weft/formats/byte_source.h"
 #include "weft/formats/npy.h"
@@ -39,7 +40,40 @@ T number_at(std::string_view bytes, std::size_t at) {
 struct ZipEntry {
   std::string_view name;
   std::uint16_t method = kStored;
+  std::uint32_t checksum = 0;
   std::uint64_t packed = 0, unpacked = 0, place = 0;
+};
+
+// The bytes of a member, compared with the CRC-32 in the list of contents once all have passed.
+class CheckedSource final : public ByteSource {
+ public:
+  CheckedSource(std::unique_ptr<ByteSource> member, std::uint32_t expected, std::string name)
+      : member_(std::move(member)), expected_(expected), name_(std::move(name)) {}
+
+  Result<std::string_view> next() override {
+    WEFT_TRY(some, member_->next());
+    if (some.empty() && found_ != expected_)
+      return world_error(
+          fmt::format("{} is damaged: expected CRC-32 {:08x}, found {:08x}", name_, expected_, found_),
+          "fetch the file again");
+    found_ = crc32(std::as_bytes(std::span(some)), found_);
+    return some;
+  }
+  double share() const override { return member_->share(); }
+
+  // What is wrong with a member that could not be read: damage to it comes before what it was read as.
+  Error blame(Error read_as) {
+    for (;;) {
+      const Result<std::string_view> some = next();
+      if (!some.ok()) return some.error();
+      if (some->empty()) return read_as;
+    }
+  }
+
+ private:
+  std::unique_ptr<ByteSource> member_;
+  std::uint32_t expected_, found_ = 0;
+  std::string name_;
 };
 
 class ZipReader {
@@ -67,7 +101,13 @@ class ZipReader {
     return found;
   }
 
-  Result<std::unique_ptr<ByteSource>> read(const ZipEntry& entry) const {
+  Result<CheckedSource> read(const ZipEntry& entry) const {
+    WEFT_TRY(member, open(entry));
+    return CheckedSource(std::move(member), entry.checksum, fmt::format("{}: {}", path_, entry.name));
+  }
+
+ private:
+  Result<std::unique_ptr<ByteSource>> open(const ZipEntry& entry) const {
     if (!has(entry.place, kLocalBytes) || number_at<std::uint32_t>(bytes_, entry.place) != kLocalMark)
       return damaged();
     const std::uint64_t begin = entry.place + kLocalBytes +
@@ -87,7 +127,6 @@ class ZipReader {
     return inflate_raw_source(packed, entry.unpacked, name);
   }
 
- private:
   bool has(std::uint64_t at, std::uint64_t count) const {
     return at <= bytes_.size() && count <= bytes_.size() - at;
   }
@@ -122,6 +161,7 @@ class ZipReader {
     if (!has(at + kEntryBytes, name + extra + comment)) return damaged();
     ZipEntry entry{.name = bytes_.substr(at + kEntryBytes, name),
                    .method = number_at<std::uint16_t>(bytes_, at + 10),
+                   .checksum = number_at<std::uint32_t>(bytes_, at + 16),
                    .packed = number_at<std::uint32_t>(bytes_, at + 20),
                    .unpacked = number_at<std::uint32_t>(bytes_, at + 24),
                    .place = number_at<std::uint32_t>(bytes_, at + 42)};
@@ -179,7 +219,9 @@ Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, s
     }
     WEFT_TRY(array, zip.read(*found));
     const std::string name = fmt::format("{}: {}", path, found->name);
-    WEFT_TRY(table, read_npy(*array, {&field, 1}, name, most_bytes));
+    auto read = read_npy(array, {&field, 1}, name, most_bytes);
+    if (!read.ok()) return array.blame(std::move(read).error());
+    Table table = std::move(*read);
     most_bytes -= std::min(most_bytes - 1, table.rows() * field.width * plan::size_in_bytes(field.dtype));
     if (!tables.empty() && table.rows() != tables[0].rows())
       return user_error(fmt::format("{} has {} rows of {} and {} of {}", path, tables[0].rows(),

@@ -3,8 +3,8 @@
 //   pixels.npy   (1797, 64)      a zip file of .npy files: each input of a model is the array of its name
 //   label.npy    (1797,)
 //
-// The zip's list of contents at its end says what is where. Its parts are stored or deflated; sizes of more
-// than 4 GiB are read from the zip64 fields.
+// The zip's list of contents at its end says what is where. Its members are stored or deflated, and each that is
+// read is compared with its CRC-32; sizes of more than 4 GiB are read from the zip64 fields.
 #pragma once
 #include <span>
 #include <string_view>

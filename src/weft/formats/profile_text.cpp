@@ -1,6 +1,5 @@
 #include "weft/formats/profile_text.h"
 
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/graph_json.h"
 #include "weft/formats/value.h"
 
@@ -43,11 +43,8 @@ std::vector<std::string_view> parts_of(std::string_view text, std::string_view b
 }
 
 Result<double> profile_number(const ProfileLine& line, std::string_view text) {
-  double number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || end != text.data() + text.size() || !(number >= 0 && number <= 1e200))
-    return line.error("a number that is not negative", text);
-  return number;
+  if (const auto number = read_number(text, 0.0, 1e200)) return *number;
+  return line.error("a number that is not negative", text);
 }
 
 // One number, or the sum of [a; b; c].

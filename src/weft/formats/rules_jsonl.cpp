@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/formats/json_node.h"
 #include "weft/formats/value.h"
 
@@ -42,14 +42,10 @@ Result<Operand> read_operand(const JsonNode& at, std::string_view text, const Eq
       return Operand{-1, static_cast<std::int32_t>(found - equation.inputs.begin())};
     return at.error(fmt::format("no input is called '{}'", shown(text)));
   }
-  Operand operand;
-  const char *end = text.data() + text.size(), *begin = text.data() + 1;
-  const auto first = std::from_chars(begin, end, operand.operation);
-  const bool dotted = first.ec == std::errc() && first.ptr != end && *first.ptr == '.';
-  const auto second = dotted ? std::from_chars(first.ptr + 1, end, operand.result) : first;
-  if (dotted && second.ec == std::errc() && second.ptr == end && operand.operation >= 0 &&
-      operand.result >= 0)
-    return operand;
+  const std::size_t dot = std::min(text.find('.'), text.size() - 1);
+  const auto operation = read_number<std::int32_t>(text.substr(1, dot - 1), 0),
+             result = read_number<std::int32_t>(text.substr(dot + 1), 0);
+  if (operation && result) return Operand{*operation, *result};
   return at.error(fmt::format("expected an input or a result such as %0.0, found '{}'", shown(text)));
 }
 
@@ -338,6 +334,7 @@ std::string write_verdict(std::string_view id, const rule::Verdict& verdict, dou
     json["rounding_bound"] = verdict.rounding_bound;
     json["unseen_share"] = verdict.unseen_share;
     json["real_runs"] = verdict.real_runs;
+    if (const std::string range = rule::print(verdict.range); !range.empty()) json["range"] = range;
   }
   json["shapes"] = verdict.shapes;
   if (!verdict.reason.empty()) json["reason"] = verdict.reason;

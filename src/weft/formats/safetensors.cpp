@@ -12,8 +12,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/crc32c.h"
+#include "weft/base/do_all.h"
 #include "weft/base/file.h"
 #include "weft/base/hash.h"
+#include "weft/formats/mapped_file.h"
 #include "weft/formats/safetensors_header.h"
 #include "weft/formats/value.h"
 
@@ -27,7 +30,19 @@ constexpr std::size_t kMostHeaderBytes = 100'000'000;                 // as the 
 constexpr std::int64_t kMostCheckpointBytes = std::int64_t{1} << 40;  // of memory, when loaded
 
 constexpr std::string_view kWriter = "writer", kWeft = "weft";
-constexpr std::string_view kChecksum = "checksum", kChecksumStart = "weft:";
+constexpr std::string_view kChecksum = "checksum";
+
+// What a checksum covers a tensor's bytes by, told by how it starts: by the CRC-32C of each stretch, several of which
+// are computed at a time; or by a hash of all of them one after the other, as files of earlier versions have it.
+enum class Cover : std::uint8_t { stretches, bytes };
+constexpr std::array<std::string_view, 2> kChecksumStarts = {"crc32c:", "weft:"};
+constexpr std::size_t kStretchBytes = std::size_t{4} << 20;
+
+std::optional<Cover> cover_of(std::string_view checksum) {
+  for (const Cover cover : {Cover::stretches, Cover::bytes})
+    if (checksum.starts_with(kChecksumStarts[static_cast<std::size_t>(cover)])) return cover;
+  return std::nullopt;
+}
 
 struct StoredType {
   std::string_view name;
@@ -78,9 +93,31 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+// The CRC-32C of each stretch of the tensors, in their order.
+std::vector<std::uint32_t> stretch_checksums(std::span<const TensorEntry> tensors) {
+  std::vector<std::span<const std::byte>> stretches;
+  for (const TensorEntry& tensor : tensors)
+    for (std::size_t at = 0; at < tensor.data.size(); at += kStretchBytes)
+      stretches.push_back(tensor.data.subspan(at, std::min(kStretchBytes, tensor.data.size() - at)));
+  std::vector<std::uint32_t> sums(stretches.size());
+  // A job has a stretch's worth of bytes: to start a thread for less costs more than it saves.
+  std::vector<std::size_t> begins;
+  std::size_t bytes = kStretchBytes;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    if (bytes >= kStretchBytes) begins.push_back(i), bytes = 0;
+    bytes += stretches[i].size();
+  }
+  begins.push_back(stretches.size());
+  do_all(begins.size() - 1, [&](std::size_t job) {
+    for (std::size_t i = begins[job]; i < begins[job + 1]; ++i) sums[i] = crc32c(stretches[i]);
+  });
+  return sums;
+}
+
 // Everything a reader could get wrong, in an order that does not depend on the file's.
 // REQUIRES: tensors in order of name.
-std::string checksum(const std::map<std::string, std::string>& metadata, std::span<const TensorEntry> tensors,
+std::string checksum(Cover cover, const std::map<std::string, std::string>& metadata,
+                     std::span<const TensorEntry> tensors,
                      const std::map<std::string, std::string>& foreign = {}) {
   Hasher hasher;
   hasher.number(metadata.size() - metadata.count(std::string(kChecksum)));
@@ -90,10 +127,12 @@ std::string checksum(const std::map<std::string, std::string>& metadata, std::sp
   for (const TensorEntry& tensor : tensors) {
     hasher.text(tensor.name).text(stored_name(tensor.dtype)).number(tensor.shape.size());
     for (const std::int64_t size : tensor.shape) hasher.number(static_cast<std::uint64_t>(size));
-    hasher.text(as_text(tensor.data));
+    if (cover == Cover::bytes) hasher.text(as_text(tensor.data));
   }
+  if (cover == Cover::stretches)
+    for (const std::uint32_t sum : stretch_checksums(tensors)) hasher.number(sum);
   for (const auto& [name, dtype] : foreign) hasher.text(name).text(dtype);  // we write none
-  return std::string(kChecksumStart) + hasher.digest().hex();
+  return std::string(kChecksumStarts[static_cast<std::size_t>(cover)]) + hasher.digest().hex();
 }
 
 // Succeeds iff the tensors lie one after the other and fill all `data` bytes.
@@ -144,10 +183,12 @@ Status verify(Checkpoint& checkpoint, std::string_view path) {
   const auto writer = metadata.find(std::string(kWriter));
   const auto sum = metadata.find(std::string(kChecksum));
   const bool ours = writer != metadata.end() && writer->second == kWeft;
-  const bool summed = sum != metadata.end() && sum->second.starts_with(kChecksumStart);
+  const auto cover = sum == metadata.end() ? std::nullopt : cover_of(sum->second);
+  const bool summed = cover.has_value();
   if (!ours && !summed) return {};
   // Each word vouches for the other: damage to one of them is found as well.
-  const std::string found = checksum(metadata, checkpoint.tensors, checkpoint.foreign);
+  const std::string found =
+      checksum(cover.value_or(Cover::stretches), metadata, checkpoint.tensors, checkpoint.foreign);
   if (!ours || !summed || sum->second != found)
     return world_error(fmt::format("{} is damaged: expected checksum {}, found {}", path,
                                    summed ? shown(sum->second) : "none", found),
@@ -184,7 +225,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
   }
   auto metadata = checkpoint.metadata;
   metadata[std::string(kWriter)] = kWeft;
-  metadata[std::string(kChecksum)] = checksum(metadata, tensors);
+  metadata[std::string(kChecksum)] = checksum(Cover::stretches, metadata, tensors);
 
   // Wide elements first: then each tensor begins at a multiple of its element's size.
   std::ranges::stable_sort(tensors, std::greater(),
@@ -259,6 +300,13 @@ Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view pa
 }
 
 Result<Checkpoint> load(const std::string& path) try {
+  if (auto mapped = MappedFile::open(path); mapped.ok()) {
+    const auto storage = std::make_shared<const MappedFile>(std::move(*mapped));
+    WEFT_TRY(checkpoint, parse_safetensors(storage->text(), path));
+    checkpoint.storage = storage;
+    return checkpoint;
+  }
+  // A pipe cannot be mapped; the reader of whole files also reports why a file cannot be read.
   WEFT_TRY(bytes, read_file(path, kMostCheckpointBytes));
   const auto storage = std::make_shared<const std::string>(std::move(bytes));
   WEFT_TRY(checkpoint, parse_safetensors(*storage, path));

@@ -5,7 +5,8 @@
 //   data         the elements, little-endian, tensor after tensor without holes
 //
 // The format is Hugging Face's (github.com/huggingface/safetensors, "Format"). Weft adds two words
-// to the metadata: "writer": "weft" and "checksum", a digest of every name, type, shape and byte.
+// to the metadata: "writer": "weft" and "checksum", a digest of every name, type and shape and of the CRC-32C of
+// every 4 MiB. Checksums of earlier versions ("weft:..", a digest of every byte) are verified too.
 // A file that carries them is verified when it is loaded; one that does not is loaded all the same.
 #pragma once
 #include <cstddef>
@@ -37,7 +38,7 @@ struct Checkpoint {
   // saving leaves them out.
   std::map<std::string, std::string> foreign;
   // What the tensors of a loaded checkpoint point into; copies share it.
-  std::shared_ptr<const std::string> storage;
+  std::shared_ptr<const void> storage;
 
   const TensorEntry* find(std::string_view name) const;  // null when there is none
 };
@@ -46,7 +47,7 @@ struct Checkpoint {
 // The same checkpoint gives the same bytes, whatever the order of its tensors.
 Status save(const std::string& path, const Checkpoint& checkpoint);
 
-// Reads and checks the whole file. Values are not judged: a NaN is a value like any other.
+// Maps and checks the whole file, which must stay as it is while the checkpoint is there: save() makes a new one. Values are not judged: a NaN is a value like any other.
 Result<Checkpoint> load(const std::string& path);
 
 // The same from memory; the tensors point into `bytes`. `path` is only for the errors.

@@ -1,12 +1,12 @@
 #include "weft/formats/smi_topology.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -43,10 +43,7 @@ std::vector<std::string> smi_words(std::string_view line) {
 // GPU7 is 7.
 std::optional<std::size_t> gpu_number(std::string_view word) {
   if (!word.starts_with("GPU") || word.size() < 4 || word.size() > 7) return std::nullopt;
-  std::size_t number = 0;
-  const auto [end, problem] = std::from_chars(word.data() + 3, word.data() + word.size(), number);
-  if (problem != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
+  return read_number<std::size_t>(word.substr(3));
 }
 
 struct SmiCell {
@@ -64,11 +61,9 @@ std::optional<SmiCell> read_cell(std::string_view cell) {
   for (const Path& path : kPaths)
     if (cell == path.name) return SmiCell{0, path.distance};
   if (!cell.starts_with("NV") || cell.size() < 3) return std::nullopt;
-  std::int32_t count = 0;
-  const auto [end, problem] = std::from_chars(cell.data() + 2, cell.data() + cell.size(), count);
-  if (problem != std::errc() || end != cell.data() + cell.size() || count < 1 || count > kMostNvlinks)
-    return std::nullopt;
-  return SmiCell{count, 0};
+  const auto count = read_number<std::int32_t>(cell.substr(2), 1, kMostNvlinks);
+  if (!count) return std::nullopt;
+  return SmiCell{*count, 0};
 }
 
 bool is_smi_header(const std::vector<std::string>& words) {

@@ -1,13 +1,13 @@
 #include "weft/formats/stage_costs_json.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/graph_json.h"
 #include "weft/formats/value.h"
 
@@ -60,10 +60,10 @@ Status read_degrees(const JsonNode& node, const Json& value, const NodeEdges& ed
   WEFT_TRY_STATUS(degrees.expect_object());
   for (const auto& [key, ways] : value.at("TMPCs").items()) {
     partition::HybridNode::Degree degree;
-    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), degree.devices);
-    if (problem != std::errc() || end != key.data() + key.size() || degree.devices < 1 ||
-        degree.devices > kMostHybridDevices || std::to_string(degree.devices) != key)
+    const auto devices = read_number<std::int32_t>(key, 1, kMostHybridDevices);
+    if (!devices || std::to_string(*devices) != key)
       return degrees.error(fmt::format("expected a number of devices, found '{}'", shown(key)));
+    degree.devices = *devices;
     WEFT_TRY(list, degrees.list(key.c_str()));
     if (list.size() > kMostWays)
       return degrees.error(

@@ -1,12 +1,12 @@
 #include "weft/formats/taccl_sketch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/json_node.h"
 #include "weft/formats/value.h"
 
@@ -103,13 +103,11 @@ class SketchReader {
     if (found == json.end()) return {};
     if (!found->is_object()) return wrong(fmt::format("expected {}, an object of lists", key));
     for (const auto& [name, devices] : found->items()) {
-      std::int32_t device = 0;
-      const auto read = std::from_chars(name.data(), name.data() + name.size(), device);
-      if (read.ec != std::errc() || read.ptr != name.data() + name.size() || device < 0 ||
-          device > kMostSketched)
+      const auto device = read_number<std::int32_t>(name, 0, kMostSketched);
+      if (!device)
         return wrong(fmt::format("{}: expected the number of a device, found {}", key, shown(name)));
       WEFT_TRY_STATUS(
-          add(key, kind, device, devices, fmt::format("\"{}\": {}", device, shown(devices.dump())), name));
+          add(key, kind, *device, devices, fmt::format("\"{}\": {}", *device, shown(devices.dump())), name));
     }
     return {};
   }

@@ -93,9 +93,6 @@ class XmlDocument {
 // "line 12 column 7": where byte `offset` of `text` stands.
 std::string describe_place(std::string_view text, std::size_t offset);
 
-// A whole number from `low` to `high` that is all of `text`, in decimal.
-std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t low, std::int64_t high);
-
 // `text` as it may stand between double quotes.
 std::string escape_attribute(std::string_view text);
 

@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "weft/base/number.h"
 
 #include "weft/formats/value.h"
 #include "weft/formats/xml_document.h"
@@ -14,13 +15,6 @@ std::string describe_place(std::string_view text, std::size_t offset) {
   const std::size_t newline = before.rfind('\n');
   return fmt::format("line {} column {}", std::ranges::count(before, '\n') + 1,
                      newline == before.npos ? offset + 1 : offset - newline);
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t low, std::int64_t high) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) return {};
-  return value;
 }
 
 std::string escape_attribute(std::string_view text) {
@@ -67,7 +61,7 @@ Result<std::int64_t> XmlElement::integer(std::string_view attribute, std::int64_
                                          std::int64_t high) const {
   const auto value = find(attribute);
   if (!value) return missing(attribute);
-  if (const auto number = whole_number(*value, low, high)) return *number;
+  if (const auto number = read_number<std::int64_t>(*value, low, high)) return *number;
   return not_in_range(attribute, low, high);
 }
 

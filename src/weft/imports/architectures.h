@@ -20,12 +20,15 @@ struct Request {
   std::string head;          // what `architectures` names, or empty
 };
 
-Result<Imported> gpt2_of(Request request);
-Result<Imported> llama_of(Request request);  // and mistral, mixtral, qwen2
 Result<Imported> bert_of(Request request);
+Result<Imported> deepseek_of(Request request);  // v2 and v3
+Result<Imported> falcon_of(Request request);
+Result<Imported> gpt2_of(Request request);
+Result<Imported> llama_of(Request request);  // and gemma, mistral, mixtral, olmo, phi3, qwen
+Result<Imported> neox_of(Request request);
 Result<Imported> t5_of(Request request);
 Result<Imported> vit_of(Request request);
-Result<Imported> deepseek_of(Request request);  // v2 and v3
+Result<Imported> whisper_of(Request request);
 
 // The function of WeftQL for transformers' name of an activation.
 Result<std::string> activation_of(Config& config, const char* key, std::string_view otherwise);
@@ -38,13 +41,8 @@ std::string layer_norm(std::string_view x, double epsilon, std::string_view part
                        std::string_view bias);
 std::string rms_norm(std::string_view x, double epsilon, std::string_view gain);
 
-// The base of the rotary angles. Scaled ones are refused, or noted where they may be taken for plain ones.
-Result<double> rotary_base(Request& request, double otherwise, std::vector<std::string>& notes);
 // Fails unless the heads divide the features.
 Status expect_divides(const char* parts_key, std::int64_t parts, const char* whole_key, std::int64_t whole);
-// Labels of a classifier.
-Result<std::int64_t> labels_of(Config& config);
-
 // The notes of all families, then the text.
 Result<Imported> finish(Request& request, ModelText& model, std::vector<std::string> notes);
 

@@ -1,9 +1,7 @@
-// BERT: an encoder that attends both ways, norms after each half of a block. BertModel, BertForMaskedLM,
-// BertForPreTraining and BertForSequenceClassification.
+// BERT: an encoder that attends both ways, norms after each half of a block.
 #include <fmt/format.h>
 
-#include "weft/base/nearest.h"
-#include "weft/imports/architectures.h"
+#include "weft/imports/heads.h"
 
 namespace weft::imports {
 namespace {
@@ -15,23 +13,19 @@ struct Bert {
   bool tied;
 };
 
-struct BertHead {
-  bool pooler, words, order, classifier;
-};
+constexpr HeadClass kBertClasses[] = {{"BertForMaskedLM", Head::words},
+                                      {"BertModel", Head::base},
+                                      {"BertForPreTraining", Head::pretraining},
+                                      {"BertForNextSentencePrediction", Head::next},
+                                      {"BertForSequenceClassification", Head::sequence},
+                                      {"BertForTokenClassification", Head::tokens},
+                                      {"BertForQuestionAnswering", Head::question}};
 
-Result<BertHead> bert_head(const std::string& name) {
-  if (name.empty() || name == "BertForMaskedLM") return BertHead{false, true, false, false};
-  if (name == "BertModel") return BertHead{true, false, false, false};
-  if (name == "BertForPreTraining") return BertHead{true, true, true, false};
-  if (name == "BertForSequenceClassification") return BertHead{true, false, false, true};
-  constexpr std::string_view kKnown[] = {"BertModel", "BertForMaskedLM", "BertForPreTraining",
-                                         "BertForSequenceClassification"};
-  const std::string hint = did_you_mean(name, kKnown);
-  return user_error(fmt::format("architectures[0]: unknown class '{}'", name),
-                    hint.empty() ? fmt::format("known are {}", fmt::join(kKnown, ", ")) : hint);
-}
+bool finds_words(Head head) { return head == Head::words || head == Head::pretraining; }
+bool judges_order(Head head) { return head == Head::next || head == Head::pretraining; }
+bool pools(Head head) { return judges_order(head) || head == Head::base || head == Head::sequence; }
 
-Result<Bert> read_bert(Request& request) {
+Result<Bert> read_bert(Request& request, Head head) {
   Config& config = request.config;
   WEFT_TRY(features, config.size("hidden_size"));
   WEFT_TRY(layers, config.size("num_hidden_layers"));
@@ -46,13 +40,11 @@ Result<Bert> read_bert(Request& request) {
   WEFT_TRY(range, config.rate_or("initializer_range", 0.02));
   WEFT_TRY(dropout, config.rate_or("hidden_dropout_prob", 0.1));
   WEFT_TRY(attention_dropout, config.rate_or("attention_probs_dropout_prob", 0.1));
-  WEFT_TRY(tied, config.truth_or("tie_word_embeddings", true));
-  WEFT_TRY_STATUS(config.expect_word("position_embedding_type", "absolute"));
-  WEFT_TRY_STATUS(config.expect("is_decoder", false));
-  WEFT_TRY_STATUS(config.expect("add_cross_attention", false));
-  // Old savers wrote the pooler's shape, which never was another.
-  config.ignore({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-                 "pooler_size_per_head", "pooler_type", "classifier_dropout"});
+  bool tied = true;
+  if (finds_words(head)) {
+    WEFT_TRY(read, config.truth_or("tie_word_embeddings", true));
+    tied = read;
+  }
   return Bert{features, layers,     heads,   inner, words,   positions,
               kinds,    activation, epsilon, range, dropout, attention_dropout,
               tied};
@@ -138,22 +130,24 @@ void add_words(LayerText& body, const Bert& model) {
 }  // namespace
 
 Result<Imported> bert_of(Request request) {
-  WEFT_TRY(model, read_bert(request));
-  WEFT_TRY(head, bert_head(request.head));
-  std::int64_t labels = 0;
-  if (head.classifier) {
-    WEFT_TRY(found, labels_of(request.config));
-    labels = found;
-    if (labels < 2) return user_error("id2label: expected two labels or more, found one: a regression");
+  WEFT_TRY(head_class, head_of(request, kBertClasses));
+  const Head head = head_class.head;
+  WEFT_TRY(model, read_bert(request, head));
+  Task task;
+  if (head == Head::sequence || head == Head::tokens) {
+    WEFT_TRY_STATUS(read_labels(request.config, head, task));
+    WEFT_TRY(dropout, request.config.rate_or("classifier_dropout", model.dropout));
+    task.dropout = dropout;
   }
   const LayerText block = bert_block(request.name, model);
   std::string inputs = "tokens[b, s] OF int32, segments[b, s] OF int32, mask[b, s] OF int32";
-  if (head.words) inputs += ", targets[b, s] OF int32";
-  if (head.order) inputs += ", follows[b] OF int32";
-  if (head.classifier) inputs += ", label[b] OF int32";
+  if (finds_words(head)) inputs += ", targets[b, s] OF int32";
+  if (judges_order(head)) inputs += ", follows[b] OF int32";
+  if (head == Head::sequence) inputs += label_input(task);
+  if (head == Head::tokens) inputs += ", labels[b, s] OF int32";
+  if (head == Head::question) inputs += ", start_positions[b] OF int32, end_positions[b] OF int32";
   ModelText text(request.name, inputs,
-                 fmt::format("BERT, as transformers' {} computes it.",
-                             request.head.empty() ? "BertForMaskedLM" : request.head));
+                 fmt::format("BERT, as transformers' {} computes it.", head_class.name));
   text.layer(block);
   LayerText& body = text.body();
   const std::string init = normal(model.range);
@@ -166,10 +160,9 @@ Result<Imported> bert_of(Request request) {
   body.size("v", model.words);
   body.size("p", model.positions);
   body.size("kinds", model.kinds);
-  if (head.words) body.size("w", model.features, "d");
-  if (head.pooler) body.size("o", model.features, "d");
-  if (head.order) body.size("orders", 2);
-  if (head.classifier) body.size("classes", labels);
+  if (finds_words(head)) body.size("w", model.features, "d");
+  if (pools(head)) body.size("o", model.features, "d");
+  if (judges_order(head)) body.size("orders", 2);
   body.parameter("word", {"v", "d"}, init, same("bert.embeddings.word_embeddings.weight"));
   body.parameter("place", {"p", "d"}, init, same("bert.embeddings.position_embeddings.weight"));
   body.parameter("segment", {"kinds", "d"}, init, same("bert.embeddings.token_type_embeddings.weight"));
@@ -183,8 +176,8 @@ Result<Imported> bert_of(Request request) {
   body.with("x", fmt::format("SELECT * FROM {}_block(x, mask, h = h, f = f) AS block", request.name),
             "REPEAT layers TIMES ");
   text.call(block, "block", "bert.encoder.layer.{}.", model.layers);
-  if (head.words) add_words(body, model);
-  if (head.pooler) {
+  if (finds_words(head)) add_words(body, model);
+  if (pools(head)) {
     body.parameter("pool", {"d", "o"}, init, turned("bert.pooler.dense.weight"));
     body.parameter("pool_bias", {"o"}, "", same("bert.pooler.dense.bias"));
     body.with("first", "SELECT x FROM x WHERE s = 0");
@@ -192,30 +185,30 @@ Result<Imported> bert_of(Request request) {
               "SELECT tanh(sum(first * pool) + pool_bias) FROM first, pool, pool_bias GROUP BY b, o");
   }
   constexpr std::string_view kWordsLoss = "mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s))";
-  if (head.order) {
+  if (judges_order(head)) {
     body.parameter("order", {"o", "orders"}, init, turned("cls.seq_relationship.weight"));
     body.parameter("order_bias", {"orders"}, "", same("cls.seq_relationship.bias"));
     body.with("next",
               "SELECT sum(pooled * order) + order_bias FROM pooled, order, order_bias GROUP BY b, orders");
-    body.select(
-        fmt::format("SELECT {} + mean(cross_entropy(next, follows) OVER (PARTITION BY b)) AS loss\n"
-                    "FROM logits, targets, next, follows",
-                    kWordsLoss));
-  } else if (head.words) {
-    body.select(fmt::format("SELECT {} AS loss FROM logits, targets", kWordsLoss));
-  } else if (head.classifier) {
-    body.parameter("class", {"o", "classes"}, init, turned("classifier.weight"));
-    body.parameter("class_bias", {"classes"}, "", same("classifier.bias"));
-    body.with("seen", fmt::format("SELECT {} FROM pooled", dropped("pooled", model.dropout)));
-    body.with("logits",
-              "SELECT sum(seen * class) + class_bias FROM seen, class, class_bias GROUP BY b, classes");
-    body.select(
-        "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss, logits FROM logits, label");
-  } else {
-    body.select("SELECT x AS hidden, pooled FROM x, pooled");
   }
+  constexpr std::string_view kOrderLoss = "mean(cross_entropy(next, follows) OVER (PARTITION BY b))";
+  if (head == Head::pretraining)
+    body.select(
+        fmt::format("SELECT {} + {} AS loss\nFROM logits, targets, next, follows", kWordsLoss, kOrderLoss));
+  else if (head == Head::next)
+    body.select(fmt::format("SELECT {} AS loss, next FROM next, follows", kOrderLoss));
+  else if (head == Head::words)
+    body.select(fmt::format("SELECT {} AS loss FROM logits, targets", kWordsLoss));
+  else if (head == Head::sequence) {
+    body.with("seen", fmt::format("SELECT {} FROM pooled", dropped("pooled", task.dropout)));
+    add_label_head(body, task, "seen", "o", init, "classifier", true);
+  } else if (head == Head::base)
+    body.select("SELECT x AS hidden, pooled FROM x, pooled");
+  else
+    add_text_head(body, head, task, "x", init, "classifier");
   std::vector<std::string> notes;
-  if (head.words) notes.push_back("targets are -100 where no word was hidden: such words count for nothing");
+  if (finds_words(head))
+    notes.push_back("targets are -100 where no word was hidden: such words count for nothing");
   return finish(request, text, std::move(notes));
 }
 

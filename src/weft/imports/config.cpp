@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/check.h"
+#include "weft/base/nearest.h"
 #include "weft/formats/value.h"
 
 namespace weft::imports {
@@ -22,47 +24,6 @@ std::string found_text(const Json& value) {
   return value.dump();
 }
 
-// Of transformers and its savers: they say nothing of what is computed.
-constexpr const char* kHarmless[] = {"_name_or_path",
-                                     "_attn_implementation",
-                                     "_attn_implementation_autoset",
-                                     "_commit_hash",
-                                     "architectures",
-                                     "auto_map",
-                                     "begin_suppress_tokens",
-                                     "bos_token_id",
-                                     "chunk_size_feed_forward",
-                                     "decoder_start_token_id",
-                                     "dtype",
-                                     "eos_token_id",
-                                     "finetuning_task",
-                                     "gradient_checkpointing",
-                                     "id2label",
-                                     "is_encoder_decoder",
-                                     "keys_to_ignore_at_inference",
-                                     "label2id",
-                                     "license",
-                                     "mlx",
-                                     "model_type",
-                                     "output_attentions",
-                                     "output_hidden_states",
-                                     "output_past",
-                                     "pad_token_id",
-                                     "prefix",
-                                     "problem_type",
-                                     "return_dict",
-                                     "return_dict_in_generate",
-                                     "sep_token_id",
-                                     "task_specific_params",
-                                     "tokenizer_class",
-                                     "torch_dtype",
-                                     "torchscript",
-                                     "transformers_version",
-                                     "transformers.js_config",
-                                     "unsloth_version",
-                                     "use_bfloat16",
-                                     "use_cache"};
-
 }  // namespace
 
 Status Config::expect_object() const {
@@ -71,7 +32,29 @@ Status Config::expect_object() const {
       fmt::format("{}expected an object, found {}", path_.empty() ? "" : path_ + ": ", found_text(*json_)));
 }
 
+Status Config::expect_table() {
+  for (const auto& [key, value] : json_->items()) {
+    const Field* field = table_->find(key);
+    if (field == nullptr || value.is_null()) continue;
+    if (field->use == Use::only) {
+      WEFT_TRY(wanted, formats::parse_json(field->detail));
+      if (value != wanted)
+        return wrong(key, fmt::format("{}, which is all that Weft knows", found_text(wanted)));
+    }
+    if (field->use == Use::same_as) {
+      const auto same = json_->find(std::string(field->detail));
+      if (same == json_->end())
+        return user_error(fmt::format("expected {}, found {} alone", field->detail, key),
+                          fmt::format("{} is its second name", key));
+      if (value != *same) return wrong(key, fmt::format("{} as {} has it", found_text(*same), field->detail));
+    }
+  }
+  return {};
+}
+
 const Json* Config::find(const char* key) {
+  WEFT_CHECK(table_ == nullptr || (table_->find(key) != nullptr && table_->find(key)->use == Use::honoured),
+             fmt::format("{} is read and not called honoured", key));
   if (!json_->is_object()) return nullptr;
   const auto at = json_->find(key);
   if (at == json_->end()) return nullptr;
@@ -83,9 +66,13 @@ bool Config::has(const char* key) const {
   return json_->is_object() && json_->contains(key) && !(*json_)[key].is_null();
 }
 
-Error Config::wrong(const char* key, std::string_view expected) const {
-  return user_error(
-      fmt::format("{}{}: expected {}, found {}", path_, key, expected, found_text((*json_)[key])));
+bool Config::is_null(const char* key) const {
+  return json_->is_object() && json_->contains(key) && (*json_)[key].is_null();
+}
+
+Error Config::wrong(std::string_view key, std::string_view expected) const {
+  return user_error(fmt::format("{}{}: expected {}, found {}", path_, key, expected,
+                                found_text((*json_)[std::string(key)])));
 }
 
 Result<std::int64_t> Config::size(const char* key) {
@@ -120,6 +107,15 @@ Result<double> Config::rate_or(const char* key, double otherwise) {
   return rate;
 }
 
+Result<std::int64_t> Config::integer_or(const char* key, std::int64_t otherwise) {
+  const Json* value = find(key);
+  if (value == nullptr) return otherwise;
+  if (!value->is_number_integer() || value->get<double>() < -kMostConfigSize ||
+      value->get<double>() > kMostConfigSize)
+    return wrong(key, fmt::format("a whole number from -{0} to {0}", kMostConfigSize));
+  return value->get<std::int64_t>();
+}
+
 Result<bool> Config::truth_or(const char* key, bool otherwise) {
   const Json* value = find(key);
   if (value == nullptr) return otherwise;
@@ -148,11 +144,25 @@ Result<std::vector<std::string>> Config::words(const char* key) {
   return words;
 }
 
+Result<std::vector<double>> Config::numbers(const char* key) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::vector<double>();
+  if (!value->is_array()) return wrong(key, "a list of numbers");
+  std::vector<double> numbers;
+  for (const Json& item : *value) {
+    if (!item.is_number() || !std::isfinite(item.get<double>()))
+      return user_error(
+          fmt::format("{}{}[{}]: expected a number, found {}", path_, key, numbers.size(), found_text(item)));
+    numbers.push_back(item.get<double>());
+  }
+  return numbers;
+}
+
 Result<Config> Config::object(const char* key) {
   const Json* value = find(key);
   if (value == nullptr) return user_error(fmt::format("expected {}{}, found none", path_, key));
   if (!value->is_object()) return wrong(key, "an object");
-  return Config(*value, fmt::format("{}{}.", path_, key));
+  return Config(*value, nullptr, fmt::format("{}{}.", path_, key));
 }
 
 std::int64_t Config::entries(const char* key) {
@@ -160,36 +170,29 @@ std::int64_t Config::entries(const char* key) {
   return value != nullptr && value->is_object() ? static_cast<std::int64_t>(value->size()) : 0;
 }
 
-Status Config::expect(const char* key, bool only) {
-  WEFT_TRY(truth, truth_or(key, only));
-  if (truth == only) return {};
-  return wrong(key, fmt::format("{}, which is all that Weft knows", only));
-}
-
-Status Config::expect_word(const char* key, std::string_view only, std::string hint) {
-  WEFT_TRY(word, word_or(key, only));
-  if (word == only) return {};
-  Error error = wrong(key, fmt::format("'{}', which is all that Weft knows", only));
-  error.hint = std::move(hint);
-  return error;
-}
-
 Status Config::refuse(const char* key, std::string_view why, std::string hint) const {
   return user_error(fmt::format("{}{}: {}, found {}", path_, key, why, found_text((*json_)[key])),
                     std::move(hint));
 }
 
-void Config::ignore(std::initializer_list<const char*> keys) { read_.insert(keys.begin(), keys.end()); }
+std::vector<std::string> Config::left() const {
+  std::vector<std::string> left = left_within_;
+  for (const auto& [key, value] : json_->items()) {
+    if (read_.contains(key) || (table_ != nullptr && table_->find(key) != nullptr)) continue;
+    const std::string_view meant = table_ == nullptr ? "" : nearest(key, table_->names());
+    left.push_back(path_ + formats::shown(key) + (meant.empty() ? "" : fmt::format(" (not {})", meant)));
+  }
+  return left;
+}
+
+void Config::hand_over(const Config& within) {
+  for (std::string& key : within.left()) left_within_.push_back(std::move(key));
+}
 
 std::string Config::unread() const {
-  std::vector<std::string> left;
-  for (const auto& [key, value] : json_->items())
-    if (!read_.contains(key) && std::ranges::find(kHarmless, key, [](const char* word) {
-                                  return std::string_view(word);
-                                }) == std::end(kHarmless))
-      left.push_back(formats::shown(key));
-  if (left.empty()) return {};
-  return fmt::format("not known, and taken to change nothing: {}", fmt::join(left, ", "));
+  const std::vector<std::string> names = left();
+  if (names.empty()) return {};
+  return fmt::format("not known, and taken to change nothing: {}", fmt::join(names, ", "));
 }
 
 }  // namespace weft::imports

@@ -1,13 +1,22 @@
 // DeepSeek V2 and V3: keys and values are made of a few numbers a token, and small experts join some that every token
-// asks. DeepseekV2ForCausalLM and DeepseekV3ForCausalLM.
+// asks.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "weft/imports/architectures.h"
+#include "weft/imports/heads.h"
+#include "weft/imports/rotary.h"
 
 namespace weft::imports {
 namespace {
+
+constexpr HeadClass kDeepseek2Classes[] = {{"DeepseekV2ForCausalLM", Head::words},
+                                           {"DeepseekV2Model", Head::base},
+                                           {"DeepseekV2ForSequenceClassification", Head::sequence}};
+constexpr HeadClass kDeepseek3Classes[] = {{"DeepseekV3ForCausalLM", Head::words},
+                                           {"DeepseekV3Model", Head::base},
+                                           {"DeepseekV3ForSequenceClassification", Head::sequence},
+                                           {"DeepseekV3ForTokenClassification", Head::tokens}};
 
 constexpr std::int64_t kDeepseekWords = 4096;
 constexpr double kLatentEpsilon = 1e-6;  // of the norms within attention, whatever rms_norm_eps says
@@ -18,8 +27,9 @@ struct Deepseek {
   std::int64_t plain, rotary, value;  // of a head
   std::int64_t inner, expert, experts, chosen, shared, dense, groups, kept;
   std::string activation;
-  double epsilon, range, base, dropout, scale;
-  bool version3, normed, grouped, tied;
+  double epsilon, range, dropout, scale;
+  bool version3, normed, grouped, pairs;
+  Rotary turning;
 
   std::int64_t text_words() const { return std::min(positions, kDeepseekWords); }
 };
@@ -31,9 +41,9 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
   WEFT_TRY(layers, config.size("num_hidden_layers"));
   WEFT_TRY(heads, config.size("num_attention_heads"));
   WEFT_TRY(words, config.size("vocab_size"));
-  WEFT_TRY(positions, config.size_or("max_position_embeddings", 4096));
+  WEFT_TRY(positions, config.size_or("max_position_embeddings", version3 ? 4096 : 2048));
   WEFT_TRY(latent, config.size("kv_lora_rank"));
-  WEFT_TRY(query_latent, config.count_or("q_lora_rank", 0));
+  WEFT_TRY(query_latent, config.count_or("q_lora_rank", config.is_null("q_lora_rank") ? 0 : 1536));
   WEFT_TRY(plain, config.size("qk_nope_head_dim"));
   WEFT_TRY(rotary, config.size("qk_rope_head_dim"));
   WEFT_TRY(value, config.size("v_head_dim"));
@@ -41,8 +51,8 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
   WEFT_TRY(expert, config.size("moe_intermediate_size"));
   WEFT_TRY(experts, config.size("n_routed_experts"));
   WEFT_TRY(chosen, config.size("num_experts_per_tok"));
-  WEFT_TRY(shared, config.size_or("n_shared_experts", 1));
-  WEFT_TRY(dense, config.count_or("first_k_dense_replace", 0));
+  WEFT_TRY(shared, config.size_or("n_shared_experts", version3 ? 1 : 2));
+  WEFT_TRY(dense, config.count_or("first_k_dense_replace", version3 ? 3 : 0));
   if (rotary % 2 != 0)
     return user_error(fmt::format("qk_rope_head_dim: expected an even number, found {}", rotary));
   if (chosen > experts)
@@ -51,16 +61,15 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
   if (dense >= layers)
     return user_error(
         fmt::format("first_k_dense_replace: expected fewer than the {} layers, found {}", layers, dense));
-  WEFT_TRY(every, config.size_or("moe_layer_freq", 1));
-  if (every != 1) WEFT_TRY_STATUS(config.refuse("moe_layer_freq", "expected 1"));
-  WEFT_TRY_STATUS(config.expect("attention_bias", false));
-  WEFT_TRY_STATUS(config.expect_word("scoring_func", version3 ? "sigmoid" : "softmax"));
-  WEFT_TRY(method, config.word_or("topk_method", version3 ? "noaux_tc" : "greedy"));
-  if (version3 ? method != "noaux_tc" : method != "greedy" && method != "group_limited_greedy")
-    WEFT_TRY_STATUS(config.refuse(
-        "topk_method", version3 ? "expected noaux_tc" : "expected greedy or group_limited_greedy"));
-  WEFT_TRY(groups, config.size_or("n_group", 1));
-  WEFT_TRY(kept, config.size_or("topk_group", 1));
+  std::string method = "noaux_tc";
+  if (!version3) {
+    WEFT_TRY(read, config.word_or("topk_method", "greedy"));
+    if (read != "greedy" && read != "group_limited_greedy")
+      WEFT_TRY_STATUS(config.refuse("topk_method", "expected greedy or group_limited_greedy"));
+    method = read;
+  }
+  WEFT_TRY(groups, config.size_or("n_group", version3 && !config.is_null("n_group") ? 8 : 1));
+  WEFT_TRY(kept, config.size_or("topk_group", version3 && !config.is_null("topk_group") ? 4 : 1));
   const bool grouped = method != "greedy" && groups > kept;
   if (grouped) WEFT_TRY_STATUS(expect_divides("n_group", groups, "n_routed_experts", experts));
   if (grouped && version3 && experts / groups < 2)
@@ -78,19 +87,21 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
   WEFT_TRY(epsilon, config.rate_or("rms_norm_eps", 1e-6));
   WEFT_TRY(range, config.rate_or("initializer_range", 0.02));
   WEFT_TRY(dropout, config.rate_or("attention_dropout", 0));
-  WEFT_TRY(tied, config.truth_or("tie_word_embeddings", false));
-  WEFT_TRY(base, rotary_base(request, 10000, notes));
-  WEFT_TRY(balance, config.number_or("aux_loss_alpha", 0));
-  if (balance != 0 && !version3)
-    notes.push_back("the loss that balances experts (aux_loss_alpha) is left out");
-  WEFT_TRY(ahead, config.count_or("num_nextn_predict_layers", 0));
-  if (ahead > 0) notes.push_back("layers that predict further words (num_nextn_predict_layers) are left out");
-  config.ignore({"num_key_value_heads", "seq_aux", "pretraining_tp", "ep_size", "head_dim", "qk_head_dim",
-                 "rope_interleave", "quantization_config", "mlp_bias"});
-  return Deepseek{features, layers,  heads,  words,    positions,  latent,  query_latent,
-                  plain,    rotary,  value,  inner,    expert,     experts, chosen,
-                  shared,   dense,   groups, kept,     activation, epsilon, range,
-                  base,     dropout, scale,  version3, normed,     grouped, tied};
+  WEFT_TRY(turning, read_rotary(request, {}, {.head = rotary, .positions = positions}, notes));
+  bool pairs = true;
+  if (version3) {
+    WEFT_TRY(interleaved, config.truth_or("rope_interleave", true));
+    pairs = interleaved;
+    WEFT_TRY(older, config.count_or("num_nextn_predict_layers", 0));
+    WEFT_TRY(ahead, config.count_or("num_mtp_layers", older));
+    if (ahead > 0)
+      notes.push_back(
+          fmt::format("{} layers of multi-token prediction are left out, as in the class", ahead));
+  }
+  return Deepseek{features, layers, heads,    words,  positions,  latent,  query_latent,
+                  plain,    rotary, value,    inner,  expert,     experts, chosen,
+                  shared,   dense,  groups,   kept,   activation, epsilon, range,
+                  dropout,  scale,  version3, normed, grouped,    pairs,   turning};
 }
 
 // Of a map whose outputs are `parts` for each head: those from `begin` on.
@@ -117,7 +128,7 @@ Stored output_part(std::string tensor, std::int64_t outputs, std::int64_t inputs
 }
 
 LayerText latent_attention(const std::string& name, const Deepseek& model) {
-  LayerText layer(name + "_attention", "x[b, s, d]",
+  LayerText layer(name + "_attention", "x[b, s, d]" + rotary_arguments(model.turning),
                   "Keys and values are made of the l numbers of c; positions go apart, in r features that "
                   "all keys share.");
   const std::string init = normal(model.range);
@@ -131,6 +142,7 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
   layer.size("n", model.plain);
   layer.size("r", model.rotary);
   layer.size("e", model.value);
+  add_rotary_sizes(layer, model.turning, "r");
   const std::int64_t query = model.plain + model.rotary;
   layer.parameter("norm_gain", {"d"}, "ones", same("input_layernorm.weight"));
   const std::string from = low_queries ? "m" : "d";
@@ -142,13 +154,13 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
   }
   layer.parameter("wq", {from, "h", "n"}, init, head_part(tensor, model.heads, query, inputs, 0));
   layer.parameter("wq_rotary", {from, "h", "r"}, init,
-                  head_part(tensor, model.heads, query, inputs, model.plain, true));
+                  head_part(tensor, model.heads, query, inputs, model.plain, model.pairs));
   const std::int64_t both = model.latent + model.rotary;
   layer.parameter("latent", {"d", "l"}, init,
                   output_part("self_attn.kv_a_proj_with_mqa.weight", both, model.features, 0, false));
   layer.parameter(
       "wk_rotary", {"d", "r"}, init,
-      output_part("self_attn.kv_a_proj_with_mqa.weight", both, model.features, model.latent, true));
+      output_part("self_attn.kv_a_proj_with_mqa.weight", both, model.features, model.latent, model.pairs));
   layer.parameter("latent_gain", {"l"}, "ones", same("self_attn.kv_a_layernorm.weight"));
   const std::int64_t parts = model.plain + model.value;
   layer.parameter("wk", {"l", "h", "n"}, init,
@@ -157,7 +169,6 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
                   head_part("self_attn.kv_b_proj.weight", model.heads, parts, model.latent, model.plain));
   layer.parameter("wo", {"h", "e", "d"}, init, turned("self_attn.o_proj.weight", 2));
 
-  const std::string turn = fmt::format(", along => s, pairs => r, base => {}", model.base);
   layer.with("z", fmt::format("SELECT {} FROM x, norm_gain", rms_norm("x", model.epsilon, "norm_gain")));
   std::string queries = "z";
   if (low_queries) {
@@ -167,19 +178,26 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
     queries = "y";
   }
   layer.with("q", fmt::format("SELECT sum({0} * wq) FROM {0}, wq GROUP BY b, h, s, n", queries));
-  layer.with("qr",
-             fmt::format("SELECT rotary(sum({0} * wq_rotary){1}) FROM {0}, wq_rotary GROUP BY b, h, s, r",
-                         queries, turn));
-  layer.with("kr",
-             fmt::format("SELECT rotary(sum(z * wk_rotary){}) FROM z, wk_rotary GROUP BY b, s, r", turn));
+  const auto turned_map = [&](const char* as, std::string_view of, const char* weight, const char* indices) {
+    const std::string map = fmt::format("sum({} * {})", of, weight);
+    const bool at_once = !model.turning.scaled();
+    layer.with(
+        as, fmt::format("SELECT {} FROM {}, {} GROUP BY {}",
+                        at_once ? fmt::format("rotary({}{})", map, rotary_options(model.turning, "r")) : map,
+                        of, weight, indices));
+    if (!at_once) add_turned(layer, as, model.turning, "r");
+  };
+  turned_map("qr", queries, "wq_rotary", "b, h, s, r");
+  turned_map("kr", "z", "wk_rotary", "b, s, r");
   layer.with("low", "SELECT sum(z * latent) FROM z, latent GROUP BY b, s, l");
   layer.with("c",
              fmt::format("SELECT {} FROM low, latent_gain", rms_norm("low", kLatentEpsilon, "latent_gain")));
   layer.with("k", "SELECT sum(c * wk) FROM c, wk GROUP BY b, h, s, n");
   layer.with("v", "SELECT sum(c * wv) FROM c, wv GROUP BY b, h, s, e");
-  layer.with("scores",
-             "SELECT (sum(q * k) + sum(qr * kr)) / sqrt(n + r) "
-             "FROM q, k[b, h, s AS t, n], qr, kr[b, s AS t, r] GROUP BY b, h, s, t");
+  const double scores = model.turning.scores;
+  layer.with("scores", fmt::format("SELECT (sum(q * k) + sum(qr * kr)) / sqrt(n + r){} "
+                                   "FROM q, k[b, h, s AS t, n], qr, kr[b, s AS t, r] GROUP BY b, h, s, t",
+                                   scores == 1 ? "" : fmt::format(" * {}", scores)));
   layer.with(
       "probs",
       "SELECT softmax(CASE WHEN t <= s THEN scores ELSE -inf END) OVER (PARTITION BY b, h, s) FROM scores");
@@ -278,7 +296,7 @@ LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
   layer.parameter("shared_gate", {"d", "w"}, init, turned("mlp.shared_experts.gate_proj.weight"));
   layer.parameter("shared_up", {"d", "w"}, init, turned("mlp.shared_experts.up_proj.weight"));
   layer.parameter("shared_down", {"w", "d"}, init, turned("mlp.shared_experts.down_proj.weight"));
-  if (model.version3) layer.state("bias[x]");
+  if (model.version3) layer.state("bias", {"x"}, same("mlp.gate.e_score_correction_bias"));
   layer.with("z", fmt::format("SELECT {} FROM y, norm_gain", rms_norm("y", model.epsilon, "norm_gain")));
   add_routing(layer, model);
   layer.with("place", "SELECT slot(chosen, x, c) OVER (PARTITION BY b) FROM chosen");
@@ -302,13 +320,22 @@ LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
 
 Result<Imported> deepseek_of(Request request) {
   std::vector<std::string> notes;
+  WEFT_TRY(head, head_of(request, request.architecture == "deepseek_v3"
+                                      ? std::span<const HeadClass>(kDeepseek3Classes)
+                                      : std::span<const HeadClass>(kDeepseek2Classes)));
   WEFT_TRY(model, read_deepseek(request, notes));
+  WEFT_TRY(task, read_task(request, head.head, {}, notes));
+  bool tied = false;
+  if (head.head == Head::words) {
+    WEFT_TRY(read, request.config.truth_or("tie_word_embeddings", false));
+    tied = read;
+  }
   const std::string& name = request.name;
   const LayerText attention = latent_attention(name, model), mlp = deepseek_mlp(name, model);
   const LayerText experts = deepseek_experts(name, model);
-  ModelText text(name, "tokens[b, s] OF int32, targets[b, s] OF int32",
-                 fmt::format("DeepSeek-{0}, as transformers' Deepseek{0}ForCausalLM computes it.",
-                             model.version3 ? "V3" : "V2"));
+  ModelText text(
+      name, text_inputs(head.head, task),
+      fmt::format("DeepSeek-{}, as transformers' {} computes it.", model.version3 ? "V3" : "V2", head.name));
   text.layer(attention);
   if (model.dense > 0) text.layer(mlp);
   text.layer(experts);
@@ -336,21 +363,23 @@ Result<Imported> deepseek_of(Request request) {
   body.size("v", model.words);
   body.parameter("embed", {"v", "d"}, normal(model.range), same("model.embed_tokens.weight"));
   body.parameter("norm_gain", {"d"}, "ones", same("model.norm.weight"));
-  if (!model.tied) body.parameter("head", {"d", "v"}, normal(model.range), turned("lm_head.weight"));
+  if (head.head == Head::words && !tied)
+    body.parameter("head", {"d", "v"}, normal(model.range), turned("lm_head.weight"));
   body.with("x", "SELECT embed FROM tokens JOIN embed ON v = tokens");
+  add_rotary_tables(body, {model.turning});
   const std::string sizes = fmt::format("h = h, l = l, {}n = n, r = r, e = e", low_queries ? "m = m, " : "");
   if (model.dense > 0)
     body.with("x",
-              fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x, {1}) AS first_attention)\n"
+              fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x{2}, {1}) AS first_attention)\n"
                           "    SELECT * FROM {0}_mlp(a, f = f) AS first_mlp",
-                          name, sizes),
+                          name, sizes, rotary_given(model.turning)),
               fmt::format("REPEAT {} TIMES ", model.dense));
   const std::string rest = model.dense > 0 ? fmt::format("layers - {}", model.dense) : "layers";
   body.with("x",
-            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x, {1}) AS attention)\n"
+            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x{2}, {1}) AS attention)\n"
                         "    SELECT * FROM {0}_experts(a, f = expert, x = experts, k = k, w = shared, c = "
                         "slots) AS experts",
-                        name, sizes),
+                        name, sizes, rotary_given(model.turning)),
             fmt::format("REPEAT {} TIMES ", rest));
   if (model.dense > 0) {
     text.call(attention, "first_attention", "model.layers.{}.", model.dense);
@@ -359,10 +388,14 @@ Result<Imported> deepseek_of(Request request) {
   text.call(attention, "attention", "model.layers.{}.", model.layers - model.dense, model.dense);
   text.call(experts, "experts", "model.layers.{}.", model.layers - model.dense, model.dense);
   body.with("z", fmt::format("SELECT {} FROM x, norm_gain", rms_norm("x", model.epsilon, "norm_gain")));
-  body.with("logits",
-            fmt::format("SELECT sum(z * {0}) FROM z, {0} GROUP BY b, s, v", model.tied ? "embed" : "head"));
-  body.select(
-      "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
+  if (head.head == Head::words) {
+    body.with("logits",
+              fmt::format("SELECT sum(z * {0}) FROM z, {0} GROUP BY b, s, v", tied ? "embed" : "head"));
+    body.select(
+        "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
+  } else {
+    add_text_head(body, head.head, task, "z", normal(model.range), "score");
+  }
   notes.push_back(
       "an expert has slots for its share of the tokens and passes over more: WITH (slots = s) drops none");
   return finish(request, text, std::move(notes));

@@ -1,10 +1,16 @@
-// GPT-2: learned positions, norms before each half of a block, the embedding used twice. GPT2LMHeadModel.
+// GPT-2: learned positions, norms before each half of a block, the embedding used twice.
 #include <fmt/format.h>
 
-#include "weft/imports/architectures.h"
+#include "weft/imports/heads.h"
 
 namespace weft::imports {
 namespace {
+
+constexpr HeadClass kGpt2Classes[] = {{"GPT2LMHeadModel", Head::words},
+                                      {"GPT2Model", Head::base},
+                                      {"GPT2ForSequenceClassification", Head::sequence},
+                                      {"GPT2ForTokenClassification", Head::tokens},
+                                      {"GPT2ForQuestionAnswering", Head::question}};
 
 struct Gpt2 {
   std::int64_t features, layers, heads, positions, words, inner;
@@ -13,15 +19,13 @@ struct Gpt2 {
   bool tied, scaled;
 };
 
-Result<Gpt2> read_gpt2(Request& request) {
+Result<Gpt2> read_gpt2(Request& request, Head head) {
   Config& config = request.config;
-  Gpt2 model{};
   WEFT_TRY(features, config.size("n_embd"));
   WEFT_TRY(layers, config.size("n_layer"));
   WEFT_TRY(heads, config.size("n_head"));
   WEFT_TRY(words, config.size("vocab_size"));
-  WEFT_TRY(context, config.size_or("n_ctx", 1024));
-  WEFT_TRY(positions, config.size_or("n_positions", context));
+  WEFT_TRY(positions, config.size_or("n_positions", 1024));
   WEFT_TRY_STATUS(expect_divides("n_head", heads, "n_embd", features));
   WEFT_TRY(inner, config.size_or("n_inner", 4 * features));
   WEFT_TRY(activation, activation_of(config, "activation_function", "gelu_new"));
@@ -30,12 +34,12 @@ Result<Gpt2> read_gpt2(Request& request) {
   WEFT_TRY(embedding_dropout, config.rate_or("embd_pdrop", 0.1));
   WEFT_TRY(attention_dropout, config.rate_or("attn_pdrop", 0.1));
   WEFT_TRY(dropout, config.rate_or("resid_pdrop", 0.1));
-  WEFT_TRY(tied, config.truth_or("tie_word_embeddings", true));
+  bool tied = true;
+  if (head == Head::words) {
+    WEFT_TRY(read, config.truth_or("tie_word_embeddings", true));
+    tied = read;
+  }
   WEFT_TRY(scaled, config.truth_or("scale_attn_weights", true));
-  WEFT_TRY_STATUS(config.expect("scale_attn_by_inverse_layer_idx", false));
-  WEFT_TRY_STATUS(config.expect("add_cross_attention", false));
-  config.ignore({"reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
-                 "summary_proj_to_labels", "summary_first_dropout"});
   return Gpt2{features,
               layers,
               heads,
@@ -126,10 +130,13 @@ LayerText gpt2_mlp(const std::string& name, const Gpt2& model) {
 }  // namespace
 
 Result<Imported> gpt2_of(Request request) {
-  WEFT_TRY(model, read_gpt2(request));
+  std::vector<std::string> notes;
+  WEFT_TRY(head, head_of(request, kGpt2Classes));
+  WEFT_TRY(model, read_gpt2(request, head.head));
+  WEFT_TRY(task, read_task(request, head.head, {}, notes));
   const LayerText attention = gpt2_attention(request.name, model), mlp = gpt2_mlp(request.name, model);
-  ModelText text(request.name, "tokens[b, s] OF int32, targets[b, s] OF int32",
-                 "GPT-2, as transformers' GPT2LMHeadModel computes it.");
+  ModelText text(request.name, text_inputs(head.head, task),
+                 fmt::format("GPT-2, as transformers' {} computes it.", head.name));
   text.layer(attention);
   text.layer(mlp);
   LayerText& body = text.body();
@@ -157,11 +164,15 @@ Result<Imported> gpt2_of(Request request) {
   text.call(mlp, "mlp", "h.{}.", model.layers);
   body.with("n", fmt::format("SELECT {} FROM x, ln_gain, ln_bias",
                              layer_norm("x", model.epsilon, "b, s", "ln_gain", "ln_bias")));
+  if (head.head != Head::words) {
+    add_text_head(body, head.head, task, "n", normal(model.range), "classifier");
+    return finish(request, text, std::move(notes));
+  }
   body.with("logits",
             fmt::format("SELECT sum(n * {0}) FROM n, {0} GROUP BY b, s, v", model.tied ? "wte" : "head"));
   body.select(
       "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
-  return finish(request, text, {});
+  return finish(request, text, std::move(notes));
 }
 
 }  // namespace weft::imports

@@ -19,10 +19,26 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bert", bert_of},     {"deepseek_v2", deepseek_of}, {"deepseek_v3", deepseek_of},
-    {"gpt2", gpt2_of},     {"llama", llama_of},          {"mistral", llama_of},
-    {"mixtral", llama_of}, {"qwen2", llama_of},          {"t5", t5_of},
+    {"bert", bert_of},
+    {"deepseek_v2", deepseek_of},
+    {"deepseek_v3", deepseek_of},
+    {"falcon", falcon_of},
+    {"gemma", llama_of},
+    {"gemma2", llama_of},
+    {"gemma3_text", llama_of},
+    {"gpt2", gpt2_of},
+    {"gpt_neox", neox_of},
+    {"llama", llama_of},
+    {"mistral", llama_of},
+    {"mixtral", llama_of},
+    {"olmo", llama_of},
+    {"olmo2", llama_of},
+    {"phi3", llama_of},
+    {"qwen2", llama_of},
+    {"qwen3", llama_of},
+    {"t5", t5_of},
     {"vit", vit_of},
+    {"whisper", whisper_of},
 };
 
 // What the file calls the model, if anything.
@@ -57,19 +73,22 @@ std::vector<std::string_view> hugging_face_models() {
 
 Result<Imported> import_hugging_face(std::string_view text, const HuggingFaceOptions& options) {
   WEFT_TRY(json, formats::parse_json(text));
-  Config config(json);
-  WEFT_TRY_STATUS(config.expect_object());
-  if (!config.has("model_type"))
+  WEFT_TRY_STATUS(Config(json).expect_object());
+  if (!Config(json).has("model_type"))
     return user_error("expected model_type, found none",
                       "a config.json of Hugging Face says what the model is");
-  WEFT_TRY(type, config.word_or("model_type", ""));
+  WEFT_TRY(type, Config(json).word_or("model_type", ""));
   const auto family = std::ranges::find(kFamilies, type, &Family::model_type);
   if (family == std::end(kFamilies)) {
     const auto known = hugging_face_models();
-    const std::string hint = did_you_mean(type, known);
-    return user_error(fmt::format("unknown model_type: '{}'", formats::shown(type)),
-                      hint.empty() ? fmt::format("known are {}", fmt::join(known, ", ")) : hint);
+    std::string hint = did_you_mean(type, known);
+    if (hint.empty()) hint = fmt::format("known are {}", fmt::join(known, ", "));
+    if (Config(json).has("text_config"))
+      hint = "import its text_config, the language model, as a file of its own";
+    return user_error(fmt::format("unknown model_type: '{}'", formats::shown(type)), hint);
   }
+  Config config(json, &fields_of(type));
+  WEFT_TRY_STATUS(config.expect_table());
   // Of quantized models the shapes of the weights are others.
   if (config.has("quantization_config")) {
     WEFT_TRY(quantized, config.object("quantization_config"));
@@ -79,6 +98,8 @@ Result<Imported> import_hugging_face(std::string_view text, const HuggingFaceOpt
                         "import the config.json of the model that was quantized");
   }
   WEFT_TRY(heads, config.words("architectures"));
+  if (heads.size() > 1)
+    return user_error(fmt::format("architectures: expected one class, found {}", heads.size()));
   std::string name = options.name;
   if (name.empty()) {
     WEFT_TRY(own, own_name(config));
@@ -91,17 +112,23 @@ Result<std::string> activation_of(Config& config, const char* key, std::string_v
   struct Function {
     std::string_view theirs, ours;
   };
-  constexpr Function kFunctions[] = {{"gelu", "gelu"},          {"gelu_fast", "gelu_tanh"},
-                                     {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
-                                     {"gelu_python", "gelu"},   {"relu", "relu"},
-                                     {"sigmoid", "sigmoid"},    {"silu", "silu"},
-                                     {"swish", "silu"},         {"tanh", "tanh"}};
+  constexpr Function kFunctions[] = {{"gelu", "gelu"},
+                                     {"gelu_accurate", "gelu_tanh"},
+                                     {"gelu_fast", "gelu_tanh"},
+                                     {"gelu_new", "gelu_tanh"},
+                                     {"gelu_python", "gelu"},
+                                     {"gelu_python_tanh", "gelu_tanh"},
+                                     {"gelu_pytorch_tanh", "gelu_tanh"},
+                                     {"relu", "relu"},
+                                     {"sigmoid", "sigmoid"},
+                                     {"silu", "silu"},
+                                     {"swish", "silu"},
+                                     {"tanh", "tanh"}};
   WEFT_TRY(word, config.word_or(key, otherwise));
   for (const Function& function : kFunctions)
     if (function.theirs == word) return std::string(function.ours);
-  return user_error(
-      fmt::format("{}: unknown activation '{}'", key, formats::shown(word)),
-      "known are gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, sigmoid, silu, swish and tanh");
+  return user_error(fmt::format("{}: unknown activation '{}'", key, formats::shown(word)),
+                    "known are gelu, gelu_new and its other names, relu, sigmoid, silu, swish and tanh");
 }
 
 std::string dropped(std::string x, double rate) {
@@ -120,38 +147,9 @@ std::string rms_norm(std::string_view x, double epsilon, std::string_view gain) 
   return fmt::format("rms_norm({}, epsilon => {}) OVER (PARTITION BY b, s) * {}", x, epsilon, gain);
 }
 
-Result<double> rotary_base(Request& request, double otherwise, std::vector<std::string>& notes) {
-  Config& config = request.config;
-  WEFT_TRY(base, config.number_or("rope_theta", otherwise));
-  // transformers 5 keeps both in one object, earlier ones the scaling alone.
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    if (!config.has(key)) continue;
-    WEFT_TRY(scaling, config.object(key));
-    WEFT_TRY(inner, scaling.number_or("rope_theta", base));
-    base = inner;
-    WEFT_TRY(older, scaling.word_or("type", "default"));
-    WEFT_TRY(type, scaling.word_or("rope_type", older));
-    if (type == "default") continue;
-    if (!request.options.plain_rotary)
-      return user_error(
-          fmt::format("{}.rope_type: expected 'default', found '{}'", key, formats::shown(type)),
-          "--plain-rotary takes unscaled angles: the same shapes, counts and times, other numbers");
-    notes.push_back(fmt::format("{} has rotary angles scaled as '{}': here they are not, so numbers differ",
-                                key, formats::shown(type)));
-  }
-  if (!(base >= 1 && base <= 1e15))
-    return user_error(fmt::format("rope_theta: expected a number from 1 to 1e15, found {}", base));
-  return base;
-}
-
 Status expect_divides(const char* parts_key, std::int64_t parts, const char* whole_key, std::int64_t whole) {
   if (whole % parts == 0) return {};
   return user_error(fmt::format("{} does not divide {}: {} and {}", parts_key, whole_key, parts, whole));
-}
-
-Result<std::int64_t> labels_of(Config& config) {
-  const std::int64_t named = config.entries("id2label");
-  return config.size_or("num_labels", named > 0 ? named : 2);
 }
 
 Result<Imported> finish(Request& request, ModelText& model, std::vector<std::string> notes) {
@@ -161,6 +159,7 @@ Result<Imported> finish(Request& request, ModelText& model, std::vector<std::str
   if (dtype == "bfloat16" || dtype == "float16")
     notes.push_back(fmt::format("weights are stored as {}: SET precision = {}", dtype,
                                 dtype == "bfloat16" ? "bf16" : "f16"));
+  if (config.has("auto_map")) notes.push_back("auto_map names custom code, which Weft does not read");
   if (const std::string left = config.unread(); !left.empty()) notes.push_back(left);
   return model.finish(request.architecture, std::move(notes));
 }

@@ -16,7 +16,8 @@ namespace weft::imports {
 // The tensor is seen as `view`, row-major; of dim `axis` the places from `begin` on are taken, `count` of them;
 // then the dims are put in `order`. Features that are stored as pairs side by side are put a half apart.
 struct WeightSource {
-  std::string parameter;            // of the model's text
+  std::string parameter;            // of the model's text, or a STATE
+  bool state = false;               // which counts as no parameter
   std::vector<std::int64_t> shape;  // of the parameter
   std::string tensor;               // "{}" stands for the place along the first index where `stacked`
   std::int64_t stacked = 0;         // tensors, one after the other; 0: one tensor is the parameter

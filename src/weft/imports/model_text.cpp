@@ -81,7 +81,9 @@ void LayerText::parameter(std::string name, std::vector<std::string> indices, st
   parameters_.push_back({std::move(name), std::move(indices), std::move(init), std::move(stored)});
 }
 
-void LayerText::state(std::string declaration) { states_.push_back(std::move(declaration)); }
+void LayerText::state(std::string name, std::vector<std::string> indices, Stored stored) {
+  parameters_.push_back({std::move(name), std::move(indices), {}, std::move(stored), true});
+}
 
 void LayerText::with(std::string name, std::string query, std::string prefix) {
   entries_.push_back({std::move(name), std::move(query), std::move(prefix)});
@@ -107,15 +109,17 @@ std::string LayerText::print(std::string_view kind) const {
         fmt::format("{} = {}", size.name, size.text.empty() ? std::to_string(size.value) : size.text));
   if (!items.empty()) out += in_lines("  (", items, ")");
   if (is_model) out += fmt::format("  INPUT     {}\n", arguments_);
-  items.clear();
-  for (const TextParameter& parameter : parameters_) {
-    std::string item = parameter.name;
-    if (!parameter.indices.empty()) item += fmt::format("[{}]", fmt::join(parameter.indices, ", "));
-    if (!parameter.init.empty()) item += fmt::format(" INIT {}", parameter.init);
-    items.push_back(std::move(item));
+  for (const bool state : {false, true}) {
+    items.clear();
+    for (const TextParameter& parameter : parameters_) {
+      if (parameter.state != state) continue;
+      std::string item = parameter.name;
+      if (!parameter.indices.empty()) item += fmt::format("[{}]", fmt::join(parameter.indices, ", "));
+      if (!parameter.init.empty()) item += fmt::format(" INIT {}", parameter.init);
+      items.push_back(std::move(item));
+    }
+    if (!items.empty()) out += in_lines(state ? "  STATE     " : "  PARAMETER ", items);
   }
-  if (!items.empty()) out += in_lines("  PARAMETER ", items);
-  if (!states_.empty()) out += in_lines("  STATE     ", states_);
   if (entries_.empty()) return out + query_lines("AS ", select_, ";");
   std::size_t widest = 0;
   for (const Entry& entry : entries_)
@@ -141,10 +145,12 @@ void ModelText::place(const LayerText& of, const TextParameter& parameter, std::
     source.shape.push_back(of.value(index));
     if (__builtin_mul_overflow(elements, source.shape.back(), &elements)) too_many_ = true;
   }
-  if (elements > kMostElements || __builtin_add_overflow(count_, elements, &count_)) too_many_ = true;
+  if (elements > kMostElements || (!parameter.state && __builtin_add_overflow(count_, elements, &count_)))
+    too_many_ = true;
   if (too_many_ || parameter.stored.tensor.empty()) return;
   const Stored& stored = parameter.stored;
   source.parameter = std::move(name);
+  source.state = parameter.state;
   source.tensor = std::move(tensor);
   source.stacked = stored.stacked ? source.shape.front() : 0;
   source.axis = stored.axis;
@@ -177,14 +183,14 @@ void ModelText::place(const LayerText& of, const TextParameter& parameter, std::
 }
 
 void ModelText::call(const LayerText& layer, const std::string& as, const std::string& prefix,
-                     std::int64_t times, std::int64_t first) {
+                     std::int64_t times, std::int64_t first, std::int64_t stride) {
   if (times > kMostCalls) too_many_ = true;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(times, 1) && !too_many_; ++i)
     for (const TextParameter& parameter : layer.parameters())
       place(layer, parameter,
             times == 0 ? fmt::format("{}.{}", as, parameter.name)
                        : fmt::format("{}.{}.{}", as, i, parameter.name),
-            with_number(prefix, first + i) + parameter.stored.tensor);
+            with_number(prefix, first + i * stride) + parameter.stored.tensor);
 }
 
 Result<Imported> ModelText::finish(std::string architecture, std::vector<std::string> notes) {

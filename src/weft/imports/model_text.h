@@ -50,6 +50,7 @@ struct TextParameter {
   std::vector<std::string> indices;
   std::string init;  // empty: zeros
   Stored stored;
+  bool state = false;
 };
 
 // What LAYER and MODEL have in common.
@@ -61,15 +62,16 @@ class LayerText {
   void arguments(std::string arguments) { arguments_ = std::move(arguments); }
   void size(std::string name, std::int64_t value, std::string text = {});
   void parameter(std::string name, std::vector<std::string> indices, std::string init, Stored stored);
-  void state(std::string declaration);
+  // Carried, not trained; one without a checkpoint's tensor may be all declaration: "mean[c] INIT ones".
+  void state(std::string name, std::vector<std::string> indices = {}, Stored stored = {});
   // An entry of WITH; `prefix` stands before it: "REPEAT layers TIMES ".
   void with(std::string name, std::string query, std::string prefix = {});
   void select(std::string query);
 
   const std::string& name() const { return name_; }
-  std::int64_t value(std::string_view size) const;  // REQUIRES: it is one
-  const std::vector<TextParameter>& parameters() const { return parameters_; }
-  std::string print(std::string_view kind) const;  // "LAYER" or "MODEL"
+  std::int64_t value(std::string_view size) const;                              // REQUIRES: it is one
+  const std::vector<TextParameter>& parameters() const { return parameters_; }  // and states
+  std::string print(std::string_view kind) const;                               // "LAYER" or "MODEL"
 
  private:
   struct Entry {
@@ -78,7 +80,6 @@ class LayerText {
   std::string name_, arguments_, comment_;
   std::vector<TextSize> sizes_;
   std::vector<TextParameter> parameters_;
-  std::vector<std::string> states_;
   std::vector<Entry> entries_;
   std::string select_;
 };
@@ -91,9 +92,9 @@ class ModelText {
   // The layer's text stands before the model's.
   void layer(const LayerText& layer) { layers_.push_back(layer.print("LAYER")); }
   // A call in the body that is named `as`, so many times in a REPEAT, or once where `times` is 0. Its tensors begin
-  // with `prefix`, whose {} is the number of the repetition, counted from `first`.
+  // with `prefix`, whose {} is the number of the layer: `first` at the first repetition, `stride` more at the next.
   void call(const LayerText& layer, const std::string& as, const std::string& prefix, std::int64_t times,
-            std::int64_t first = 0);
+            std::int64_t first = 0, std::int64_t stride = 1);
 
   // Fails when there are more parameters than can be counted.
   Result<Imported> finish(std::string architecture, std::vector<std::string> notes);

@@ -1,13 +1,25 @@
 #include "weft/imports/onnx.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
+#include "weft/formats/value.h"
 #include "weft/imports/hugging_face.h"
 #include "weft/imports/onnx_graph.h"
 #include "weft/imports/onnx_model.h"
 #include "weft/imports/onnx_norms.h"
 
 namespace weft::imports {
+namespace {
+
+void append_number(std::string& bytes, float number) {
+  char raw[sizeof number];
+  std::memcpy(raw, &number, sizeof raw);
+  bytes.append(raw, sizeof raw);
+}
+
+}  // namespace
 
 Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given) {
   WEFT_TRY(graph, read_onnx(bytes));
@@ -21,7 +33,9 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
   made.model.architecture = "onnx";
   made.model.parameters = text.parameters;
   made.model.notes = model.notes;
-  if (!model.loss) made.model.notes.push_back("the file has no loss: INFER runs the model, TRAIN needs one");
+  const bool has_loss =
+      model.loss || (model.file.outputs.size() == 1 && model.file.shape(model.file.outputs[0]).empty());
+  if (!has_loss) made.model.notes.push_back("the file has no loss: INFER runs the model, TRAIN needs one");
   made.model.text = fmt::format("-- From an ONNX file, opset {}.\n", graph.opset);
   for (const std::string& note : made.model.notes) made.model.text += fmt::format("-- {}\n", note);
   made.model.text += "\n" + text.text;
@@ -43,6 +57,10 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
   for (const auto& [value, parameter] : text.names) {
     const auto found = tensors.find(model.file.values[value].id);
     if (found == tensors.end()) continue;
+    const bool is_condition = found->second->dtype == plan::DType::boolean;
+    if (is_condition && !found->second->location.empty())
+      return user_error(fmt::format("{}: expected the data of bool in the file itself, found them in '{}'",
+                                    formats::shown(found->first), formats::shown(found->second->location)));
     if (!found->second->location.empty()) {
       const OnnxTensor& tensor = *found->second;
       made.external.push_back(
@@ -50,10 +68,19 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
       continue;
     }
     places.push_back({found->second, parameter, storage->size()});
-    storage->append(found->second->bytes);
+    if (is_condition)
+      for (const char holds : found->second->data()) append_number(*storage, holds != 0 ? 1.0f : 0.0f);
+    else
+      storage->append(found->second->bytes);
   }
   for (const Place& place : places) {
     const OnnxTensor& tensor = *place.tensor;
+    if (tensor.dtype == plan::DType::boolean) {
+      const std::size_t size = tensor.data().size() * sizeof(float);
+      made.weights.tensors.push_back({place.name, plan::DType::f32, tensor.shape,
+                                      std::as_bytes(std::span(*storage).subspan(place.begin, size))});
+      continue;
+    }
     made.weights.tensors.push_back(
         {place.name, tensor.dtype, tensor.shape,
          std::as_bytes(tensor.large.empty() ? std::span(*storage).subspan(place.begin, tensor.bytes.size())

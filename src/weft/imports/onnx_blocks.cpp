@@ -60,7 +60,8 @@ class BlockFinder {
     const ModelNode &a = file_.nodes[n], &b = file_.nodes[n + distance];
     if (a.operation != b.operation || a.act != b.act || a.window != b.window || a.stride != b.stride ||
         a.groups != b.groups || a.pad_high != b.pad_high || a.pad_wide != b.pad_wide || a.axis != b.axis ||
-        a.order != b.order || a.number != b.number || !same_at(model_.functions, n, n + distance) ||
+        a.order != b.order || a.number != b.number || a.begin != b.begin || a.end != b.end ||
+        a.labels != b.labels || !same_at(model_.functions, n, n + distance) ||
         !same_at(model_.infixes, n, n + distance) ||
         file_.shape(file_.result(n)) != file_.shape(file_.result(n + distance)))
       return false;
@@ -188,6 +189,7 @@ class BlockFinder {
     rest.weights = file_.weights;
     made.rest.states = model_.states;
     made.rest.positions = model_.positions;
+    made.rest.labels = model_.labels;
     made.rest.notes = model_.notes;
     made.rest.loss = model_.loss;
     const auto moved = [&](std::uint32_t value) {

@@ -66,7 +66,12 @@ Status OnnxResolver::two(Operation operation, std::string_view infix, std::strin
   if (left) return with_number(fmt::format("({}{}{{}})", *left, infix));
   WEFT_TRY(a, operand(0));
   WEFT_TRY(b, operand(1));
-  const ModelShape &x = shape(a), &y = shape(b);
+  WEFT_TRY(result, joined_shape(shape(a), shape(b)));
+  model_.infixes[model_.file.nodes.size()] = infix;
+  return push(made(operation, {a, b}), std::move(result), std::string(stem));
+}
+
+Result<OnnxResolver::ModelShape> OnnxResolver::joined_shape(const ModelShape& x, const ModelShape& y) {
   ModelShape result(std::max(x.size(), y.size()));
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::int64_t p = i < x.size() ? x[x.size() - 1 - i] : 1, q = i < y.size() ? y[y.size() - 1 - i] : 1;
@@ -75,8 +80,7 @@ Status OnnxResolver::two(Operation operation, std::string_view infix, std::strin
                                     formats::print_shape(y)));
     result[result.size() - 1 - i] = std::max(p, q);
   }
-  model_.infixes[model_.file.nodes.size()] = infix;
-  return push(made(operation, {a, b}), std::move(result), std::string(stem));
+  return result;
 }
 
 Status OnnxResolver::add_pow() {

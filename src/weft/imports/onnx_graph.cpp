@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 #include "weft/imports/onnx_light.h"
 
@@ -96,7 +97,13 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view la
     tensor.size = expected;
     for (const auto& entry : proto.external_data()) {
       if (entry.key() == "location") tensor.location = entry.value();
-      if (entry.key() == "offset") tensor.offset = std::strtoll(entry.value().c_str(), nullptr, 10);
+      if (entry.key() == "offset") {
+        const auto offset = read_number<std::int64_t>(entry.value(), 0);
+        if (!offset)
+          return user_error(fmt::format("{}: expected the offset of its data, a whole number, found '{}'",
+                                        formats::shown(proto.name()), formats::shown(entry.value())));
+        tensor.offset = *offset;
+      }
     }
     if (tensor.location.empty() || tensor.offset < 0)
       return user_error(

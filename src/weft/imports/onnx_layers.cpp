@@ -110,6 +110,43 @@ Status OnnxResolver::add_conv() {
   return push(std::move(node), std::move(result), "conv");
 }
 
+Status OnnxResolver::add_conv_transpose() {
+  WEFT_TRY(x, operand(0));
+  WEFT_TRY(w, operand(1));
+  const ModelShape image = shape(x), weight = shape(w);
+  if (image.size() != 4 || weight.size() != 4 || weight[0] != image[1])
+    return user_error(fmt::format("expected an image [b, i, h, w] and a weight [i, o, r, q], found {} and {}",
+                                  formats::print_shape(image), formats::print_shape(weight)));
+  if (whole("group", 1) != 1)
+    return user_error(fmt::format("group: expected 1, found {}", whole("group", 1)));
+  if (!wholes("output_shape").empty())
+    return user_error("output_shape: expected none", "state pads and output_padding");
+  const auto extra = wholes("output_padding");
+  if (!extra.empty() && (extra.size() != 2 || extra[0] != extra[1] || extra[0] < 0))
+    return user_error("output_padding: expected one number twice");
+  ModelNode node = made(Operation::conv2d_transpose, {x, w});
+  // The window's rules are those of the convolution that this is the transpose of; sizes go the other way.
+  ModelShape result = {image[0], weight[1], 1, 1}, large = image;
+  for (const std::size_t d : {2u, 3u}) large[d] = formats::kMostModelSize;
+  WEFT_TRY_STATUS(window(node, {weight[2], weight[3]}, large, result));
+  node.begin = extra.empty() ? 0 : extra[0];
+  if (node.begin >= node.stride && node.begin > 0)
+    return user_error(fmt::format("output_padding: expected less than the stride of {}, found {}",
+                                  node.stride, node.begin));
+  for (const std::size_t d : {2u, 3u}) {
+    const std::int64_t pad = d == 2 ? node.pad_high : node.pad_wide;
+    if (__builtin_mul_overflow(node.stride, image[d] - 1, &result[d]))
+      return user_error("strides: too large");
+    result[d] += node.begin + weight[d] - 2 * pad;
+  }
+  if (given(2)) {
+    WEFT_TRY(bias, operand(2));
+    if (shape(bias) != ModelShape{weight[1]}) return user_error("expected a bias of one number per channel");
+    model_.biases[model_.file.nodes.size()] = bias;
+  }
+  return push(std::move(node), std::move(result), "conv");
+}
+
 Status OnnxResolver::add_pool(Operation operation, std::string_view stem) {
   WEFT_TRY(x, operand(0));
   ModelNode node = made(operation, {x});
@@ -172,8 +209,20 @@ Status OnnxResolver::add_batch_norm() {
   return push(std::move(node), ModelShape(shape(x)), "norm");
 }
 
+// x[.., position, ..]: that one position, without its dim.
+Status OnnxResolver::add_one_position(std::uint32_t x, std::int64_t position) {
+  WEFT_TRY(along, axis(whole("axis", 0), shape(x).size()));
+  if (position < 0) position += shape(x)[along];
+  WEFT_TRY(part, cut(x, along, position, position + 1, std::nullopt));
+  ModelShape result = shape(part);
+  result.erase(result.begin() + static_cast<std::ptrdiff_t>(along));
+  return push(made(Operation::reshape, {part}), std::move(result), "shaped");
+}
+
 Status OnnxResolver::add_gather() {
   WEFT_TRY(table, operand(0));
+  if (known(1) != nullptr && known(1)->is_scalar && known(1)->wholes.size() == 1)
+    return add_one_position(table, known(1)->wholes.front());
   WEFT_TRY(positions, operand(1));
   if (whole("axis", 0) != 0 || shape(table).size() != 2 || !model_.positions.contains(positions))
     return user_error("expected a table [rows, d] and an input of positions, along axis 0");

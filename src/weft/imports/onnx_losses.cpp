@@ -21,38 +21,45 @@ Status OnnxResolver::add_cross_entropy() {
   if (given(2)) return user_error("expected no weights of classes");
   if (node_->outputs.size() > 1 && !node_->outputs[1].empty())
     return user_error("expected the loss alone, found log probabilities besides");
-  if (node_->attributes.contains("ignore_index")) return user_error("ignore_index: expected none");
   const auto reduction = node_->attributes.find("reduction");
   if (reduction != node_->attributes.end() && reduction->second.word != "mean")
     return user_error(
         fmt::format("reduction: expected mean, found '{}'", formats::shown(reduction->second.word)));
   ModelShape rows = shape(scores);
   if (rows.size() >= 2) rows.erase(rows.begin() + 1);
-  const bool is_input = labels < model_.file.inputs && !model_.positions.contains(labels);
-  if (shape(scores).size() < 2 || !is_input || rows != shape(labels))
+  if (shape(scores).size() < 2 || !whole_.contains(labels) || rows != shape(labels))
     return user_error(fmt::format("expected scores [n, classes, ..] and labels [n, ..], found {} and {}",
                                   formats::print_shape(shape(scores)), formats::print_shape(shape(labels))),
                       "labels are an input of whole numbers, and no positions of Gather");
-  model_.loss = OnnxLoss{labels};
+  // A label that is no class counts nothing, here as there.
+  const std::int64_t classes = shape(scores)[1], ignored = whole("ignore_index", -1);
+  if (ignored >= 0 && ignored < classes)
+    return user_error(fmt::format("ignore_index: expected no class, found {} of {}", ignored, classes));
+  std::size_t at = 1;
+  const auto flat_from = [&](std::uint32_t value) -> std::optional<std::uint32_t> {
+    const std::uint32_t first = model_.file.inputs + model_.file.weights;
+    if (value < first || model_.file.nodes[value - first].operation != Operation::reshape)
+      return std::nullopt;
+    return model_.file.nodes[value - first].operands[0];
+  };
+  // Rows that both were made of: [b, s, classes] and [b, s], as they were.
+  if (const auto all = flat_from(scores), words = flat_from(labels); rows.size() == 1 && all && words) {
+    ModelShape before = shape(*all);
+    if (before.size() > 1 && before.back() == classes && (before.pop_back(), before == shape(*words))) {
+      scores = *all;
+      labels = *words;
+      at = before.size();
+    }
+  }
+  model_.loss = OnnxLoss{labels, at};
   return add_loss(scores);
 }
 
 Status OnnxResolver::add_mean() {
   WEFT_TRY(x, operand(0));
-  const std::size_t rank = shape(x).size();
-  std::vector<std::int64_t> axes = wholes("axes");
-  if (given(1)) {
-    if (known(1) == nullptr) return user_error("expected axes that are known");
-    axes = known(1)->wholes;
-  }
-  std::set<std::size_t> along;
-  for (const std::int64_t place : axes) {
-    WEFT_TRY(at, axis(place, rank));
-    along.insert(at);
-  }
-  const bool all = axes.empty() ? whole("noop_with_empty_axes", 0) == 0 : along.size() == rank;
-  if (!all || whole("keepdims", 1) != 0)
-    return user_error("expected the mean of a norm, or the loss: a mean of all that keeps no dims");
+  WEFT_TRY(along, reduced_axes(shape(x).size()));
+  const bool is_output = std::ranges::find(graph_.outputs, node_->outputs[0]) != graph_.outputs.end();
+  if (!is_output || along.size() != shape(x).size() || whole("keepdims", 1) != 0) return reduce("mean");
   model_.loss = OnnxLoss{};
   return add_loss(x);
 }

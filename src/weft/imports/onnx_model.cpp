@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::int64_t kMostOnnxElements = std::int64_t{1} << 50;
 
+bool moves_dims(std::string_view operation) {
+  return operation == "Reshape" || operation == "Flatten" || operation == "Squeeze" ||
+         operation == "Unsqueeze";
+}
+
 }  // namespace
 
 Result<OnnxModel> OnnxResolver::resolve() {
@@ -51,10 +56,16 @@ Status OnnxResolver::add_outputs() {
 
 Status OnnxResolver::add_sources() {
   formats::ModelFile& file = model_.file;
+  // What positions and labels are made of: casts and reshapes pass them on.
   std::set<std::string, std::less<>> looked_up, labels;
-  for (const OnnxNode& node : graph_.nodes) {
+  for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
+    const OnnxNode& node = graph_.nodes[n];
     if (node.operation == "Gather" && node.inputs.size() == 2) looked_up.insert(node.inputs[1]);
     if (node.operation == "SoftmaxCrossEntropyLoss" && node.inputs.size() > 1) labels.insert(node.inputs[1]);
+    const bool same = node.operation == "Cast" || node.operation == "Identity";
+    if (node.inputs.empty() || node.outputs.empty() || !(same || moves_dims(node.operation))) continue;
+    if (same && looked_up.contains(node.outputs[0])) looked_up.insert(node.inputs[0]);
+    if (labels.contains(node.outputs[0])) labels.insert(node.inputs[0]);
   }
   for (const OnnxValue& input : graph_.inputs) {
     ModelShape shape = input.shape;
@@ -72,19 +83,28 @@ Status OnnxResolver::add_sources() {
     if (whole && looked_up.contains(input.name)) {
       shape.push_back(1);
       model_.positions.insert(value);
+    } else if (whole) {
+      model_.labels.insert(value);
+      whole_.insert(value);
     }
+    if (input.dtype == plan::DType::boolean) stored_.insert(value);
     WEFT_TRY_STATUS(add_value(input.name, shape));
   }
   file.inputs = static_cast<std::uint32_t>(file.values.size());
+  const auto add_tensor = [&](const std::string& name, const OnnxTensor& tensor, bool learns) {
+    const auto value = static_cast<std::uint32_t>(file.values.size());
+    if (tensor.dtype == plan::DType::boolean) stored_.insert(value);
+    if (!learns || tensor.dtype == plan::DType::boolean) model_.states.insert(value);
+    return add_value(name, tensor.shape);
+  };
   for (const OnnxTensor& tensor : graph_.tensors)
-    if (!fold(tensor.name, tensor)) WEFT_TRY_STATUS(add_value(tensor.name, tensor.shape));
+    if (!fold(tensor.name, tensor)) WEFT_TRY_STATUS(add_tensor(tensor.name, tensor, true));
   // Constants that are more than one number do not learn.
   for (const OnnxNode& node : graph_.nodes) {
     const auto value = node.attributes.find("value");
     if (node.operation != "Constant" || value == node.attributes.end() || node.outputs.empty()) continue;
     if (fold(node.outputs.front(), value->second.tensor)) continue;
-    model_.states.insert(static_cast<std::uint32_t>(file.values.size()));
-    WEFT_TRY_STATUS(add_value(node.outputs.front(), value->second.tensor.shape));
+    WEFT_TRY_STATUS(add_tensor(node.outputs.front(), value->second.tensor, false));
   }
   file.weights = static_cast<std::uint32_t>(file.values.size()) - file.inputs;
   return {};
@@ -174,6 +194,15 @@ Status OnnxResolver::add(const OnnxNode& node) {
     return user_error("unknown operator",
                       hint.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : hint);
   }
+  // Whole numbers are looked up or compared with, and nothing is computed of them.
+  const bool takes_wholes = node.operation == "Gather" || node.operation == "SoftmaxCrossEntropyLoss" ||
+                            node.operation == "Cast" || node.operation == "Identity";
+  for (const std::string& input : node.inputs)
+    if (const auto value = at_.find(input); value != at_.end() && !takes_wholes)
+      if (model_.positions.contains(value->second) ||
+          (whole_.contains(value->second) && !moves_dims(node.operation)))
+        return user_error(fmt::format("{} has whole numbers: positions of Gather, or labels of a loss",
+                                      formats::shown(input)));
   return (this->*found->add)();
 }
 
@@ -218,26 +247,36 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
   static const std::vector<Operator> kOperators = {
       {"Abs", &OnnxResolver::add_abs},
       {"Add", &OnnxResolver::add_add},
+      {"And", &OnnxResolver::add_and},
       {"AveragePool", &OnnxResolver::add_avg_pool},
       {"BatchNormalization", &OnnxResolver::add_batch_norm},
+      {"Cast", &OnnxResolver::add_cast},
       {"Clip", &OnnxResolver::add_clip},
       {"Concat", &OnnxResolver::add_concat},
       {"Conv", &OnnxResolver::add_conv},
+      {"ConvTranspose", &OnnxResolver::add_conv_transpose},
       {"Cos", &OnnxResolver::add_cos},
       {"Div", &OnnxResolver::add_div},
       {"Dropout", &OnnxResolver::alias},
+      {"Einsum", &OnnxResolver::add_einsum},
+      {"Equal", &OnnxResolver::add_equal},
       {"Erf", &OnnxResolver::add_erf},
       {"Exp", &OnnxResolver::add_exp},
+      {"Expand", &OnnxResolver::add_expand},
       {"Flatten", &OnnxResolver::add_flatten},
       {"Gather", &OnnxResolver::add_gather},
       {"Gelu", &OnnxResolver::add_gelu},
       {"Gemm", &OnnxResolver::add_gemm},
       {"GlobalAveragePool", &OnnxResolver::add_global_pool},
+      {"Greater", &OnnxResolver::add_greater},
+      {"GreaterOrEqual", &OnnxResolver::add_greater_or_equal},
       {"HardSigmoid", &OnnxResolver::add_hard_sigmoid},
       {"HardSwish", &OnnxResolver::add_hard_swish},
       {"Identity", &OnnxResolver::alias},
       {"LayerNormalization", &OnnxResolver::add_layer_norm},
       {"LeakyRelu", &OnnxResolver::add_leaky_relu},
+      {"Less", &OnnxResolver::add_less},
+      {"LessOrEqual", &OnnxResolver::add_less_or_equal},
       {"Log", &OnnxResolver::add_log},
       {"MatMul", &OnnxResolver::add_matmul},
       {"Max", &OnnxResolver::add_max},
@@ -245,22 +284,30 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Min", &OnnxResolver::add_min},
       {"Mul", &OnnxResolver::add_mul},
       {"Neg", &OnnxResolver::add_neg},
+      {"Not", &OnnxResolver::add_not},
+      {"Or", &OnnxResolver::add_or},
       {"Pow", &OnnxResolver::add_pow},
       {"Reciprocal", &OnnxResolver::add_reciprocal},
+      {"ReduceMax", &OnnxResolver::add_largest},
       {"ReduceMean", &OnnxResolver::add_mean},
+      {"ReduceMin", &OnnxResolver::add_smallest},
+      {"ReduceSum", &OnnxResolver::add_sum},
       {"Relu", &OnnxResolver::add_relu},
       {"Reshape", &OnnxResolver::add_reshape},
       {"Sigmoid", &OnnxResolver::add_sigmoid},
       {"Sin", &OnnxResolver::add_sin},
+      {"Slice", &OnnxResolver::add_slice},
       {"Softmax", &OnnxResolver::add_softmax},
       {"SoftmaxCrossEntropyLoss", &OnnxResolver::add_cross_entropy},
       {"Softplus", &OnnxResolver::add_softplus},
+      {"Split", &OnnxResolver::add_split},
       {"Sqrt", &OnnxResolver::add_sqrt},
       {"Squeeze", &OnnxResolver::add_squeeze},
       {"Sub", &OnnxResolver::add_sub},
       {"Tanh", &OnnxResolver::add_tanh},
       {"Transpose", &OnnxResolver::add_transpose},
-      {"Unsqueeze", &OnnxResolver::add_unsqueeze}};
+      {"Unsqueeze", &OnnxResolver::add_unsqueeze},
+      {"Where", &OnnxResolver::add_where}};
   return kOperators;
 }
 

@@ -23,9 +23,10 @@ struct RepeatedLayer {
   std::vector<std::uint32_t> shared;  // values that each of them reads besides
 };
 
-// The output is a loss: a mean of cross entropies, classes second, or of all there is.
+// The output is a loss: a mean of cross entropies, or of all there is.
 struct OnnxLoss {
-  std::optional<std::uint32_t> labels = {};  // an input
+  std::optional<std::uint32_t> labels = {};  // an input of whole numbers, or one that was reshaped
+  std::size_t classes = 1;                   // the dim of the scores
 };
 
 struct OnnxModel {
@@ -36,6 +37,7 @@ struct OnnxModel {
       functions;  // of elementwise nodes that are no operation of the file: "sqrt({})"
   std::map<std::size_t, std::string> infixes;  // of two operands: " - "
   std::set<std::uint32_t> states;              // weights that are not trained
+  std::set<std::uint32_t> labels;              // inputs of whole numbers that a loss compares with
   std::set<std::uint32_t> positions;  // inputs of whole numbers, whose last dim, of size 1, is not the file's
   std::vector<std::string> notes;
   std::optional<RepeatedLayer> repeated = {};

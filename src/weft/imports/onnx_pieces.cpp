@@ -1,5 +1,6 @@
 // What a node of an ONNX model is in a query.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,12 @@ Result<OnnxPrinter::Piece> OnnxPrinter::piece_of(std::size_t n) {
     case Operation::conv2d: return conv2d(n, node, wanted);
     case Operation::add:
     case Operation::mul: return two(n, node, wanted);
+    case Operation::select: return several(n, node, wanted);
+    case Operation::slice: return slice(node, wanted);
+    case Operation::reduce: return reduce(n, node, wanted);
+    case Operation::broadcast: return broadcast(node, file_.shape(file_.result(n)), wanted);
+    case Operation::einsum: return einsum(node, wanted);
+    case Operation::conv2d_transpose: return conv2d_transpose(n, node, wanted);
     case Operation::layernorm: return layer_norm(node, wanted);
     case Operation::batchnorm: return batch_norm(node, wanted);
     case Operation::reshape: return reshape(node, file_.shape(file_.result(n)), wanted);
@@ -67,31 +74,45 @@ std::string OnnxPrinter::repeated(Piece& piece, std::uint32_t value, const Model
   bool narrow = false;
   for (std::size_t d = 0; d < shape.size(); ++d) narrow |= shape[d] != result[less + d];
   if (!narrow) return source(piece, value, names);
-  std::vector<std::string> uses;
-  Names pending;
-  std::string kept;
-  const auto close = [&] {
-    if (kept.empty()) return;
-    uses.push_back(pending.size() > 1   ? fmt::format("({}) AS {}", fmt::join(pending, ", "), kept)
-                   : pending[0] == kept ? kept
-                                        : fmt::format("{} AS {}", pending[0], kept));
-    pending.clear();
-    kept.clear();
+  struct Group {
+    Names parts;       // of the value: one that stays, and those of size 1 that are merged with it
+    std::string kept;  // what the query calls it
+    std::int64_t size;
   };
+  std::vector<Group> groups;
+  Names before;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    const bool stays = shape[d] == result[less + d];
-    if (stays) close();
-    pending.push_back(own[d]);
-    if (stays) kept = names[d];
+    if (shape[d] == result[less + d]) {
+      groups.push_back({std::exchange(before, {}), names[d], shape[d]});
+      groups.back().parts.push_back(own[d]);
+    } else {
+      (groups.empty() ? before : groups.back().parts).push_back(own[d]);
+    }
   }
-  close();
-  if (uses.empty()) {  // one number: the sum of its one element
+  if (groups.empty()) {  // one number: the sum of its one element
     const std::string sum = unique(entry_[value] + "_number");
     body_.with(sum, fmt::format("SELECT sum({0}) FROM {0}", entry_[value]));
     piece.from.push_back(sum);
     return sum;
   }
-  return source(piece, value, fmt::format("[{}]", fmt::join(uses, ", ")));
+  // Dims are merged into an index of their own where the text has declared this one with another size.
+  const bool twice = std::ranges::any_of(groups, [&](const Group& group) {
+    const auto declared = sizes_.find(group.kept);
+    return group.parts.size() > 1 && declared != sizes_.end() && declared->second != group.size;
+  });
+  std::vector<std::string> merges, renames;
+  for (const Group& group : groups) {
+    const bool merged = group.parts.size() > 1;
+    const std::string parts = merged ? fmt::format("({})", fmt::join(group.parts, ", ")) : group.parts[0];
+    const std::string to = !twice ? group.kept : merged ? free_name({}, own) : group.parts[0];
+    merges.push_back(parts == to ? to : fmt::format("{} AS {}", parts, to));
+    renames.push_back(to == group.kept ? to : fmt::format("{} AS {}", to, group.kept));
+  }
+  if (!twice) return source(piece, value, fmt::format("[{}]", fmt::join(merges, ", ")));
+  const std::string entry = unique(fmt::format("flat{}", ++counts_["flat"]));
+  body_.with(entry, fmt::format("SELECT {0} FROM {0}[{1}]", entry_[value], fmt::join(merges, ", ")));
+  piece.from.push_back(fmt::format("{}[{}]", entry, fmt::join(renames, ", ")));
+  return entry;
 }
 
 OnnxPrinter::Piece OnnxPrinter::two(std::size_t n, const ModelNode& node, const Names& wanted) {
@@ -102,14 +123,14 @@ OnnxPrinter::Piece OnnxPrinter::two(std::size_t n, const ModelNode& node, const 
     piece = start(node.operands[0], wanted);
   } else {
     piece.text = repeated(piece, node.operands[0], result, wanted);
-    piece.grouped = file_.shape(node.operands[0]).size() < result.size();
+    piece.grouped = file_.shape(node.operands[0]) != result;
   }
   if (pieces_.contains(node.operands[1]))
     add_entry(node.operands[1], "part", start(node.operands[1], wanted));
   const std::string other = repeated(piece, node.operands[1], result, wanted);
-  const bool factor = infix == " * " || infix == " / ";
-  piece.text =
-      fmt::format("{}{}{}", factor && piece.sum ? fmt::format("({})", piece.text) : piece.text, infix, other);
+  const bool factor = infix == " * " || infix == " / ", addend = infix == " + " || infix == " - ";
+  piece.text = fmt::format("{}{}{}", !addend && piece.sum ? fmt::format("({})", piece.text) : piece.text,
+                           infix, other);
   piece.sum = !factor;
   return piece;
 }
@@ -144,11 +165,15 @@ OnnxPrinter::Piece OnnxPrinter::conv2d(std::size_t n, const ModelNode& node, con
   if (node.pad_wide != node.pad_high) piece.text += fmt::format(", padding_w => {}", node.pad_wide);
   if (node.groups != 1) piece.text += fmt::format(", groups => {}", node.groups);
   piece.text += ")";
-  if (const auto bias = model_.biases.find(n); bias != model_.biases.end()) {
-    piece.text += " + " + source(piece, bias->second, Names{wanted[1]});
-    piece.sum = true;
-  }
+  add_bias(piece, n, wanted);
   return piece;
+}
+
+void OnnxPrinter::add_bias(Piece& piece, std::size_t n, const Names& wanted) {
+  const auto bias = model_.biases.find(n);
+  if (bias == model_.biases.end()) return;
+  piece.text += " + " + source(piece, bias->second, Names{wanted[1]});
+  piece.sum = true;
 }
 
 OnnxPrinter::Piece OnnxPrinter::layer_norm(const ModelNode& node, const Names& wanted) {
@@ -221,11 +246,7 @@ Result<OnnxPrinter::Piece> OnnxPrinter::reshape(const ModelNode& node, const Mod
                       own.begin() + static_cast<std::ptrdiff_t>(block.from + block.from_count));
     Names into;
     for (std::size_t d = block.to; d < block.to + block.to_count; ++d) {
-      const auto declared = sizes_.find(wanted[d]);
-      if (block.to_count > 1 && declared != sizes_.end() && declared->second != to[d])
-        return user_error(fmt::format("a reshape to {} cuts {} into {}, which is {} elsewhere",
-                                      formats::print_shape(to), parts[0], wanted[d], declared->second));
-      if (block.to_count > 1) sized(wanted[d], to[d], {});
+      if (block.to_count > 1) WEFT_TRY_STATUS(declare(wanted[d], to[d], to));
       into.push_back(wanted[d]);
     }
     const std::string cut = into.size() == 1 ? into[0] : fmt::format("({})", fmt::join(into, ", "));

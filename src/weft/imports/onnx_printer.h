@@ -42,6 +42,7 @@ class OnnxPrinter {
     std::vector<std::string> from;  // sources
     std::string joins = {};         // behind them
     bool grouped = false;           // GROUP BY its indices
+    bool alone = false;             // an entry of its own: what it says holds for all sources
   };
 
   static bool holds(const Names& names, const std::string& name) {
@@ -51,7 +52,7 @@ class OnnxPrinter {
   std::string outputs();
   std::string loss();
   // Indices of labels: those of the scores without the classes.
-  static Names rows_of(Names scores);
+  Names rows_of(Names scores) const;
   // Products name their operands' indices as they need them: what is only turned before is no entry.
   bool is_turned_in_place(std::size_t n) const;
   // "features.0.weight" is features_0_weight.
@@ -81,6 +82,16 @@ class OnnxPrinter {
   // Dims of size 1 that the other operand has more of are merged with a neighbour: names repeat what lacks them.
   std::string repeated(Piece& piece, std::uint32_t value, const ModelShape& result, const Names& wanted);
   Piece two(std::size_t n, const ModelNode& node, const Names& wanted);
+  // A form with a hole for each operand.
+  Piece several(std::size_t n, const ModelNode& node, const Names& wanted);
+  Piece slice(const ModelNode& node, const Names& wanted);
+  Piece reduce(std::size_t n, const ModelNode& node, const Names& wanted);
+  Result<Piece> broadcast(const ModelNode& node, const ModelShape& to, const Names& wanted);
+  Piece einsum(const ModelNode& node, const Names& wanted);
+  Piece conv2d_transpose(std::size_t n, const ModelNode& node, const Names& wanted);
+  void add_bias(Piece& piece, std::size_t n, const Names& wanted);
+  // An index that the text declares with this size; fails where it has another.
+  Status declare(const std::string& index, std::int64_t size, const ModelShape& to);
   Piece matmul(const ModelNode& node, const Names& wanted);
   Piece conv2d(std::size_t n, const ModelNode& node, const Names& wanted);
   Piece layer_norm(const ModelNode& node, const Names& wanted);

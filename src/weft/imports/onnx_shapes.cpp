@@ -1,4 +1,4 @@
-// Operators that move dims alone.
+// Operators that move, cut or repeat dims alone.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,9 @@ namespace weft::imports {
 
 Status OnnxResolver::reshape_to(ModelShape result) {
   WEFT_TRY(x, operand(0));
-  return push(made(Operation::reshape, {x}), std::move(result), "shaped");
+  WEFT_TRY_STATUS(push(made(Operation::reshape, {x}), std::move(result), "shaped"));
+  if (whole_.contains(x)) whole_.insert(model_.file.result(model_.file.nodes.size() - 1));
+  return {};
 }
 
 Status OnnxResolver::add_reshape() {
@@ -126,6 +128,101 @@ Status OnnxResolver::add_concat() {
   ModelNode node = made(Operation::concat, std::move(operands));
   node.axis = along;
   return push(std::move(node), std::move(result), "joined");
+}
+
+Result<std::uint32_t> OnnxResolver::cut(std::uint32_t x, std::size_t along, std::int64_t begin,
+                                        std::int64_t end, std::optional<std::size_t> output) {
+  ModelShape result = shape(x);
+  if (begin < 0 || end > result[along] || begin >= end)
+    return user_error(
+        fmt::format("expected positions of 0 to {}, found {} to {}", result[along], begin, end));
+  result[along] = end - begin;
+  ModelNode node = made(Operation::slice, {x});
+  node.axis = along;
+  node.begin = begin;
+  node.end = end;
+  if (!output) return push_inner(std::move(node), std::move(result), "cut");
+  WEFT_TRY_STATUS(push(std::move(node), std::move(result), "cut", *output));
+  return model_.file.result(model_.file.nodes.size() - 1);
+}
+
+Status OnnxResolver::add_slice() {
+  WEFT_TRY(x, operand(0));
+  const Folded *begins = known(1), *ends = known(2);
+  if (begins == nullptr || ends == nullptr || (given(3) && known(3) == nullptr) ||
+      (given(4) && known(4) == nullptr))
+    return user_error("expected starts, ends, axes and steps that are known");
+  const std::size_t count = begins->wholes.size();
+  if (count == 0 || ends->wholes.size() != count || (given(3) && known(3)->wholes.size() != count) ||
+      (given(4) && known(4)->wholes.size() != count))
+    return user_error("expected as many starts as ends, axes and steps");
+  struct Cut {
+    std::size_t along;
+    std::int64_t begin, end;
+  };
+  std::vector<Cut> cuts;
+  std::set<std::size_t> seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (given(4) && known(4)->wholes[i] != 1)
+      return user_error(fmt::format("steps: expected 1, found {}", known(4)->wholes[i]));
+    WEFT_TRY(along, axis(given(3) ? known(3)->wholes[i] : static_cast<std::int64_t>(i), shape(x).size()));
+    if (!seen.insert(along).second) return user_error("expected every axis once");
+    const std::int64_t size = shape(x)[along];
+    const auto place = [&](std::int64_t at) {  // the largest integers stand for the end
+      return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+    };
+    const Cut made{along, place(begins->wholes[i]), place(ends->wholes[i])};
+    if (made.begin != 0 || made.end != size) cuts.push_back(made);
+  }
+  if (cuts.empty()) return alias();
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const bool last = i + 1 == cuts.size();
+    WEFT_TRY(part, cut(x, cuts[i].along, cuts[i].begin, cuts[i].end,
+                       last ? std::optional<std::size_t>(0) : std::nullopt));
+    x = part;
+  }
+  return {};
+}
+
+Status OnnxResolver::add_split() {
+  WEFT_TRY(x, operand(0));
+  WEFT_TRY(along, axis(whole("axis", 0), shape(x).size()));
+  const std::int64_t size = shape(x)[along];
+  const auto outputs = static_cast<std::int64_t>(node_->outputs.size());
+  std::vector<std::int64_t> sizes;
+  if (given(1)) {
+    if (known(1) == nullptr) return user_error("expected sizes that are known");
+    sizes = known(1)->wholes;
+  } else {  // equal ones, the last smaller where the size is no multiple
+    if (whole("num_outputs", outputs) != outputs)
+      return user_error(
+          fmt::format("num_outputs: expected {}, found {}", outputs, whole("num_outputs", outputs)));
+    const std::int64_t each = (size + outputs - 1) / outputs;
+    for (std::int64_t i = 0; i < outputs; ++i) sizes.push_back(std::min(each, size - i * each));
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t part : sizes)
+    if (part < 1 || __builtin_add_overflow(sum, part, &sum))
+      return user_error(fmt::format("expected sizes from 1 on, found {}", part));
+  if (sum != size || static_cast<std::int64_t>(sizes.size()) != outputs)
+    return user_error(fmt::format("expected {} sizes that add up to {}, found {} that add up to {}", outputs,
+                                  size, sizes.size(), sum));
+  if (outputs == 1) return alias();
+  for (std::size_t i = 0, begin = 0; i < sizes.size(); begin += static_cast<std::size_t>(sizes[i++])) {
+    if (node_->outputs[i].empty()) continue;
+    const auto from = static_cast<std::int64_t>(begin);
+    WEFT_TRY_STATUS(cut(x, along, from, from + sizes[i], i));
+  }
+  return {};
+}
+
+Status OnnxResolver::add_expand() {
+  WEFT_TRY(x, operand(0));
+  const Folded* sizes = known(1);
+  if (sizes == nullptr) return user_error("expected a shape that is known, found one that is computed");
+  WEFT_TRY(result, joined_shape(shape(x), sizes->wholes));
+  if (result == shape(x)) return alias();
+  return push(made(Operation::broadcast, {x}), std::move(result), "spread");
 }
 
 }  // namespace weft::imports

@@ -35,7 +35,7 @@ OnnxPrinter::OnnxPrinter(const OnnxModel& model, std::string name)
   }
   for (const std::uint32_t input : model.positions) names_[input].pop_back();
   if (model.loss && model.loss->labels) {
-    names_[*model.loss->labels] = rows_of(names_[file_.outputs[0]]);
+    if (*model.loss->labels < file_.inputs) names_[*model.loss->labels] = rows_of(names_[file_.outputs[0]]);
     ++uses_[*model.loss->labels];
   }
 }
@@ -48,12 +48,13 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
       continue;
     }
     const std::uint32_t value = file_.result(n);
+    if (uses_[value] == 0) continue;
     if (is_turned_in_place(n)) {
       turned_.emplace(value, n);
       continue;
     }
     WEFT_TRY(piece, piece_of(n));
-    if (uses_[value] == 1 && is_read_inline(value))
+    if (uses_[value] == 1 && !piece.alone && is_read_inline(value))
       pieces_.emplace(value, std::move(piece));
     else
       add_entry(value, model_.stems[n], std::move(piece));
@@ -84,13 +85,13 @@ std::string OnnxPrinter::loss() {
   std::string of = source(piece, scores, names);
   if (model_.loss->labels) {
     const std::string label = source(piece, *model_.loss->labels, rows_of(names));
-    of = fmt::format("cross_entropy({}, {}){}", of, label, over(names, {names[1]}));
+    of = fmt::format("cross_entropy({}, {}){}", of, label, over(names, {names[model_.loss->classes]}));
   }
   return fmt::format("SELECT mean({}) AS {} FROM {}", of, unique("loss"), fmt::join(piece.from, ", "));
 }
 
-OnnxPrinter::Names OnnxPrinter::rows_of(Names scores) {
-  scores.erase(scores.begin() + 1);
+OnnxPrinter::Names OnnxPrinter::rows_of(Names scores) const {
+  scores.erase(scores.begin() + static_cast<std::ptrdiff_t>(model_.loss->classes));
   return scores;
 }
 
@@ -139,7 +140,7 @@ std::string OnnxPrinter::sized(const std::string& index, std::int64_t size, cons
 }
 
 bool OnnxPrinter::is_whole(std::uint32_t input) const {
-  return model_.positions.contains(input) || (model_.loss && model_.loss->labels == input);
+  return model_.positions.contains(input) || model_.labels.contains(input);
 }
 
 void OnnxPrinter::declare_sources() {

@@ -1,15 +1,17 @@
 // T5: one transformer reads, another writes; positions come in as a bias to the scores, by buckets of distances.
-// T5ForConditionalGeneration, with relu or with a gate.
+// T5ForConditionalGeneration, T5Model and T5EncoderModel, with relu or with a gate.
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "weft/imports/architectures.h"
+#include "weft/imports/heads.h"
 
 namespace weft::imports {
 namespace {
 
 constexpr std::int64_t kT5Words = 512;
+constexpr HeadClass kT5Classes[] = {
+    {"T5ForConditionalGeneration", Head::words}, {"T5Model", Head::base}, {"T5EncoderModel", Head::encoder}};
 
 struct T5 {
   std::int64_t features, head_size, inner, readers, writers, heads, words, buckets, distance;
@@ -20,13 +22,17 @@ struct T5 {
   std::string init(double fan) const { return fmt::format("normal(0, {:.4g})", factor / std::sqrt(fan)); }
 };
 
-Result<T5> read_t5(Request& request) {
+Result<T5> read_t5(Request& request, Head head) {
   Config& config = request.config;
   WEFT_TRY(features, config.size("d_model"));
   WEFT_TRY(head_size, config.size("d_kv"));
   WEFT_TRY(inner, config.size("d_ff"));
   WEFT_TRY(readers, config.size("num_layers"));
-  WEFT_TRY(writers, config.size_or("num_decoder_layers", readers));
+  std::int64_t writers = readers;
+  if (head != Head::encoder) {
+    WEFT_TRY(read, config.size_or("num_decoder_layers", readers));
+    writers = read;
+  }
   WEFT_TRY(heads, config.size("num_heads"));
   WEFT_TRY(words, config.size("vocab_size"));
   WEFT_TRY(buckets, config.size_or("relative_attention_num_buckets", 32));
@@ -44,7 +50,11 @@ Result<T5> read_t5(Request& request) {
     return user_error(
         fmt::format("initializer_factor: expected a number from 1e-9 to 1e9, found {}", factor));
   WEFT_TRY(dropout, config.rate_or("dropout_rate", 0.1));
-  WEFT_TRY(tied, config.truth_or("tie_word_embeddings", true));
+  bool tied = true;
+  if (head == Head::words) {
+    WEFT_TRY(read, config.truth_or("tie_word_embeddings", true));
+    tied = read;
+  }
   WEFT_TRY(forward, config.word_or("feed_forward_proj", "relu"));
   const bool gated = forward.starts_with("gated-");
   std::string activation = gated ? forward.substr(6) : forward;
@@ -53,7 +63,6 @@ Result<T5> read_t5(Request& request) {
   else if (activation != "relu" && activation != "gelu" && activation != "silu")
     return user_error(fmt::format("feed_forward_proj: unknown activation '{}'", forward),
                       "known are relu, gelu, silu and gated-relu, gated-gelu, gated-silu");
-  config.ignore({"n_positions", "dense_act_fn", "is_gated_act", "classifier_dropout", "is_decoder"});
   return T5{features, head_size,  inner, readers, writers, heads,  words,  buckets,
             distance, activation, gated, tied,    epsilon, factor, dropout};
 }
@@ -163,21 +172,69 @@ LayerText t5_distances(const std::string& name, const T5& model, bool both_ways)
   return layer;
 }
 
+// The half that reads: m[b, s, d] of `source`.
+void add_reader(ModelText& text, const std::string& name, const T5& model, const std::string& layers) {
+  const LayerText self = t5_attention(name, model, false), mlp = t5_mlp(name, model, "layer.1");
+  const LayerText both = t5_distances(name, model, true);
+  LayerText& body = text.body();
+  body.with("m", fmt::format("SELECT {} FROM source[b, r AS s] JOIN embed ON v = source",
+                             dropped("embed", model.dropout)));
+  body.with("both", fmt::format("SELECT * FROM {}_both_ways(m, h = h) AS reading", name));
+  body.with("m",
+            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(m, both, e = e) AS read_self)\n"
+                        "    SELECT * FROM {0}_mlp(a, f = f) AS read_mlp",
+                        name),
+            fmt::format("REPEAT {} TIMES ", layers));
+  body.with("m", fmt::format("SELECT {} FROM m, read_gain",
+                             dropped(t5_norm("m", model, "read_gain"), model.dropout)));
+  text.call(both, "reading", "encoder.block.0.layer.0.SelfAttention.", 0);
+  text.call(self, "read_self", "encoder.block.{}.", model.readers);
+  text.call(mlp, "read_mlp", "encoder.block.{}.", model.readers);
+}
+
+// The half that writes: n[b, s, d] of `tokens` and m.
+void add_writer(ModelText& text, const std::string& name, const T5& model, const std::string& layers) {
+  const LayerText self = t5_attention(name, model, false), cross = t5_attention(name, model, true);
+  const LayerText mlp = t5_mlp(name, model, "layer.2"), back = t5_distances(name, model, false);
+  LayerText& body = text.body();
+  body.with("x",
+            fmt::format("SELECT {} FROM tokens JOIN embed ON v = tokens", dropped("embed", model.dropout)));
+  body.with("back", fmt::format("SELECT * FROM {}_backwards(x, h = h) AS writing", name));
+  body.with("x",
+            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x, back, e = e) AS write_self),\n"
+                        "         c AS (SELECT * FROM {0}_cross_attention(a, m[b, s AS t, d], h = h, e = e) "
+                        "AS write_cross)\n"
+                        "    SELECT * FROM {0}_mlp(c, f = f) AS write_mlp",
+                        name),
+            fmt::format("REPEAT {} TIMES ", layers));
+  text.call(back, "writing", "decoder.block.0.layer.0.SelfAttention.", 0);
+  text.call(self, "write_self", "decoder.block.{}.", model.writers);
+  text.call(cross, "write_cross", "decoder.block.{}.", model.writers);
+  text.call(mlp, "write_mlp", "decoder.block.{}.", model.writers);
+  body.with("n", fmt::format("SELECT {} FROM x, write_gain",
+                             dropped(t5_norm("x", model, "write_gain"), model.dropout)));
+}
+
 }  // namespace
 
 Result<Imported> t5_of(Request request) {
-  WEFT_TRY(model, read_t5(request));
+  WEFT_TRY(head, head_of(request, kT5Classes));
+  WEFT_TRY(model, read_t5(request, head.head));
   const std::string& name = request.name;
-  const LayerText self = t5_attention(name, model, false), cross = t5_attention(name, model, true);
-  const LayerText read_mlp = t5_mlp(name, model, "layer.1"), write_mlp = t5_mlp(name, model, "layer.2");
-  const LayerText both = t5_distances(name, model, true), back = t5_distances(name, model, false);
-  ModelText text(name, "source[b, r] OF int32, tokens[b, s] OF int32, targets[b, s] OF int32",
-                 "T5, as transformers' T5ForConditionalGeneration computes it.");
-  for (const LayerText* layer : {&self, &cross, &read_mlp, &both, &back}) text.layer(*layer);
+  const bool writes = head.head != Head::encoder, words = head.head == Head::words;
+  ModelText text(name,
+                 fmt::format("source[b, r] OF int32{}{}", writes ? ", tokens[b, s] OF int32" : "",
+                             words ? ", targets[b, s] OF int32" : ""),
+                 fmt::format("T5, as transformers' {} computes it.", head.name));
+  text.layer(t5_attention(name, model, false));
+  if (writes) text.layer(t5_attention(name, model, true));
+  text.layer(t5_mlp(name, model, "layer.1"));
+  text.layer(t5_distances(name, model, true));
+  if (writes) text.layer(t5_distances(name, model, false));
   LayerText& body = text.body();
   body.size("b", 1);
   body.size("r", kT5Words);
-  body.size("s", kT5Words);
+  if (writes) body.size("s", kT5Words);
   body.size("d", model.features);
   body.size("h", model.heads);
   body.size("e", model.head_size);
@@ -188,43 +245,24 @@ Result<Imported> t5_of(Request request) {
   body.size("v", model.words);
   body.parameter("embed", {"v", "d"}, fmt::format("normal(0, {:.4g})", model.factor), same("shared.weight"));
   body.parameter("read_gain", {"d"}, "ones", same("encoder.final_layer_norm.weight"));
-  body.parameter("write_gain", {"d"}, "ones", same("decoder.final_layer_norm.weight"));
+  if (writes) body.parameter("write_gain", {"d"}, "ones", same("decoder.final_layer_norm.weight"));
   if (!model.tied)
     body.parameter("head", {"d", "v"}, fmt::format("normal(0, {:.4g})", model.factor),
                    turned("lm_head.weight"));
-  body.with("m", fmt::format("SELECT {} FROM source[b, r AS s] JOIN embed ON v = source",
-                             dropped("embed", model.dropout)));
-  body.with("both", fmt::format("SELECT * FROM {}_both_ways(m, h = h) AS reading", name));
-  body.with("m",
-            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(m, both, e = e) AS read_self)\n"
-                        "    SELECT * FROM {0}_mlp(a, f = f) AS read_mlp",
-                        name),
-            fmt::format("REPEAT {} TIMES ", alike ? "layers" : "readers"));
-  body.with("m", fmt::format("SELECT {} FROM m, read_gain",
-                             dropped(t5_norm("m", model, "read_gain"), model.dropout)));
-  body.with("x",
-            fmt::format("SELECT {} FROM tokens JOIN embed ON v = tokens", dropped("embed", model.dropout)));
-  body.with("back", fmt::format("SELECT * FROM {}_backwards(x, h = h) AS writing", name));
-  body.with("x",
-            fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x, back, e = e) AS write_self),\n"
-                        "         c AS (SELECT * FROM {0}_cross_attention(a, m[b, s AS t, d], h = h, e = e) "
-                        "AS write_cross)\n"
-                        "    SELECT * FROM {0}_mlp(c, f = f) AS write_mlp",
-                        name),
-            fmt::format("REPEAT {} TIMES ", alike ? "layers" : "writers"));
-  text.call(both, "reading", "encoder.block.0.layer.0.SelfAttention.", 0);
-  text.call(self, "read_self", "encoder.block.{}.", model.readers);
-  text.call(read_mlp, "read_mlp", "encoder.block.{}.", model.readers);
-  text.call(back, "writing", "decoder.block.0.layer.0.SelfAttention.", 0);
-  text.call(self, "write_self", "decoder.block.{}.", model.writers);
-  text.call(cross, "write_cross", "decoder.block.{}.", model.writers);
-  text.call(write_mlp, "write_mlp", "decoder.block.{}.", model.writers);
-  body.with("n", fmt::format("SELECT {} FROM x, write_gain",
-                             dropped(t5_norm("x", model, "write_gain"), model.dropout)));
-  body.with("logits", model.tied ? "SELECT sum(n * embed) / sqrt(d) FROM n, embed GROUP BY b, s, v"
-                                 : "SELECT sum(n * head) FROM n, head GROUP BY b, s, v");
-  body.select(
-      "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
+  add_reader(text, name, model, alike ? "layers" : "readers");
+  if (!writes) {
+    body.select("SELECT m AS heard FROM m");
+    return finish(request, text, {});
+  }
+  add_writer(text, name, model, alike ? "layers" : "writers");
+  if (words) {
+    body.with("logits", model.tied ? "SELECT sum(n * embed) / sqrt(d) FROM n, embed GROUP BY b, s, v"
+                                   : "SELECT sum(n * head) FROM n, head GROUP BY b, s, v");
+    body.select(
+        "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
+  } else {
+    body.select("SELECT n AS hidden, m AS heard FROM n, m[b, s AS r, d]");
+  }
   return finish(request, text, {"tokens are the text to be written, one place late"});
 }
 

@@ -1,21 +1,23 @@
 // ViT: patches of an image are the words of an encoder. ViTForImageClassification and ViTModel.
 #include <fmt/format.h>
 
-#include "weft/imports/architectures.h"
+#include "weft/imports/heads.h"
 
 namespace weft::imports {
 namespace {
 
+constexpr HeadClass kVitClasses[] = {{"ViTForImageClassification", Head::sequence}, {"ViTModel", Head::base}};
+
 struct Vit {
-  std::int64_t features, layers, heads, inner, image, patch, channels;
-  std::string activation;
+  std::int64_t features, layers, heads, inner, image, patch, channels, pooled;
+  std::string activation, pool_activation;
   double epsilon, range, dropout, attention_dropout;
   bool biases;
 
   std::int64_t places() const { return (image / patch) * (image / patch) + 1; }
 };
 
-Result<Vit> read_vit(Request& request) {
+Result<Vit> read_vit(Request& request, Head head) {
   Config& config = request.config;
   WEFT_TRY(features, config.size("hidden_size"));
   WEFT_TRY(layers, config.size("num_hidden_layers"));
@@ -34,10 +36,16 @@ Result<Vit> read_vit(Request& request) {
   WEFT_TRY(dropout, config.rate_or("hidden_dropout_prob", 0));
   WEFT_TRY(attention_dropout, config.rate_or("attention_probs_dropout_prob", 0));
   WEFT_TRY(biases, config.truth_or("qkv_bias", true));
-  config.ignore({"encoder_stride", "pooler_output_size"});
-  WEFT_TRY_STATUS(config.expect_word("pooler_act", "tanh"));
-  return Vit{features, layers,     heads,   inner, image,   patch,
-             channels, activation, epsilon, range, dropout, attention_dropout,
+  std::int64_t pooled = features;
+  std::string pool_activation = "tanh";
+  if (head == Head::base) {
+    WEFT_TRY(size, config.size_or("pooler_output_size", features));
+    WEFT_TRY(word, activation_of(config, "pooler_act", "tanh"));
+    pooled = size;
+    pool_activation = word;
+  }
+  return Vit{features, layers,     heads,           inner,   image, patch,   channels,
+             pooled,   activation, pool_activation, epsilon, range, dropout, attention_dropout,
              biases};
 }
 
@@ -105,17 +113,15 @@ LayerText vit_mlp(const std::string& name, const Vit& model) {
 }  // namespace
 
 Result<Imported> vit_of(Request request) {
-  WEFT_TRY(model, read_vit(request));
-  const bool classifies = request.head.empty() || request.head == "ViTForImageClassification";
-  if (!classifies && request.head != "ViTModel")
-    return user_error(fmt::format("architectures[0]: unknown class '{}'", request.head),
-                      "known are ViTForImageClassification and ViTModel");
-  WEFT_TRY(labels, labels_of(request.config));
+  WEFT_TRY(head, head_of(request, kVitClasses));
+  WEFT_TRY(model, read_vit(request, head.head));
+  const bool classifies = head.head == Head::sequence;
+  Task task;
+  if (classifies) WEFT_TRY_STATUS(read_labels(request.config, head.head, task));
   const LayerText attention = vit_attention(request.name, model), mlp = vit_mlp(request.name, model);
   ModelText text(request.name,
-                 classifies ? "image[b, c, height, width], label[b] OF int32" : "image[b, c, height, width]",
-                 fmt::format("ViT, as transformers' {} computes it.",
-                             classifies ? "ViTForImageClassification" : "ViTModel"));
+                 "image[b, c, height, width]" + (classifies ? label_input(task) : std::string()),
+                 fmt::format("ViT, as transformers' {} computes it.", head.name));
   text.layer(attention);
   text.layer(mlp);
   LayerText& body = text.body();
@@ -152,24 +158,21 @@ Result<Imported> vit_of(Request request) {
   text.call(attention, "attention", prefix + "encoder.layer.{}.", model.layers);
   text.call(mlp, "mlp", prefix + "encoder.layer.{}.", model.layers);
   if (classifies) {
-    body.size("classes", labels);
-    body.parameter("head", {"d", "classes"}, init, turned("classifier.weight"));
-    body.parameter("head_bias", {"classes"}, "", same("classifier.bias"));
     body.with("first", "SELECT x FROM x WHERE s = 0");
     body.with("n", fmt::format("SELECT {} FROM first, ln_gain, ln_bias",
                                layer_norm("first", model.epsilon, "b", "ln_gain", "ln_bias")));
-    body.with("logits", "SELECT sum(n * head) + head_bias FROM n, head, head_bias GROUP BY b, classes");
-    body.select(
-        "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss, logits FROM logits, label");
+    add_label_head(body, task, "n", "d", init, "classifier", true);
   } else {
-    body.size("o", model.features, "d");
+    body.size("o", model.pooled, model.pooled == model.features ? "d" : "");
     body.parameter("pool", {"d", "o"}, init, turned("pooler.dense.weight"));
     body.parameter("pool_bias", {"o"}, "", same("pooler.dense.bias"));
     body.with("n", fmt::format("SELECT {} FROM x, ln_gain, ln_bias",
                                layer_norm("x", model.epsilon, "b, s", "ln_gain", "ln_bias")));
     body.with("first", "SELECT n FROM n WHERE s = 0");
-    body.with("pooled",
-              "SELECT tanh(sum(first * pool) + pool_bias) FROM first, pool, pool_bias GROUP BY b, o");
+    body.with(
+        "pooled",
+        fmt::format("SELECT {}(sum(first * pool) + pool_bias) FROM first, pool, pool_bias GROUP BY b, o",
+                    model.pool_activation));
     body.select("SELECT n AS hidden, pooled FROM n, pooled");
   }
   return finish(request, text, {});

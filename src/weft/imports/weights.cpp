@@ -24,8 +24,9 @@ std::int64_t product(std::span<const std::int64_t> sizes) {
 
 // Classes with and without a head save the same tensors with and without a first word.
 const TensorEntry* find_tensor(const Tensors& tensors, const std::string& name) {
-  constexpr std::string_view kWords[] = {"bert.", "vit.", "transformer.", "model."};
+  constexpr std::string_view kWords[] = {"bert.", "vit.", "transformer.", "model.", "gpt_neox."};
   if (const auto found = tensors.find(name); found != tensors.end()) return found->second;
+  if (name == "embed_out.weight") return find_tensor(tensors, "lm_head.weight");  // since transformers 5
   for (const std::string_view word : kWords) {
     if (name.starts_with(word))
       if (const auto found = tensors.find(std::string_view(name).substr(word.size())); found != tensors.end())

@@ -2,6 +2,7 @@
 // else becomes pointwise nodes.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -384,7 +385,9 @@ Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& sco
 }
 
 Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
-  const auto dtype = plan::find_dtype(cast.dtype.text);
+  // CAST(x AS precision): to what tensors without a dtype have.
+  const auto dtype =
+      cast.dtype.text == "precision" ? std::optional(options_.precision) : plan::find_dtype(cast.dtype.text);
   if (!dtype) {
     std::string hint = did_you_mean(cast.dtype.text, plan::dtype_spellings());
     return user_error(fmt::format("unknown dtype '{}'", cast.dtype.text),

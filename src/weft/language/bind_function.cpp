@@ -32,14 +32,14 @@ Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
     std::string hint = elsewhere(call.function.text);
     if (hint.empty()) hint = did_you_mean(call.function.text, function_names());
     if (catalog_.layers.contains(call.function.text))
-      hint = fmt::format("{} is a layer: write FROM {}(...)", call.function.text, call.function.text);
+      hint = fmt::format("{} is a layer: call it in FROM, not in SELECT", call.function.text);
     return user_error(fmt::format("unknown function: {}", call.function.text),
                       hint.empty() ? "SHOW FUNCTIONS lists them" : std::move(hint), call.function.span);
   }
   auto bound = bind_known_call(call, *spec, scope);
   if (bound.ok() || !bound.error().hint.empty() || bound.error().span != call.span) return bound;
   Error error = std::move(bound).error();
-  error.hint = fmt::format("write {}", spec->usage);
+  error.hint = fmt::format("usage: {}", spec->usage);
   return error;
 }
 
@@ -69,7 +69,7 @@ Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spe
     if (std::ranges::find(spec.labels, argument.label.text) == spec.labels.end()) {
       std::string hint = did_you_mean(argument.label.text, spec.labels);
       return user_error(fmt::format("{} has no argument named {}", spec.name, argument.label.text),
-                        hint.empty() ? fmt::format("write {}", spec.usage) : std::move(hint),
+                        hint.empty() ? fmt::format("usage: {}", spec.usage) : std::move(hint),
                         argument.label.span);
     }
     for (std::size_t j = 0; j < i; ++j)
@@ -78,7 +78,7 @@ Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spe
                           "take one of them away", argument.label.span);
   }
   if (positional < spec.fewest || positional > spec.most) {
-    std::string hint = fmt::format("write {}", spec.usage);
+    std::string hint = fmt::format("usage: {}", spec.usage);
     if (positional == 2 && (spec.name == "max" || spec.name == "min"))
       hint =
           fmt::format("for the {} of two, element by element, write {}(a, b)",
@@ -95,7 +95,7 @@ Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spe
     return user_error(fmt::format("{} is not a window function", spec.name), "take OVER away", call.span);
   if (!call.windowed && (spec.kind == FunctionKind::window || spec.kind == FunctionKind::routing))
     return user_error(fmt::format("{} needs OVER (PARTITION BY ...)", spec.name),
-                      fmt::format("write {}", spec.usage), call.span);
+                      fmt::format("usage: {}", spec.usage), call.span);
   return {};
 }
 
@@ -307,7 +307,7 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
   }
   if (named_argument(call, "size") == nullptr)
     return user_error(fmt::format("{} needs size => the window's edge", spec.name),
-                      fmt::format("write {}", spec.usage), call.span);
+                      fmt::format("usage: {}", spec.usage), call.span);
   WEFT_TRY(size, whole_argument(call, "size", 1, 2, scope));
   WEFT_TRY(stride, whole_argument(call, "stride", 1, size, scope));
   WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));

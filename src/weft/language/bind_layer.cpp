@@ -33,137 +33,21 @@ plan::ScopeId Binder::scope_of_call(const syntax::Source& source) {
 
 namespace {
 
-// How the layer is called: "write block(x[b, s, d])".
-std::string usage(const syntax::CreateLayer& layer) {
-  std::string text;
-  for (const syntax::Tensor& argument : layer.arguments) {
-    std::string indices;
-    for (const syntax::Name& index : argument.indices)
-      indices += fmt::format("{}{}", indices.empty() ? "" : ", ", index.text);
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", argument.name.text,
-                        indices.empty() ? "" : "[" + indices + "]");
-  }
-  return fmt::format("write {}({})", layer.name.text, text);
-}
-
 // What a call gives by name: block(x, h = 12).
 bool is_size(const syntax::LayerArgument& argument) { return argument.size != nullptr; }
 
 }  // namespace
 
-// What to write so that nothing is left to guess: "mask[s, u AS t]".
-std::string Binder::spelled_out(std::string_view name, const plan::Type& type, const syntax::Tensor& formal) {
-  std::vector<Symbol> left;  // names of the layer that the tensor has not
-  for (const syntax::Name& index : formal.indices)
-    if (!type.has(graph_.symbol(index.text))) left.push_back(graph_.symbol(index.text));
-  std::string text;
-  std::size_t next = 0;
-  for (const plan::Dim& dim : type.dims) {
-    const bool shared = std::ranges::any_of(
-        formal.indices, [&](const syntax::Name& index) { return graph_.symbol(index.text) == dim.index; });
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", graph_.text(dim.index));
-    if (!shared && next < left.size()) text += fmt::format(" AS {}", graph_.text(left[next++]));
-  }
-  return fmt::format("{}[{}]", name, text);
-}
-
-// An argument's indices go to the layer's by name. Names that the layer does not have go by place, where the
-// caller said the order and no name that both have stands elsewhere: then place and name agree.
-Result<ValueId> Binder::fit_argument(const LayerInput& given, const syntax::Tensor& formal,
-                                     const syntax::CreateLayer& layer, const syntax::Source& source) {
-  const plan::Type type = graph_.type(given.value);
-  std::vector<Symbol> wanted;
-  for (const syntax::Name& index : formal.indices) wanted.push_back(graph_.symbol(index.text));
-  const bool all_by_name = std::ranges::all_of(wanted, [&](Symbol index) { return type.has(index); });
-  if (all_by_name) return at(source.span, ops::add_transpose(graph_, given.value, wanted));
-  const std::string hint = fmt::format("say which is which: {}", spelled_out(given.name, type, formal));
-  const auto lists = [&] {
-    std::string inner;
-    for (const syntax::Name& index : formal.indices)
-      inner += fmt::format("{}{}", inner.empty() ? "" : ", ", index.text);
-    return fmt::format("{}[{}] of {} is given {}{}", formal.name.text, inner, layer.name.text, given.name,
-                       indices_text(type.dims));
-  };
-  for (std::size_t d = 0; d < wanted.size(); ++d)
-    if (const int place = type.position(wanted[d]); place >= 0 && place != static_cast<int>(d))
-      return user_error(fmt::format("{}: {} is index {} of the one and index {} of the other", lists(),
-                                    graph_.text(wanted[d]), d + 1, place + 1),
-                        hint, source.span);
-  if (!given.order_is_said && type.rank() > 1)
-    return user_error(fmt::format("{}, whose order nobody said", lists()),
-                      fmt::format("{}, or GROUP BY them in order", hint), source.span);
-  return given.value;
-}
-
-Status Binder::bind_arguments(const syntax::Source& source, const syntax::CreateLayer& layer,
-                              std::span<const LayerInput> inputs, std::vector<IndexNames>& names) {
-  if (inputs.size() != layer.arguments.size())
-    return user_error(fmt::format("{} takes {} tensor{}, found {}", layer.name.text, layer.arguments.size(),
-                                  layer.arguments.size() == 1 ? "" : "s", inputs.size()),
-                      usage(layer), source.span);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const syntax::Tensor& formal = layer.arguments[i];
-    if (const plan::Type type = graph_.type(inputs[i].value); type.rank() != formal.indices.size())
-      return user_error(
-          fmt::format("argument {} of {} has {} indices, found {} in {}", formal.name.text, layer.name.text,
-                      formal.indices.size(), type.rank(), indices_text(type.dims)),
-          usage(layer), source.span);
-    WEFT_TRY(fitted, fit_argument(inputs[i], formal, layer, source));
-    const plan::Type type = graph_.type(fitted);
-    if (formal.dtype.given() && plan::find_dtype(formal.dtype.text) != type.dtype)
-      return user_error(fmt::format("argument {} of {} is {}, found {}", formal.name.text, layer.name.text,
-                                    formal.dtype.text, plan::name(type.dtype)),
-                        "CAST it in a WITH entry first", source.span);
-    std::vector<Symbol> from, to;
-    for (std::size_t d = 0; d < type.rank(); ++d) {
-      const Symbol inner = graph_.symbol(formal.indices[d].text), outer = type.dims[d].index;
-      if (const std::int64_t* known = find_size(inner); known != nullptr && *known != type.dims[d].size)
-        return user_error(fmt::format("index {} of {} has size {} in one argument and {} in another",
-                                      formal.indices[d].text, layer.name.text, *known, type.dims[d].size),
-                          usage(layer), source.span);
-      const auto renamed = [&](Symbol name) {  // b, s AS t
-        std::string text;
-        for (const plan::Dim& dim : type.dims) {
-          text += fmt::format("{}{}", text.empty() ? "" : ", ", graph_.text(dim.index));
-          if (dim.index == outer) text += fmt::format(" AS {}", graph_.text(name));
-        }
-        return text;
-      };
-      for (const IndexNames& known : names)
-        if ((known.inner == inner) != (known.outer == outer))
-          return user_error(known.inner == inner
-                                ? fmt::format("index {} of {} is {} in {} and {} in {}", graph_.text(inner),
-                                              layer.name.text, graph_.text(known.outer), known.tensor,
-                                              graph_.text(outer), inputs[i].name)
-                                : fmt::format("{} is index {} of {} in {} and index {} in {}",
-                                              graph_.text(outer), graph_.text(known.inner), layer.name.text,
-                                              known.tensor, graph_.text(inner), inputs[i].name),
-                            fmt::format("rename one of them: {}[{}]", inputs[i].name,
-                                        renamed(known.inner == inner ? known.outer : inner)),
-                            source.span);
-      names.push_back({inner, outer, inputs[i].name});
-      set_size(inner, type.dims[d].size);
-      if (outer == inner) continue;
-      from.push_back(outer);
-      to.push_back(inner);
-    }
-    WEFT_TRY(value, at(source.span, ops::add_rename(graph_, fitted, from, to)));
-    set_tensor(graph_.symbol(formal.name.text), value);
-  }
-  return {};
-}
-
 Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   WEFT_TRY_STATUS(count_step(source.span));
-  const auto found = catalog_.layers.find(source.name.text);
-  if (found == catalog_.layers.end()) {
+  const LayerDefinition* found = catalog_.find_layer(source.name.text, frames_.back().shipped);
+  if (found == nullptr) {
     Error error = unknown("layer", source.name, names_of(catalog_.layers));
     if (find_function(source.name.text) != nullptr)
-      error.hint =
-          fmt::format("{} is a function: write SELECT {}(...) FROM ...", source.name.text, source.name.text);
+      error.hint = fmt::format("{} is a function: call it in SELECT or WHERE, not in FROM", source.name.text);
     return error;
   }
-  const syntax::CreateLayer& layer = *found->second.statement;
+  const syntax::CreateLayer& layer = *found->statement;
   std::string chain;
   for (const Frame& frame : frames_) {
     if (!chain.empty() || frame.definition == &layer) chain += fmt::format("{} -> ", frame.name);
@@ -191,7 +75,8 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     const ValueId value = find_tensor(name);
     if (!value.valid()) return unknown("tensor", argument.name, tensor_names());
     WEFT_TRY(used, use_indices(value, argument.name.text, argument.indices, argument.span));
-    inputs.push_back({used, argument.name.text, !argument.indices.empty() || !order_is_open(value)});
+    inputs.push_back(
+        {used, argument.name.text, !argument.indices.empty() || !order_is_open(value), &argument});
   }
 
   const plan::ScopeId outer_scope = graph_.scope();
@@ -200,19 +85,23 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   Repeat* const enclosing = std::exchange(repeat_, nullptr);
   graph_.set_scope(scope);
   graph_.set_label({});
-  enter_frame(layer, layer.name.text, found->second.source->text);
+  enter_frame(layer, layer.name.text, found->source->text, found->shipped);
   // Mistakes in the call point at the call; mistakes in the body point into the layer's own text.
   const auto in_body = [&](Error error) {
     bool in_call = false;
     for (const SizeOverride& given : sizes) in_call = in_call || given.span == error.span;
     if (error.text == nullptr && !in_call) {
-      error.text = found->second.source->text;
+      error.text = found->source->text;
       error.message = fmt::format("in layer {}: {}", layer.name.text, error.message);
     }
     return error;
   };
   std::vector<IndexNames> names;
-  WEFT_TRY_STATUS(bind_arguments(source, layer, inputs, names));
+  if (Status bound = bind_arguments(source, layer, inputs, names); !bound.ok()) {
+    Error error = std::move(bound).error();
+    if (error.hint.empty()) error.hint = call_that_fits(source, layer, inputs);
+    return error;
+  }
   if (Status status = declare_sizes(layer.body, sizes); !status.ok())
     return in_body(std::move(status).error());
   if (Status status = declare_parameters(layer.body.parameters); !status.ok())
@@ -240,7 +129,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
 Status Binder::try_layer(const LayerDefinition& layer) {
   const syntax::CreateLayer& statement = *layer.statement;
   graph_.name = std::string(statement.name.text);
-  enter_frame(statement, statement.name.text, layer.source->text);
+  enter_frame(statement, statement.name.text, layer.source->text, layer.shipped);
   // Without a default for every size there is nothing to try; the first call will tell.
   for (const syntax::Size& size : statement.body.sizes)
     if (size.value == nullptr) return {};

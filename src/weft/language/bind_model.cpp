@@ -15,8 +15,8 @@ using plan::ValueId;
 // -- the tables of names
 
 void Binder::enter_frame(const syntax::Statement& definition, std::string_view name,
-                         std::shared_ptr<const std::string> text) {
-  frames_.push_back(Frame{++last_frame_, &definition, name, std::move(text), undo_.size()});
+                         std::shared_ptr<const std::string> text, bool shipped) {
+  frames_.push_back(Frame{++last_frame_, &definition, name, std::move(text), undo_.size(), shipped});
 }
 
 void Binder::leave_frame() {
@@ -133,8 +133,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     } else {
       return user_error(
           fmt::format("size {} of {} has no default and is not given", size.name.text, frames_.back().name),
-          fmt::format("give it at the call: {}(..., {} = 8)", frames_.back().name, size.name.text),
-          size.span);
+          fmt::format("give it at the call of {}: {} = 8", frames_.back().name, size.name.text), size.span);
     }
     // Zero is fine for a number such as padding; as the size of an index the plan will refuse it.
     if (value < 0)
@@ -147,7 +146,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
 
 Status Binder::unknown_index(const syntax::Name& index) {
   std::string hint = did_you_mean(index.text, size_names());
-  if (hint.empty()) hint = fmt::format("declare it in the list of sizes: ({} = 8, ...)", index.text);
+  if (hint.empty()) hint = fmt::format("declare it in the list of sizes: {} = 8", index.text);
   return user_error(fmt::format("unknown index '{}' in {}", index.text, frames_.back().name), std::move(hint),
                     index.span);
 }
@@ -164,7 +163,7 @@ Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
     for (const plan::Dim& dim : dims)
       if (dim.index == name)
         return user_error(fmt::format("index {} appears twice in {}", index.text, tensor.name.text),
-                          fmt::format("declare another index of that size: (..., t = {})", index.text),
+                          fmt::format("declare another index of that size: {}2 = {}", index.text, index.text),
                           index.span);
     dims.push_back(plan::Dim{name, *size});
   }
@@ -205,7 +204,7 @@ Result<ops::Initial> bind_init(const syntax::Init& init) {
     if (init.arguments.size() != spec.arguments)
       return user_error(fmt::format("{} takes {} number{}, found {}", spec.name, spec.arguments,
                                     spec.arguments == 1 ? "" : "s", init.arguments.size()),
-                        fmt::format("write INIT {}", spec.usage), init.span);
+                        fmt::format("usage: INIT {}", spec.usage), init.span);
     ops::Initial initial{.kind = spec.name};
     if (spec.arguments > 0) initial.a = init.arguments[0].value;
     if (spec.arguments > 1) initial.b = init.arguments[1].value;
@@ -334,7 +333,7 @@ Status Binder::check_source_names(const syntax::CreateModel& model) {
 Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   const syntax::CreateModel& statement = *model.statement;
   graph_.name = std::string(statement.name.text);
-  enter_frame(statement, statement.name.text, model.source->text);
+  enter_frame(statement, statement.name.text, model.source->text, model.shipped);
   WEFT_TRY_STATUS(declare_sizes(statement.body, options_.sizes));
   for (const syntax::Tensor& input : statement.body.inputs) {
     const Symbol name = graph_.symbol(input.name.text);

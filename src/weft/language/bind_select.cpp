@@ -22,7 +22,8 @@ Result<ValueId> Binder::bind_source(const syntax::Source& source) {
       if (!value.valid()) {
         Error error = unknown("tensor", source.name, tensor_names());
         if (catalog_.layers.contains(source.name.text))
-          error.hint = fmt::format("{} is a layer: write {}(...)", source.name.text, source.name.text);
+          error.hint =
+              fmt::format("{} is a layer: call it with its tensors in parentheses", source.name.text);
         return error;
       }
       return use_indices(value, source.name.text, source.indices, source.span);
@@ -115,8 +116,8 @@ Status Binder::collect_rows(SelectScope& scope, const syntax::Select& select) {
         return user_error(
             fmt::format("index {} has size {} in {} but {} in an earlier source", graph_.text(dim.index),
                         dim.size, graph_.text(scope.sources[i].label), known->size),
-            fmt::format("rename one of them: {}[{} AS ...]", graph_.text(scope.sources[i].label),
-                        graph_.text(dim.index)),
+            fmt::format("give index {} of {} another name with AS", graph_.text(dim.index),
+                        graph_.text(scope.sources[i].label)),
             span);
       }
     }

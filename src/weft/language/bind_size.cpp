@@ -15,7 +15,7 @@ Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& express
       const auto& use = expression.as<syntax::NameUse>();
       if (const std::int64_t* size = find_size(graph_.symbol(use.name))) return *size;
       std::string hint = did_you_mean(use.name, size_names());
-      if (hint.empty()) hint = fmt::format("declare it before it is used: ({} = 8, ...)", use.name);
+      if (hint.empty()) hint = fmt::format("declare it before it is used: {} = 8", use.name);
       return user_error(fmt::format("unknown size '{}' in {}", use.name, frames_.back().name),
                         std::move(hint), use.span);
     }

@@ -41,7 +41,7 @@ Status Binder::bind_updates(std::span<const syntax::Binding> updates) {
       return user_error(
           fmt::format("{} is {} {}, but UPDATE gives it {} {}", update.name.text, plan::name(held.dtype),
                       indices_text(held.dims), plan::name(made.dtype), indices_text(made.dims)),
-          same ? fmt::format("write CAST(... AS {})", plan::name(held.dtype))
+          same ? fmt::format("usage: CAST(... AS {})", plan::name(held.dtype))
                : std::string("GROUP BY the indices of the STATE"),
           update.span);
     SymbolList order;

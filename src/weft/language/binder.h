@@ -3,6 +3,7 @@
 // One Binder binds one model. Its parts, a file each:
 //   bind_model.cpp       frames: a model's or layer's sizes, tensors, parameters; WITH and REPEAT
 //   bind_scan.cpp        SCAN; bind_layer.cpp: layer calls; bind_size.cpp: arithmetic of sizes
+//   bind_layer.cpp       calls of layers; bind_arguments.cpp: the tensors they are given
 //   bind_select.cpp      one SELECT: its sources, joins, GROUP BY and items
 //   bind_indices.cpp     renamed, split and merged indices; bind_where.cpp: WHERE
 //   bind_expression.cpp  names, arithmetic, comparison, CASE, CAST
@@ -14,6 +15,7 @@
 // in a table indexed by symbol; leaving a layer or a nested query undoes what it wrote there.
 #pragma once
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -51,6 +53,7 @@ class Binder {
     std::string_view name;
     std::shared_ptr<const std::string> text;
     std::size_t undo_mark = 0;
+    bool shipped = false;  // calls what is shipped, whatever shadows it
   };
   // The iteration that is being unfolded, seen by the layer calls directly inside REPEAT.
   struct Repeat {
@@ -74,7 +77,7 @@ class Binder {
   };
 
   void enter_frame(const syntax::Statement& definition, std::string_view name,
-                   std::shared_ptr<const std::string> text);
+                   std::shared_ptr<const std::string> text, bool shipped);
   void leave_frame();
   void undo_to(std::size_t mark);
   void remember(Symbol name);
@@ -100,12 +103,15 @@ class Binder {
   Result<plan::ValueId> bind_scan_step(const syntax::Binding& binding, plan::Dim over, std::int64_t step);
   Result<plan::ValueId> bind_query(const syntax::Query& query);  // of one item
 
-  // -- bind_layer.cpp
+  using SymbolList = InlineVector<Symbol, 8>;
+
+  // -- bind_layer.cpp, bind_arguments.cpp
   Result<plan::ValueId> call_layer(const syntax::Source& source);
   struct LayerInput {  // a tensor that a call gives to a layer
     plan::ValueId value;
     std::string_view name;
     bool order_is_said = true;  // of its indices
+    const syntax::LayerArgument* written = nullptr;
   };
   struct IndexNames {  // of one index: in the layer, at the caller, and in which of its tensors
     Symbol inner, outer;
@@ -115,14 +121,25 @@ class Binder {
                         std::span<const LayerInput> inputs, std::vector<IndexNames>& names);
   Result<plan::ValueId> fit_argument(const LayerInput& given, const syntax::Tensor& formal,
                                      const syntax::CreateLayer& layer, const syntax::Source& source);
-  std::string spelled_out(std::string_view name, const plan::Type& type, const syntax::Tensor& formal);
+  // For each index of a tensor at a call, which of the layer's it is, counted in the order of the layer's.
+  using Meaning = InlineVector<std::size_t, 8>;
+  bool fits(const LayerInput& given, std::span<const Symbol> wanted);
+  SymbolList own_names(const LayerInput& given);
+  Meaning meaning_of_fit(const plan::Type& type, std::span<const Symbol> wanted);
+  std::vector<Meaning> likely_meanings(const LayerInput& given, std::span<const Symbol> wanted,
+                                       std::span<const IndexNames> tied);
+  std::optional<std::string> written_so(const LayerInput& given, std::span<const Symbol> names);
+  std::vector<std::string> calls_that_fit(const syntax::Source& source, const syntax::CreateLayer& layer,
+                                          std::span<const LayerInput> inputs);
+  bool binds(const std::string& call);
+  std::string call_that_fits(const syntax::Source& source, const syntax::CreateLayer& layer,
+                             std::span<const LayerInput> inputs);
   plan::ScopeId scope_of_call(const syntax::Source& source);
   Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
   Status count_step(Span span);  // fails when the plan grows past its limit or someone asked to stop
 
   // -- bind_select.cpp
   using DimList = InlineVector<plan::Dim, 8>;
-  using SymbolList = InlineVector<Symbol, 8>;
   struct RowSource {
     Symbol label;
     plan::ValueId value;
@@ -292,6 +309,7 @@ class Binder {
   plan::ValueId step_;
   std::int64_t steps_taken_ = 0;
   std::int64_t dropouts_ = 0;
+  bool tries_ = false;  // calls in place of one that has failed
 };
 
 }  // namespace weft::language

@@ -43,23 +43,29 @@ void for_each_call(const syntax::Query& query, const std::function<void(const sy
   }
 }
 
+// Whether CREATE without OR REPLACE gives a name of its own: what has it is shipped, and nothing shadows it.
+template <class T>
+bool is_shadowed_by(const Named<T>& things, std::string_view name, bool replace) {
+  const auto found = things.find(name);
+  return !replace && found != things.end() && found->second.shipped;
+}
+
 // Fails when the layers that `query` calls, directly or not, include `name` itself, or one that does
 // not exist. A layer whose sizes are open cannot be tried, but this much can always be said.
-Status check_calls(const Catalog& catalog, std::string_view name, const syntax::Query& query) {
-  std::set<std::string_view> seen;
+Status check_calls(const Catalog& catalog, std::string_view name, bool shadows, const syntax::Query& query) {
+  std::set<const LayerDefinition*> seen;
   std::vector<std::string_view> path = {name};
-  const std::function<bool(const syntax::Query&)> reaches = [&](const syntax::Query& from) {
+  const std::function<bool(const LayerDefinition&)> reaches = [&](const LayerDefinition& from) {
     bool found = false;
-    for_each_call(from, [&](const syntax::Source& call) {
+    for_each_call(*from.statement->body.query, [&](const syntax::Source& call) {
       if (found) return;
       path.push_back(call.name.text);
-      if (call.name.text == name) {
+      if (call.name.text == name && !(shadows && from.shipped)) {
         found = true;
         return;
       }
-      const auto layer = catalog.layers.find(call.name.text);
-      if (layer != catalog.layers.end() && seen.insert(call.name.text).second &&
-          reaches(*layer->second.statement->body.query)) {
+      const LayerDefinition* layer = catalog.find_layer(call.name.text, from.shipped);
+      if (layer != nullptr && seen.insert(layer).second && reaches(*layer)) {
         found = true;
         return;
       }
@@ -70,14 +76,14 @@ Status check_calls(const Catalog& catalog, std::string_view name, const syntax::
   Status status;
   for_each_call(query, [&](const syntax::Source& call) {
     if (!status.ok()) return;
-    const auto layer = catalog.layers.find(call.name.text);
-    if (call.name.text != name && layer == catalog.layers.end()) {
+    const LayerDefinition* layer = catalog.find_layer(call.name.text, /*from_shipped=*/false);
+    if (call.name.text != name && layer == nullptr) {
       status = unknown("layer", call.name, names_of(catalog.layers));
       return;
     }
     path = {name, call.name.text};
     seen.clear();
-    if (call.name.text == name || reaches(*layer->second.statement->body.query))
+    if (call.name.text == name || reaches(*layer))
       status = user_error(fmt::format("layer {} calls itself: {}", name, fmt::join(path, " -> ")),
                           "use REPEAT to stack layers", call.span);
   });
@@ -85,8 +91,8 @@ Status check_calls(const Catalog& catalog, std::string_view name, const syntax::
 }
 
 template <class T>
-Status check_free(const Named<T>& things, std::string_view what, const syntax::Name& name, bool replace) {
-  if (replace || !things.contains(name.text)) return {};
+Status check_free(const Named<T>& things, std::string_view what, const syntax::Name& name, bool free) {
+  if (free || !things.contains(name.text)) return {};
   return user_error(fmt::format("{} {} exists already", what, name.text),
                     fmt::format("write CREATE OR REPLACE, or DROP {} {} first", upper(what), name.text),
                     name.span);
@@ -100,6 +106,20 @@ Status drop(Named<T>& things, std::string_view what, const syntax::Name& name) {
   return {};
 }
 
+// A new one of the user's, in front of the shipped one that it shadows.
+template <class T>
+void keep(Named<T>& things, Named<T>& shadowed, std::string_view name, bool shadows, T definition) {
+  if (shadows) shadowed.insert_or_assign(std::string(name), things.find(name)->second);
+  things.insert_or_assign(std::string(name), std::move(definition));
+}
+
+template <class T>
+Status drop(Named<T>& things, Named<T>& shadowed, std::string_view what, const syntax::Name& name) {
+  WEFT_TRY_STATUS(drop(things, what, name));
+  if (auto shipped = shadowed.extract(std::string(name.text))) things.insert(std::move(shipped));
+  return {};
+}
+
 // Only training looks at UPDATE.
 BindOptions in_training(BindOptions options) {
   options.mode = Mode::train;
@@ -108,8 +128,9 @@ BindOptions in_training(BindOptions options) {
 
 Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
                     const syntax::CreateLayer& layer, const BindOptions& options) {
-  WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace));
-  WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *layer.body.query));
+  const bool shadows = is_shadowed_by(catalog.layers, layer.name.text, layer.replace);
+  WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace || shadows));
+  WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, shadows, *layer.body.query));
   for (std::size_t i = 0; i < layer.arguments.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (layer.arguments[i].name.text == layer.arguments[j].name.text)
@@ -117,27 +138,45 @@ Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
             fmt::format("{} is declared twice in {}", layer.arguments[i].name.text, layer.name.text),
             "give one of them another name", layer.arguments[i].name.span);
   for (const syntax::Binding& update : layer.body.updates)
-    WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *update.query));
+    WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, shadows, *update.query));
   LayerDefinition definition{source, &layer};
   WEFT_TRY_STATUS(try_layer(catalog, definition, options));
   if (!layer.body.updates.empty()) WEFT_TRY_STATUS(try_layer(catalog, definition, in_training(options)));
-  catalog.layers.insert_or_assign(std::string(layer.name.text), std::move(definition));
+  keep(catalog.layers, catalog.shadowed_layers, layer.name.text, shadows, std::move(definition));
   return {};
 }
 
 Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
                     const syntax::CreateModel& model, const BindOptions& options) {
-  WEFT_TRY_STATUS(check_free(catalog.models, "model", model.name, model.replace));
+  const bool shadows = is_shadowed_by(catalog.models, model.name.text, model.replace);
+  WEFT_TRY_STATUS(check_free(catalog.models, "model", model.name, model.replace || shadows));
   ModelDefinition definition{source, &model};
   WEFT_TRY(bound, bind(catalog, definition, options));
   if (!model.body.updates.empty()) {
     WEFT_TRY(learning, bind(catalog, definition, in_training(options)));
   }
-  catalog.models.insert_or_assign(std::string(model.name.text), std::move(definition));
+  keep(catalog.models, catalog.shadowed_models, model.name.text, shadows, std::move(definition));
   return {};
 }
 
 }  // namespace
+
+const LayerDefinition* Catalog::find_layer(std::string_view name, bool from_shipped) const {
+  if (from_shipped)
+    if (const auto found = shadowed_layers.find(name); found != shadowed_layers.end()) return &found->second;
+  const auto found = layers.find(name);
+  return found == layers.end() ? nullptr : &found->second;
+}
+
+bool shadows_shipped(const Catalog& catalog, const syntax::Statement& statement) {
+  if (statement.kind == syntax::StatementKind::create_layer) {
+    const auto& layer = statement.as<syntax::CreateLayer>();
+    return is_shadowed_by(catalog.layers, layer.name.text, layer.replace);
+  }
+  if (statement.kind != syntax::StatementKind::create_model) return false;
+  const auto& model = statement.as<syntax::CreateModel>();
+  return is_shadowed_by(catalog.models, model.name.text, model.replace);
+}
 
 Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
               const syntax::Statement& statement, const BindOptions& options) {
@@ -169,8 +208,10 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
           WEFT_TRY_STATUS(drop(catalog.clusters, "cluster", dropped.name));
           catalog.origins.erase(std::string(dropped.name.text));
           return {};
-        case syntax::ObjectKind::layer: return drop(catalog.layers, "layer", dropped.name);
-        case syntax::ObjectKind::model: return drop(catalog.models, "model", dropped.name);
+        case syntax::ObjectKind::layer:
+          return drop(catalog.layers, catalog.shadowed_layers, "layer", dropped.name);
+        case syntax::ObjectKind::model:
+          return drop(catalog.models, catalog.shadowed_models, "model", dropped.name);
       }
       return {};
     }

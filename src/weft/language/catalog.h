@@ -30,11 +30,13 @@ Result<std::shared_ptr<const ParsedText>> parse_and_keep(std::string_view text);
 struct ModelDefinition {
   std::shared_ptr<const ParsedText> source;
   const syntax::CreateModel* statement = nullptr;
+  bool shipped = false;
 };
 
 struct LayerDefinition {
   std::shared_ptr<const ParsedText> source;
   const syntax::CreateLayer* statement = nullptr;
+  bool shipped = false;
 };
 
 // Ordered by name, so that what SHOW prints does not depend on the order of creation.
@@ -47,6 +49,12 @@ struct Catalog {
   Named<std::vector<std::string>> origins;  // of clusters made from logs: what was measured, what is assumed
   Named<LayerDefinition> layers;
   Named<ModelDefinition> models;
+  // Shipped ones that a CREATE of the same name shadows, until it is dropped.
+  Named<LayerDefinition> shadowed_layers;
+  Named<ModelDefinition> shadowed_models;
+
+  // What a call in a layer or model means; nullptr: nothing. Shipped ones call shipped layers, shadowed or not.
+  const LayerDefinition* find_layer(std::string_view name, bool from_shipped) const;
 };
 
 template <class T>
@@ -58,6 +66,9 @@ std::vector<std::string_view> names_of(const Named<T>& things) {
 
 // "unknown model: gpt4" with the nearest name there is as its hint.
 Error unknown(std::string_view what, const syntax::Name& name, std::span<const std::string_view> candidates);
+
+// Whether a CREATE would shadow a shipped layer or model.
+bool shadows_shipped(const Catalog& catalog, const syntax::Statement& statement);
 
 // Carries out a CREATE or DROP. A model is bound at its default sizes first, and so is a layer
 // whose sizes all have defaults, so that a definition with a mistake never enters the catalog.

@@ -36,7 +36,7 @@ std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    const bool control = static_cast<unsigned char>(text[0]) < ' ' || text[0] == '\x7F';
+    const bool control = begins_with_control(text);
     if (length == 0 || control)
       result += control ? ' ' : '?';
     else

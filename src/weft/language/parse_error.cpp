@@ -43,7 +43,7 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
 
 // What to write where these were expected and no slip explains what was found.
 constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"DEVICE, CLUSTER, LAYER or MODEL after CREATE", "write CREATE MODEL name ... AS SELECT ..."},
+    {"DEVICE, CLUSTER, LAYER or MODEL after CREATE", "usage: CREATE MODEL name ... AS SELECT ..."},
     {"DEVICE, CLUSTER, LAYER or MODEL after DROP", "write DROP MODEL name"},
     {"TRAIN or INFER", "write EXPLAIN TRAIN name or EXPLAIN INFER name"},
     {"text, json, plan, megatron, deepspeed, torchtitan or dtensor after FORMAT",
@@ -52,7 +52,7 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"what to show, such as MODELS", "write SHOW MODELS"},
     {"what to clear, such as STATISTICS", "write CLEAR STATISTICS"},
     {"= or TO after the setting's name", "write SET name = value"},
-    {"'(' and a query", "write name AS (SELECT ... FROM ...)"},
+    {"'(' and a query", "usage: name AS (SELECT ... FROM ...)"},
     {"',' or FROM", "a SELECT says where its tensors come from: SELECT ... FROM x"},
     {"an expression", "a value is a tensor, a number, a function or CASE"},
     {"WITHIN or ACROSS", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
@@ -102,7 +102,8 @@ void Grammar::fail_keyword(Keyword keyword, std::string_view where, std::string_
   if (error_) return;
   const std::string_view word = spelling(keyword);
   std::string hint = remedy({&word, 1});
-  if (hint.empty() && !example.empty()) hint = fmt::format("write {}", example);
+  if (hint.empty() && !example.empty())
+    hint = fmt::format("{} {}", example.find("...") == example.npos ? "write" : "usage:", example);
   fail_expected(fmt::format("{} {}", word, where), hint);
 }
 
@@ -196,12 +197,12 @@ void Grammar::end_select(const syntax::Select& select) {
   const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
   if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "join the conditions by AND");
   if (at(kw_where))
-    return fail_here("WHERE comes before GROUP BY", "write SELECT ... FROM ... WHERE ... GROUP BY ...");
+    return fail_here("WHERE comes before GROUP BY", "usage: SELECT ... FROM ... WHERE ... GROUP BY ...");
   if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
   if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
   if (at(kw_join))
     return fail_here("JOIN comes before WHERE and GROUP BY",
-                     "write SELECT ... FROM a JOIN b ON ... WHERE ...");
+                     "usage: SELECT ... FROM a JOIN b ON ... WHERE ...");
   if (at(kw_update) && depth_ == 1) return;  // of the model or layer
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
@@ -249,7 +250,7 @@ void Grammar::fail_expression() {
 // An expression names a tensor, and goes on with something that only FROM can say.
 void Grammar::fail_after_name(std::string_view name) {
   if (at(Kind::left_bracket))
-    fail_here("an expression cannot choose indices", fmt::format("write FROM {}[...]", name));
+    fail_here("an expression cannot choose indices", fmt::format("usage: FROM {}[...]", name));
   else
     fail_here("a name has one part, found '.'", "an index has the same name in all tensors");
 }
@@ -259,7 +260,7 @@ void Grammar::fail_label() {
   const std::string_view label = lexeme(token_.span);
   advance();
   fail_expected("=> after the argument's name",
-                fmt::format("write {} => ...; a comparison goes in parentheses", label));
+                fmt::format("usage: {} => ...; a comparison goes in parentheses", label));
 }
 
 std::string Grammar::found() const {

@@ -146,7 +146,7 @@ LayerArgument Grammar::layer_argument() {
   if (accept(Kind::equal)) {
     result.size = size_expression();
   } else if (at(Kind::arrow)) {
-    fail_expected("= after the size's name", fmt::format("write {} = ...", result.name.text));
+    fail_expected("= after the size's name", fmt::format("usage: {} = ...", result.name.text));
   } else if (at(Kind::left_bracket)) {
     result.indices = index_uses();
   }

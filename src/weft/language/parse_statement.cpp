@@ -4,9 +4,9 @@
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor ) | name [ value ]
 // run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH settings }
-//              Each clause at most once; STEPS with TRAIN only, INTO with INFER only.
+//              Each clause at most once; STEPS with TRAIN only, INTO not with TRAIN.
 // data       = string | name "=" string {"," name "=" string}
-// generate   = GENERATE name { ON target | PROMPT string | STEPS count | WITH settings }
+// generate   = GENERATE name { ON target | PROMPT string | STEPS count | INTO string | WITH settings }
 // target     = LOCAL [ count ] | name [ RANKS count ]
 // set        = SET name ( "=" | TO ) value
 // hint       = HINT item {"," item}
@@ -164,7 +164,7 @@ const Run* Grammar::run() {
       data = data_files();
     else if (accept(Keyword::kw_steps))
       steps = whole_number("a number of steps", 0);
-    else if (task == Task::infer && accept(Keyword::kw_into))
+    else if (task != Task::train && accept(Keyword::kw_into))
       into = text("a file name in quotes after INTO");
     else if (task == Task::generate && accept(Keyword::kw_prompt))
       prompt = text("a text in quotes after PROMPT");

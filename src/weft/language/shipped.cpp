@@ -22,10 +22,10 @@ void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& sourc
     // tests bind each one.
     if (kind == syntax::StatementKind::create_layer) {
       const auto& layer = statement->as<syntax::CreateLayer>();
-      catalog.layers.insert_or_assign(std::string(layer.name.text), LayerDefinition{source, &layer});
+      catalog.layers.insert_or_assign(std::string(layer.name.text), LayerDefinition{source, &layer, true});
     } else if (kind == syntax::StatementKind::create_model) {
       const auto& model = statement->as<syntax::CreateModel>();
-      catalog.models.insert_or_assign(std::string(model.name.text), ModelDefinition{source, &model});
+      catalog.models.insert_or_assign(std::string(model.name.text), ModelDefinition{source, &model, true});
     } else {
       const Status status = define(catalog, source, *statement, {});
       WEFT_CHECK(status.ok(), status.error().message);

@@ -1,10 +1,11 @@
 #include "weft/measure/bench_turn.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "weft/base/number.h"
 
 namespace weft::measure {
 namespace {
@@ -16,20 +17,14 @@ constexpr double kMostSeconds = 1e6;
 // A whole number of [least, most], nothing around it.
 Result<std::int64_t> number_between(std::string_view what, std::string_view text, std::int64_t least,
                             std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    return user_error(
-        fmt::format("expected {} of {} to {}, found '{}'", what, least, most, text.substr(0, 40)));
-  return value;
+  if (const auto value = read_number<std::int64_t>(text, least, most)) return *value;
+  return user_error(
+      fmt::format("expected {} of {} to {}, found '{}'", what, least, most, text.substr(0, 40)));
 }
 
 Result<double> seconds(std::string_view what, std::string_view text) {
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= kMostSeconds))
-    return user_error(fmt::format("expected {}, found '{}'", what, text.substr(0, 40)));
-  return value;
+  if (const auto value = read_number(text, 0.0, kMostSeconds)) return *value;
+  return user_error(fmt::format("expected {}, found '{}'", what, text.substr(0, 40)));
 }
 
 Status read_setting(std::string_view key, std::string_view value, BenchTurn& turn) {

@@ -13,6 +13,7 @@
 #include "weft/cost/unit_seconds.h"
 #include "weft/exec/rank.h"
 #include "weft/ops/attending.h"
+#include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/program/program.h"
@@ -125,7 +126,7 @@ Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std:
     if (node.input_count() == 0) continue;
     flops += node.op().work(node).flops;
     if (ops::is_attending(node.op())) efficiency = cost::attention_efficiency(node);
-    if (!cost::is_convolution(node.op())) continue;
+    if (!ops::is_convolution(node.op())) continue;
     const cost::ConvolutionCost cost = cost::convolution_cost(node, figures);
     efficiency = cost.efficiency;
     apart += cost.turning_seconds;

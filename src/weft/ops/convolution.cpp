@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/ops/operators.h"
 #include "weft/ops/window.h"
 
 namespace weft::ops {
@@ -85,6 +86,17 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
   conv.wide = wide;
   conv.result = {x.dims[0], w.dims[0], {x.dims[2].index, high}, {x.dims[3].index, wide}};
   return conv;
+}
+
+bool is_convolution(const plan::Operator& op) {
+  return &op == &conv2d() || &op == &conv2d_input_gradient() || &op == &conv2d_weight_gradient();
+}
+
+Convolution convolution_of(const plan::NodeView& node) {
+  const bool of_input = &node.op() == &conv2d_input_gradient(),
+             of_weight = &node.op() == &conv2d_weight_gradient();
+  const plan::Type x = of_input ? node.result_type(0) : node.input_type(of_weight ? 1 : 0);
+  return *convolution(node, x, of_weight ? node.result_type(0) : node.input_type(1));
 }
 
 plan::Work work_of(const plan::NodeView& node, const Convolution& conv) {

@@ -56,8 +56,13 @@ StatedWindow window_of(const plan::NodeView& node);
 // The attributes of a convolution with the node's windows; of a gradient, where there is a type.
 std::vector<plan::AttributeValue> attributes_like(const plan::NodeView& node, plan::TypeId type = {});
 
+bool is_convolution(const plan::Operator& op);  // conv2d or a gradient of it
+
 // Fails when shapes, groups or names do not fit.
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w);
+
+// The same of a node of a plan, where they do. REQUIRES: is_convolution(node.op())
+Convolution convolution_of(const plan::NodeView& node);
 
 // The work of a convolution or a gradient of one.
 plan::Work work_of(const plan::NodeView& node, const Convolution& conv);

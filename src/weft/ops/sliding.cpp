@@ -34,10 +34,6 @@ const Use* find_use(const plan::Operator& op) {
   return found == kUses.end() ? nullptr : &*found;
 }
 
-bool is_convolution(const plan::Operator& op) {
-  return &op == &conv2d() || &op == &conv2d_input_gradient() || &op == &conv2d_weight_gradient();
-}
-
 std::size_t attribute(const plan::Operator& op, std::string_view name) {
   const auto found = std::ranges::find(op.attributes(), name, &plan::AttributeSpec::name);
   WEFT_CHECK(found != op.attributes().end(), name);
@@ -54,10 +50,7 @@ Geometry geometry_of(const NodeView& node) {
   const plan::Operator& op = node.op();
   Geometry found;
   if (is_convolution(op)) {
-    const bool of_input = &op == &conv2d_input_gradient(), of_weight = &op == &conv2d_weight_gradient();
-    const plan::Type x = of_input ? node.result_type(0) : node.input_type(of_weight ? 1 : 0);
-    const plan::Type w = of_weight ? node.result_type(0) : node.input_type(1);
-    const Convolution conv = *convolution(node, x, w);
+    const Convolution conv = convolution_of(node);
     found.rows = {.window = conv.rows,
                   .stride = conv.stride,
                   .padding = conv.padding,
@@ -70,8 +63,8 @@ Geometry geometry_of(const NodeView& node) {
                      .elements = conv.width,
                      .windows = conv.wide,
                      .operands = {}};
-    found.row_index = x.dims[2].index;
-    found.column_index = x.dims[3].index;
+    found.row_index = conv.result[2].index;  // as x has them
+    found.column_index = conv.result[3].index;
     return found;
   }
   const bool forward = &op == &max_pool() || &op == &avg_pool();

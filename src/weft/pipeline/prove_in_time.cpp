@@ -12,6 +12,8 @@
 #include "weft/distribute/choices.h"
 #include "weft/distribute/compare_plans.h"
 #include "weft/distribute/draw_sources.h"
+#include "weft/distribute/promises.h"
+#include "weft/distribute/shown_rounding.h"
 #include "weft/ops/exchange.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/loops.h"
@@ -44,25 +46,29 @@ struct Held {
 
 class TimedProof {
  public:
+  // `rounded`: where outputs that differ are written down and are no disagreement; null: nowhere.
   TimedProof(const Graph& original, distribute::Choices& choices, const distribute::DistributedPlan& plan,
-             std::uint64_t seed)
+             std::uint64_t seed, std::set<std::string>* rounded)
       : original_(original),
         choices_(choices),
         plan_(plan),
+        rounded_(rounded),
         mesh_(inner_mesh(plan.time->distribution)),
-        random_(seed, plan::structural_hash(plan.graph).low) {
-    numbers_.key = distribute::balanced_key(random_);
-  }
+        random_(seed, plan::structural_hash(plan.graph).low),
+        leads_to_(distribute::whole_numbers({&original, &plan.graph})) {}
 
   Result<PlanProof> run(std::span<const Graph* const> ranks) {
-    WEFT_TRY_STATUS(draw());
     const ops::Sources<Field> whole = [&](std::string_view name) -> const Tensor<Field>* {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.whole;
     };
-    WEFT_TRY(expected,
-             ops::interpret<Field>(choices_.asked(), whole, numbers_, distribute::kMostProvenElements));
-    choices_.see(expected);
+    const auto run_whole = [&](distribute::Ties ties) -> Result<std::vector<Tensor<Field>>> {
+      numbers_.key = distribute::balanced_key(random_);
+      WEFT_TRY_STATUS(draw(ties));
+      return ops::interpret<Field>(choices_.asked(), whole, numbers_, distribute::kMostProvenElements);
+    };
+    WEFT_TRY(expected, distribute::search_choices(choices_, run_whole));
+    WEFT_TRY_STATUS(cut_all());
     expected.resize(original_.outputs().size());
     const RankSources<Field> shares = [&](std::int32_t rank, std::string_view name) -> const Tensor<Field>* {
       const auto found = held_.find(name);
@@ -118,8 +124,8 @@ class TimedProof {
     }
   }
 
-  Status draw() {
-    const auto sizes = distribute::picked_sizes(original_);
+  Status draw(distribute::Ties ties) {
+    held_.clear();
     const Graph& graph = plan_.graph;
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const NodeView node = graph.view(NodeId(n));
@@ -129,13 +135,23 @@ class TimedProof {
       if (held.type.elements() > distribute::kMostProvenElements)
         return user_error(fmt::format("{} is too large to be proven by running", node.word(0)));
       held.layout = layout_in_stage(plan_, plan_.layouts[node.result(0).value]);
-      const auto picked = sizes.find(node.word(0));
+      const auto leads_to = leads_to_.find(node.word(0));
       held.whole = distribute::draw_source<Field>(
-          node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, 1, numbers_, random_);
+          node, leads_to == leads_to_.end() ? distribute::WholeNumbers() : leads_to->second, {.ties = ties},
+          numbers_, random_);
+      held_.emplace(node.word(0), std::move(held));
+    }
+    return {};
+  }
+
+  Status cut_all() {
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
+      const NodeView node = plan_.graph.view(NodeId(n));
+      if (!ops::is_source(node.op())) continue;
+      Held& held = held_.find(node.word(0))->second;
       WEFT_TRY(parts, cut(held.whole, held));
       held.parts = std::move(parts);
       if (&node.op() == &ops::input()) take_rows(node.id(), held);
-      held_.emplace(node.word(0), std::move(held));
     }
     return {};
   }
@@ -161,6 +177,10 @@ class TimedProof {
           made.insert(inner);
           proof.elements += outputs[rank][i].elements();
           if (outputs[rank][i].data == wanted[inner].data) continue;
+          if (rounded_ != nullptr) {
+            rounded_->insert(name);
+            continue;
+          }
           proof.wrong = distribute::Disagreement{
               NodeId(0u), static_cast<std::int32_t>(rank),
               fmt::format("{} on rank {} is not what one device makes of the whole batch", name, rank)};
@@ -174,30 +194,70 @@ class TimedProof {
   const Graph& original_;
   distribute::Choices& choices_;
   const distribute::DistributedPlan& plan_;
+  std::set<std::string>* const rounded_;
   const plan::Mesh mesh_;
   Random random_;
+  const std::map<std::string, distribute::WholeNumbers, std::less<>> leads_to_;  // by source
   ops::Numbers<Field> numbers_;
   std::map<std::string, Held, std::less<>> held_;
 };
 
 }  // namespace
 
-Result<PlanProof> prove_ranks(const Graph& original, const distribute::DistributedPlan& plan,
-                              std::span<const Graph* const> ranks, std::uint64_t seed) {
+namespace {
+
+// Until all choices were seen.
+Status prove_choices(const Graph& original, const distribute::DistributedPlan& plan,
+                     std::span<const Graph* const> ranks, std::uint64_t seed, PlanProof& all,
+                     std::set<std::string>* rounded) {
   constexpr std::uint64_t kBetweenSeeds = 7919;
-  WEFT_TRY(choices, distribute::Choices::of(original));
-  PlanProof all;
-  for (std::uint64_t draw = 0; all.holds() && (draw == 0 || !choices.all_seen()); ++draw) {
-    WEFT_TRY(proof, TimedProof(original, choices, plan, seed + draw * kBetweenSeeds).run(ranks));
+  WEFT_TRY(choices, distribute::Choices::of(original, distribute::new_constants(original, plan.graph)));
+  if (rounded != nullptr) choices.want_pairs_alone();
+  for (std::uint64_t draw = 0; all.holds() && (draw == 0 || !choices.is_done()); ++draw) {
+    WEFT_TRY(proof, TimedProof(original, choices, plan, seed + draw * kBetweenSeeds, rounded).run(ranks));
     all.draws += proof.draws;
     all.elements += proof.elements;
     all.wrong = std::move(proof.wrong);
   }
-  return all;
+  if (rounded == nullptr) all.unseen = choices.unseen();
+  return {};
+}
+
+Status compare_rounding(const Graph& original, const distribute::DistributedPlan& plan,
+                        std::span<const Graph* const> ranks, std::uint64_t seed, PlanProof& proof) {
+  const std::string one_device = distribute::rounded_to(original),
+                    spread = distribute::rounded_to(plan.graph);
+  if (one_device.empty() && spread.empty()) return {};
+  WEFT_TRY(shown, distribute::with_shown_rounding(original));
+  std::vector<Graph> made;
+  for (const Graph* rank : ranks) {
+    WEFT_TRY(graph, distribute::with_shown_rounding(*rank));
+    made.push_back(std::move(graph));
+  }
+  std::vector<const Graph*> shown_ranks;
+  for (const Graph& graph : made) shown_ranks.push_back(&graph);
+  WEFT_TRY_STATUS(prove_choices(shown, plan, shown_ranks, seed, proof, &proof.rounded));
+  if (!proof.rounded.empty()) proof.rounded_to = spread.empty() ? one_device : spread;
+  return {};
+}
+
+}  // namespace
+
+Result<PlanProof> prove_ranks(const Graph& original, const distribute::DistributedPlan& plan,
+                              std::span<const Graph* const> ranks, std::uint64_t seed) {
+  PlanProof proof;
+  WEFT_TRY_STATUS(prove_choices(original, plan, ranks, seed, proof, nullptr));
+  if (proof.holds()) WEFT_TRY_STATUS(compare_rounding(original, plan, ranks, seed, proof));
+  return proof;
 }
 
 Result<PlanProof> prove_in_time(const Graph& original, const distribute::DistributedPlan& plan,
                                 std::uint64_t seed) {
+  if (auto broken = distribute::find_broken_promise(original, plan)) {
+    PlanProof proof;
+    proof.wrong = distribute::Disagreement{broken->node, -1, std::move(broken->what)};
+    return proof;
+  }
   std::vector<Unrolled> made;
   for (std::int32_t rank = 0; rank < plan.time->distribution.mesh.ranks(); ++rank) {
     WEFT_TRY(one, unroll(plan, rank));

@@ -3,8 +3,8 @@
 // The plans that unroll() makes, of every rank, are run over the field (interpret_ranks.h) and compared with one
 // device's step of the whole batch: the losses on every rank, and each rank's share of the next value of every
 // parameter and state that it holds. A gradient that is counted twice or not at all, a message that is missing, a
-// pass out of order shows as another number, or as ranks that wait. Where a flag decides between two values, numbers are
-// drawn until it was seen to hold and not to.
+// pass out of order shows as another number, or as ranks that wait. Numbers are drawn
+// until all choices were seen (distribute/choices.h).
 #pragma once
 #include <cstdint>
 #include <span>

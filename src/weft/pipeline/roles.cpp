@@ -45,6 +45,14 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
   const Graph& graph = plan.graph;
   const int axis = plan.mesh.find(kMicroAxis);
   const bool several = axis >= 0 && plan.mesh.axes[static_cast<std::size_t>(axis)].ranks > 1;
+  // Ranks that take unequal numbers have micro-batches among the rows of others: what is cut by the batch is another
+  // value for each of them, whichever axis cuts it.
+  const auto unequal = several && plan.time ? unequal_axis(plan.time->distribution) : std::nullopt;
+  Symbol batch;
+  if (unequal) {
+    WEFT_TRY(index, batch_index(graph));
+    batch = index;
+  }
   Roles roles;
   roles.pass = train::passes_of(graph);
   roles.sums.resize(graph.node_count());
@@ -67,6 +75,8 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
     for (std::size_t k = 0; several && k < node.result_count(); ++k)
       if (!plan.layouts[node.result(k).value].axes[static_cast<std::size_t>(axis)].is_replicated())
         roles.each[n] = true;
+    for (std::size_t k = 0; unequal && k < node.result_count(); ++k)
+      if (plan.layouts[node.result(k).value].axes[*unequal].slices(batch)) roles.each[n] = true;
     if (roles.each[n] && is_source && !is_input)
       return user_error(fmt::format("{} {} is of the whole batch, which goes in micro-batches",
                                     node.op().name(), node.word(0)),

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -391,6 +392,9 @@ class Reader {
     if (Status status = verify_phases(graph_, *added); !status.ok())
       return located(std::move(status).error(), line);
     const Node& made = graph_.node(*added);
+    if (is_named_source(made) && !source_names_.insert(made.attributes[0].id).second)
+      return user_error(fmt::format("a second source is named {}", graph_.view(*added).word(0)), {},
+                        span_from(line));
     if (made.result_count != results)
       return user_error(
           fmt::format("{} makes {} values, found {} on the left", op->name(), made.result_count, results), {},
@@ -415,7 +419,11 @@ class Reader {
     skip_spaces();
     if (at_line_end()) return {};
     do {
+      skip_spaces();
+      const std::size_t from = scanner_.place();
       WEFT_TRY(name, symbol("an output's name"));
+      if (!output_names_.insert(name.value).second)
+        return user_error(fmt::format("output {} is returned twice", graph_.text(name)), {}, span_from(from));
       WEFT_TRY_STATUS(expect('=', "between an output and its value"));
       WEFT_TRY(id, value(true));
       graph_.add_output(name, id);
@@ -433,6 +441,7 @@ class Reader {
   std::vector<std::vector<Symbol>> lists_;
   std::vector<TypeId> stated_;
   std::unordered_map<std::string_view, ScopeId> scopes_;
+  std::unordered_set<std::uint32_t> source_names_, output_names_;  // symbols
 };
 
 }  // namespace

@@ -39,6 +39,10 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
 
 }  // namespace
 
+bool is_named_source(const Node& node) {
+  return node.inputs.empty() && !node.attributes.empty() && node.op->attributes()[0].name == "name";
+}
+
 Status verify_phases(const Graph& graph, NodeId id) {
   const Phase phase = graph.phase(id);
   for (const ValueId input : graph.node(id).inputs)
@@ -65,16 +69,19 @@ Status verify(const Graph& graph) {
       return user_error(fmt::format("node {}: {}", describe(graph, id), error.message), error.hint);
     };
     if (Status status = verify_node(scratch, graph, id); !status.ok()) return fault(status.error());
-    const Node& node = graph.node(id);
-    if (node.inputs.empty() && !node.attributes.empty() && node.op->attributes()[0].name == "name") {
+    if (is_named_source(graph.node(id))) {
       const std::string_view name = graph.view(id).word(0);
       if (!sources.insert(std::string(name)).second)
         return fault(user_error(fmt::format("a second source is named {}", name)));
     }
   }
-  for (const Output& output : graph.outputs())
+  std::unordered_set<std::uint32_t> names;
+  for (const Output& output : graph.outputs()) {
     if (!output.value.valid() || output.value.value >= graph.value_count())
       return user_error(fmt::format("output {} is no value of the plan", graph.text(output.name)));
+    if (!names.insert(output.name.value).second)
+      return user_error(fmt::format("output {} is returned twice", graph.text(output.name)));
+  }
   return {};
 }
 

@@ -70,7 +70,7 @@ class Compiler {
     add_ports();
     take_turns();
     leave_out();
-    order_units(program_, options_.flops_per_exchanged_byte);
+    WEFT_TRY_STATUS(order_units(program_, options_.flops_per_exchanged_byte));
     if (options_.accelerated) join_updates(program_);
     write_next_values(program_);
     assign_streams(program_);

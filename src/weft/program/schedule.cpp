@@ -6,7 +6,6 @@
 #include <queue>
 #include <utility>
 
-#include "weft/base/check.h"
 #include "weft/program/grouping.h"
 
 namespace weft::program {
@@ -38,15 +37,19 @@ class Scheduler {
     }
   }
 
-  void run() {
+  Status run() {
     for (std::uint32_t u = 0; u < units_.size(); ++u)
       if (waiting_[u] == 0) make_ready(u);
     while (const std::optional<std::uint32_t> next = choose()) place(*next);
-    WEFT_CHECK(ordered_.size() == units_.size(), "the units wait for each other in a circle");
+    if (ordered_.size() < units_.size())
+      return user_error(
+          "no order of the plan's nodes runs: next values overwrite each other's operands in a circle",
+          "return a value of its own as the next one of each state");
     std::vector<Unit> ordered;
     ordered.reserve(units_.size());
     for (const std::uint32_t u : ordered_) ordered.push_back(std::move(units_[u]));
     units_ = std::move(ordered);
+    return {};
   }
 
  private:
@@ -312,8 +315,8 @@ class Scheduler {
 
 }  // namespace
 
-void order_units(Program& program, double flops_per_exchanged_byte) {
-  Scheduler(program, flops_per_exchanged_byte).run();
+Status order_units(Program& program, double flops_per_exchanged_byte) {
+  return Scheduler(program, flops_per_exchanged_byte).run();
 }
 
 }  // namespace weft::program

@@ -20,10 +20,12 @@
 // Where a step has turns (CompileOptions::turns), no unit comes before all of the turns before its own are placed;
 // but a receive is begun a turn ahead, so that it is there when its turn comes.
 #pragma once
+#include "weft/base/result.h"
 #include "weft/program/program.h"
 
 namespace weft::program {
 
-void order_units(Program& program, double flops_per_exchanged_byte);
+// Fails where the next values of a plan overwrite in a circle what others of them are made of.
+Status order_units(Program& program, double flops_per_exchanged_byte);
 
 }  // namespace weft::program

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+
+#include "weft/ops/operators.h"
+#include "weft/rule/evaluate_number.h"
 
 namespace weft::rule {
 namespace {
@@ -33,6 +37,14 @@ bool speaks_of_sizes(const Number& number) {
              part.kind == Number::Kind::ranks;
   });
   return found;
+}
+
+// Of arithmetic on literals alone.
+std::optional<std::int64_t> literal_value(const Number& number) {
+  if (number.kind == Number::Kind::literal) return number.literal;
+  if (number.parts.size() != 2) return std::nullopt;
+  const auto a = literal_value(number.parts[0]), b = literal_value(number.parts[1]);
+  return a && b ? combine(number.kind, *a, *b) : std::nullopt;
 }
 
 bool is_literal_number(const Number& number, std::int64_t value) {
@@ -111,6 +123,35 @@ double Breakpoints::real(Random& random) const {
   }
   constexpr std::array kScales = {1e-3, 1.0, 20.0};
   return (2 * random.uniform() - 1) * kScales[random.below(kScales.size())];
+}
+
+std::vector<std::int64_t> largest_sizes(const Rule& rule) {
+  constexpr std::array<std::int64_t, 4> kWholeNumbers = {8, 16, 256, 2048};
+  std::vector<std::int64_t> sizes;
+  const Breakpoints breakpoints(rule);
+  for (const std::int64_t named : breakpoints.named())
+    if (named >= 2) sizes.push_back(named);
+  const auto casts = [](const PatternNode& node) { return node.op == &ops::cast(); };
+  if (std::ranges::any_of(rule.left.nodes, casts) || std::ranges::any_of(rule.right.nodes, casts))
+    sizes.insert(sizes.end(), kWholeNumbers.begin(), kWholeNumbers.end());
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+std::int64_t number_never_drawn(const Rule& rule) {
+  std::int64_t largest = 0;
+  const auto check = [&](const Number& number) {
+    visit_numbers(number, [&](const Number& part) {
+      if (const auto value = literal_value(part); value && std::abs(*value) > kLargestBreakpoint)
+        largest = std::max(largest, std::abs(*value));
+    });
+  };
+  visit_terms(rule, [&](const AttributeTerm& term) {
+    if (term.kind == AttributeTerm::Kind::number) check(term.number);
+    for (const Number& size : term.sizes) check(size);
+  });
+  return largest;
 }
 
 std::vector<Condition> missing_divisions(const Rule& rule) {

@@ -33,6 +33,14 @@ class Breakpoints {
   std::vector<double> reals_;
 };
 
+// Largest sizes that a guard may name, ascending: the rule's own numbers, and where it casts, as many whole numbers as
+// a dtype of few digits has. Not 1: at size 1 most things are equal.
+std::vector<std::int64_t> largest_sizes(const Rule& rule);
+
+// The largest number in the rule's arithmetic of sizes and attributes that lies beyond all that is drawn; 0 where none
+// does.
+std::int64_t number_never_drawn(const Rule& rule);
+
 // Conditions that the rule lacks: that every division of sizes, or remainder, on either side comes out even.
 std::vector<Condition> missing_divisions(const Rule& rule);
 

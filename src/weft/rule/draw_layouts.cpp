@@ -131,8 +131,11 @@ plan::Mesh draw_mesh(const Rule& rule, Random& random, const Breakpoints* wide) 
     mesh.axes.push_back(
         {fmt::format("m{}", axis), static_cast<std::int32_t>(random.between(2, axes == 1 ? 4 : 3))});
   if (wide == nullptr && random.below(4) != 0) return mesh;
-  std::int64_t ranks = kOdd[random.below(kOdd.size())];
-  if (wide != nullptr && !wide->named().empty() && random.below(2) == 0)
+  // Others than the small ones, which divide many a number.
+  constexpr std::array<std::int64_t, 4> kLarger = {8, 9, 11, 13};
+  std::int64_t ranks =
+      wide != nullptr ? kLarger[random.below(kLarger.size())] : kOdd[random.below(kOdd.size())];
+  if (wide != nullptr && !wide->named().empty() && random.below(3) == 0)
     ranks = wide->named()[random.below(wide->named().size())];
   if (ranks >= 2 && ranks <= kMostRanks)
     mesh.axes[random.below(axes)].ranks = static_cast<std::int32_t>(ranks);

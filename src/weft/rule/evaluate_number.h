@@ -21,6 +21,7 @@ struct Place {
   std::span<const plan::ValueId> left;         // values of the left side; those not known yet may be missing
   const plan::Mesh* mesh = nullptr;            // for ranks(a)
   std::span<const plan::Layout> layouts = {};  // by value of the graph, for replicated(x)
+  std::int64_t further = 0;  // added to every size of a single index: of the tensor that this is a window of
 };
 
 // None where it is not a number: an overflow, a division by zero, an index that the value lacks.

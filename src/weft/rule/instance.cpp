@@ -13,6 +13,8 @@
 #include "weft/rule/build_side.h"
 #include "weft/rule/draw_layouts.h"
 #include "weft/rule/draw_sizes.h"
+#include "weft/rule/held_constants.h"
+#include "weft/rule/places.h"
 #include "weft/spmd/layouts.h"
 
 namespace weft::rule {
@@ -64,6 +66,8 @@ class InstanceDraw {
     for (const Rule::Output& output : rule_.outputs)
       made.graph.add_output(made.graph.symbol("left." + output.name), made.left[output.left]);
     WEFT_TRY_STATUS(add_right(made, site));
+    made.held = with_held_constants(made.graph);
+    made.judges_held = states_constants(rule_);
     made.shape = shape_of(made);
     return made;
   }
@@ -160,10 +164,13 @@ class InstanceDraw {
         const ops::Pointwise* row = ops::find_pointwise(*node.op);
         if (row != nullptr && (row->takes == ops::Elements::boolean || (node.op == &ops::select() && k == 0)))
           return plan::DType::boolean;
-        if ((k == 0 && (node.op == &ops::gather() || node.op == &ops::slot())) ||
-            (k == 1 && (node.op == &ops::dropout() || node.op == &ops::cross_entropy())))
-          return plan::DType::i32;
       }
+    for (const Side* side : {&rule_.left, &rule_.right})
+      for (const PatternNode& node : side->nodes)
+        for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k)
+          if (node.operands[k] == input &&
+              (place_operand(*node.op) == k || (k == 1 && node.op == &ops::dropout())))
+            return plan::DType::i32;
     return dtype_;
   }
 

@@ -44,6 +44,7 @@ struct InstanceOptions {
 struct RuleInstance {
   // Both sides over the same inputs: the outputs are the left's in order, then the right's.
   plan::Graph graph;
+  std::optional<plan::Graph> held;  // where a constant is not what its dtype holds (held_constants.h)
   Bindings bindings;
   std::vector<plan::ValueId> left;    // the left side's values
   std::optional<Error> refusal;       // why the right side does not fit here; then it has no outputs
@@ -52,6 +53,13 @@ struct RuleInstance {
   std::int64_t elements = 0;          // of all inputs: how small it is
   std::uint64_t shape = 0;            // a hash of all that was drawn
 
+  // Whether equality is asked of the held constants: of a rule that states numbers or casts them. Constants that a
+  // plan brings are held by both sides; where one side has an attribute instead, that is rounding.
+  bool judges_held = true;
+
+  // What plans run, and what is judged.
+  const plan::Graph& run_graph() const { return held ? *held : graph; }
+  const plan::Graph& judged_graph() const { return judges_held ? run_graph() : graph; }
   bool distributed() const { return !mesh.axes.empty(); }
   Place place(const Rule& rule) const { return {graph, rule, bindings, left, &mesh, layouts}; }
 };

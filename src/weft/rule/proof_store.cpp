@@ -35,7 +35,7 @@ bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Di
     if (!instance.ok()) return k > 0;  // some left sides seldom fit, which the prover puts up with as well
     if (instance->refusal) return false;
     // In real numbers: what is proven up to rounding need not hold over the field.
-    RealDraws draws(constants_of(instance->graph));
+    RealDraws draws = draws_for(*instance);
     draws.begin(k, random);
     const auto run = run_real(*instance, draws, random);
     if (!run.ok() || run->difference) return false;

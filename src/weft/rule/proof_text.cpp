@@ -1,6 +1,7 @@
 #include "weft/rule/proof_text.h"
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,10 @@ std::optional<RuleProof> proof_from(const Json& json, const Digest& key, const R
   json.at("error_probability").get_to(verdict.error_probability);
   json.at("unseen_share").get_to(verdict.unseen_share);
   json.at("rounding_bound").get_to(verdict.rounding_bound);
+  // Without an end a range ends at 0, as JSON has no infinity.
+  json.at("range").at(0).get_to(verdict.range.least);
+  if (const double most = json.at("range").at(1); most > 0) verdict.range.most = most;
+  json.at("range").at(2).get_to(verdict.range.finite_only);
   json.at("shapes").get_to(verdict.shapes);
   json.at("real_runs").get_to(verdict.real_runs);
   json.at("reason").get_to(verdict.reason);
@@ -88,6 +93,9 @@ std::string print_proof(const Digest& key, const RuleProof& proof) {
                      {"error_probability", verdict.error_probability},
                      {"unseen_share", verdict.unseen_share},
                      {"rounding_bound", verdict.rounding_bound},
+                     {"range",
+                      {verdict.range.least, std::isinf(verdict.range.most) ? 0.0 : verdict.range.most,
+                       verdict.range.finite_only}},
                      {"shapes", verdict.shapes},
                      {"real_runs", verdict.real_runs},
                      {"reason", verdict.reason},

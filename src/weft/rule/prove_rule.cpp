@@ -8,10 +8,17 @@
 
 #include "weft/base/hash.h"
 #include "weft/rule/breakpoints.h"
+#include "weft/rule/far_rows.h"
+#include "weft/rule/float_range.h"
+#include "weft/rule/narrow_search.h"
+#include "weft/rule/numbers.h"
+#include "weft/rule/places.h"
 #include "weft/rule/rule_counterexample.h"
 #include "weft/rule/rule_degree.h"
 #include "weft/rule/rule_guard.h"
 #include "weft/rule/run_instance.h"
+#include "weft/rule/stored_run.h"
+#include "weft/rule/tried_sizes.h"
 
 namespace weft::rule {
 namespace {
@@ -22,7 +29,18 @@ constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
 // differ; again at the smallest, where numbers meet most often.
 constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 24, kRealRunsOfPolynomials = 2;
 constexpr std::size_t kMostHints = 6;
-constexpr std::size_t kSmallInstances = 8;
+constexpr std::size_t kSmallInstances = 8, kNarrowInstances = 3;
+// Of the search for narrow regions, for each shape that is tried.
+constexpr int kEvaluationsAlone = 40, kEvaluations = 12;
+// Fewer rows than this are no use.
+constexpr std::int64_t kFewestRows = 8;
+
+Verdict undecided(Verdict verdict, std::string reason) {
+  verdict.judgement = Judgement::undecided;
+  verdict.guard.clear();
+  verdict.reason = std::move(reason);
+  return verdict;
+}
 
 class RuleClaim {
  public:
@@ -67,6 +85,8 @@ class RuleClaim {
       std::ranges::move(fresh, std::back_inserter(judged_));
       return UnderGuard::fails;
     }
+    // At size 1 most things are equal: a guard that leaves nothing else makes the sample smaller and no more.
+    if (!tried_of(rule_, fresh).spreads_like(tried_of(rule_, judged_))) return UnderGuard::too_few_cases;
     outside_ = find_counterexample(rule_, judged_, random_);
     judged_ = std::move(fresh);
     guard_ = guard;
@@ -76,7 +96,21 @@ class RuleClaim {
   std::string print(const Guard& guard) const { return rule::print(guard, rule_); }
   const Guard& guard() const { return guard_; }
 
-  bool run_more_orders() const { return true; }  // run_cases() did
+  // run_cases() did; what is left are the narrow regions that no draw hits.
+  bool run_more_orders() {
+    std::vector<const RuleInstance*> some = some_good(kNarrowInstances, [](const JudgedInstance& each) {
+      return has_switches(each.instance.graph);
+    });
+    const bool alone = std::ranges::any_of(judged_, &JudgedInstance::alone);
+    if (!alone) some.resize(std::min<std::size_t>(some.size(), 1));
+    const int evaluations = options_.shapes * (alone ? kEvaluationsAlone : kEvaluations);
+    for (const RuleInstance* instance : some)
+      if (const auto run = find_narrow_difference(*instance, evaluations, random_)) {
+        narrow_ = counterexample_of(rule_, *instance, *run);
+        return false;
+      }
+    return true;
+  }
 
   std::int64_t degree() const {
     std::int64_t most = 1;
@@ -104,18 +138,30 @@ class RuleClaim {
   TriedCounts tried() const { return {static_cast<std::int64_t>(judged_.size()), options_.draws, runs_}; }
 
   void describe(Verdict& verdict) {
-    if (std::ranges::all_of(judged_, [](const JudgedInstance& each) { return each.real.same; })) {
-      verdict.rounding = Rounding::exact;
-      return;
-    }
-    std::vector<RuleInstance> some;
-    for (std::size_t k = 0; k < std::min(judged_.size(), kRuleRoundingInstances); ++k)
-      some.push_back(std::move(judged_[k].instance));
-    verdict.rounding = classify_rounding(some);
+    const std::vector<const RuleInstance*> some =
+        some_good(kRuleRoundingInstances, [](const JudgedInstance&) { return true; });
+    const bool same = std::ranges::all_of(judged_, [](const JudgedInstance& each) { return each.real.same; }) &&
+                      std::ranges::all_of(some, [&](const RuleInstance* each) { return same_in_f32(*each); });
+    verdict.range = find_float_range(all_good(), draws_of_a_sweep(), random_);
+    verdict.rounding = same && verdict.range.is_all() ? Rounding::exact : classify_rounding(some);
+  }
+
+  // What no draw has shown; empty where there is nothing.
+  std::string untried() const {
+    constexpr std::int32_t kEnough = 16;  // shapes, to expect that numbers vary
+    if (options_.shapes < kEnough) return {};
+    Rule guarded = rule_;
+    guarded.when.insert(guarded.when.end(), guard_.begin(), guard_.end());
+    return tried_of(rule_, judged_).missing(guarded);
+  }
+  std::optional<std::int64_t> most_rows() {
+    return rule::most_rows(rule_, all_good(), draws_of_a_sweep(), random_);
   }
 
   void add_counterexample(Verdict& verdict) {
-    verdict.counterexamples.push_back(outside_ ? *outside_ : find_counterexample(rule_, judged_, random_));
+    verdict.counterexamples.push_back(narrow_    ? *narrow_
+                                      : outside_ ? *outside_
+                                                 : find_counterexample(rule_, judged_, random_));
   }
 
  private:
@@ -180,14 +226,47 @@ class RuleClaim {
     each.good = holds_in_reals(each, each.alone ? kRealRunsAlone : kRealRuns);
   }
 
-  bool holds_in_field(const JudgedInstance& each) {
+  bool holds_in_field(JudgedInstance& each) {
     const auto run = run_field(each.instance, random_);
     ++runs_;
+    if (run.ok() && run->by_constants) each.real.add({.same = false, .loses = true});
     return run.ok() && !run->difference;
   }
 
+  // At good instances, the smallest first.
+  template <class Wanted>
+  std::vector<const RuleInstance*> some_good(std::size_t most, const Wanted& wanted) const {
+    std::vector<const RuleInstance*> some;
+    for (const JudgedInstance& each : judged_)
+      if (each.good && wanted(each)) some.push_back(&each.instance);
+    std::ranges::stable_sort(some, {}, &RuleInstance::elements);
+    some.resize(std::min(some.size(), most));
+    return some;
+  }
+
+  std::vector<const RuleInstance*> all_good() const {
+    return some_good(judged_.size(), [](const JudgedInstance&) { return true; });
+  }
+
+  int draws_of_a_sweep() const { return std::clamp(options_.shapes / 3, 4, 32); }
+
+  // Whether f32 makes the same numbers of both sides: doubles keep digits that it loses.
+  bool same_in_f32(const RuleInstance& instance) {
+    if (instance.distributed()) return true;
+    RealDraws draws = draws_for(instance);
+    for (int turn = 0; turn < RealDraws::kTurns; ++turn) {
+      draws.begin(turn, random_);
+      const StoredRun run =
+          run_stored(instance, draw_inputs(instance, draws, random_), Exponents::of_dtype, random_.next());
+      RealEvidence found;
+      for (std::size_t k = 0; k < run.left.size(); ++k) add_compared(run.left[k], run.right[k], found);
+      if (!found.same) return false;
+    }
+    return true;
+  }
+
   bool holds_in_reals(JudgedInstance& each, int runs) {
-    RealDraws draws(constants_of(each.instance.graph), hints_);
+    RealDraws draws = draws_for(each.instance, hints_);
     for (int run = 0; run < runs; ++run) {
       draws.begin(turn_++, random_);
       const auto found = run_real(each.instance, draws, random_);
@@ -280,6 +359,7 @@ class RuleClaim {
   std::int64_t hints_from_ = 0;  // elements of the instance that they come from
   Guard guard_;
   std::optional<Counterexample> outside_;  // a case outside the guard
+  std::optional<Counterexample> narrow_;   // found by following what changes course
 };
 
 }  // namespace
@@ -291,12 +371,28 @@ RuleProof prove(const Rule& rule, const ProveOptions& options) {
   guarded.when.insert(guarded.when.end(), even.begin(), even.end());
   RuleClaim claim(guarded, options);
   RuleProof proof;
-  proof.verdict = judge(claim);
-  if (proof.verdict.judgement == Judgement::guarded) proof.guard = claim.guard();
-  if (even.empty() || !holds(proof.verdict)) return proof;
+  Verdict& verdict = proof.verdict;
+  verdict = judge(claim);
+  if (!holds(verdict)) return proof;
+  if (verdict.judgement == Judgement::guarded) proof.guard = claim.guard();
   proof.guard.insert(proof.guard.begin(), even.begin(), even.end());
-  proof.verdict.judgement = Judgement::guarded;
-  proof.verdict.guard = print(proof.guard, rule);
+  if (const auto rows = claim.most_rows()) {
+    const auto bounds = place_bounds(rule);
+    if (!bounds || *rows < kFewestRows)
+      return {undecided(std::move(verdict), "the sides differ in rows or positions further on than were run"), {}};
+    for (const Number& bound : *bounds) {
+      Condition most = comparison(Condition::Kind::less_equal, bound, literal_number(*rows));
+      if (bound.kind != Number::Kind::literal && std::ranges::find(proof.guard, most) == proof.guard.end())
+        proof.guard.push_back(std::move(most));
+    }
+  }
+  if (std::string missing = claim.untried(); !missing.empty())
+    return {undecided(std::move(verdict), std::move(missing)), {}};
+  if (verdict.range.is_none())
+    return {undecided(std::move(verdict), "f32 overflows or underflows on one side alone, at ordinary numbers"), {}};
+  if (proof.guard.empty()) return proof;
+  verdict.judgement = Judgement::guarded;
+  verdict.guard = print(proof.guard, rule);
   return proof;
 }
 

@@ -6,6 +6,7 @@
 
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
+#include "weft/rule/places.h"
 
 namespace weft::rule {
 namespace {
@@ -27,7 +28,8 @@ void keep(std::vector<double>& into, double value) {
 
 }  // namespace
 
-RealDraws::RealDraws(std::vector<double> constants, Hints hints) : hints_(std::move(hints)) {
+RealDraws::RealDraws(std::vector<double> constants, Hints hints, std::int64_t rows)
+    : hints_(std::move(hints)), rows_(rows) {
   std::vector<double> named;
   for (const double each : constants)
     if (named.size() < kMostNamed) keep(named, each);
@@ -88,7 +90,10 @@ double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) con
   // What told the sides apart once is tried in three runs of eight, mostly as it was.
   const bool hinted =
       turn_ % 3 == 0 && input < hints_.size() && !hints_[input].empty() && random.below(4) != 0;
+  // Counted from far out nearly all whole numbers are rows.
+  const bool row = rows_ > 0 && whole_number && random.below(8) < (first_ > 0 ? 7u : 3u);
   const double value = hinted         ? hints_[input][random.below(hints_[input].size())]
+                       : row          ? static_cast<double>(first_ + random.between(-1, rows_))
                        : whole_number ? whole(random, dtype == plan::DType::i64)
                                       : real(random);
   switch (dtype) {
@@ -99,6 +104,11 @@ double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) con
     default:  // sixteen bits run out of range where the rule does not: their numbers stay small
       return ops::Numbers<ops::Rounded>{.rounds = true}.stored({std::fmod(value, 64), 0}, dtype).value;
   }
+}
+
+RealDraws draws_for(const RuleInstance& instance, RealDraws::Hints hints) {
+  const PlaceUses uses = place_uses(instance.graph);
+  return RealDraws(constants_of(instance.judged_graph()), std::move(hints), uses.any ? uses.largest : 0);
 }
 
 std::vector<double> constants_of(const plan::Graph& graph) {

@@ -20,7 +20,9 @@ class RealDraws {
   // `constants`: numbers that the two sides name or compute from what they name.
   // Numbers of each input at which the sides were seen to differ elsewhere.
   using Hints = std::vector<std::vector<double>>;
-  explicit RealDraws(std::vector<double> constants, Hints hints = {});
+  // `rows`: whole numbers name a row of at most so many now and then; from `first` on.
+  explicit RealDraws(std::vector<double> constants, Hints hints = {}, std::int64_t rows = 0);
+  void count_from(std::int64_t first) { first_ = first; }
 
   // The next run; turn k is of another kind than turn k + 1.
   void begin(int turn, Random& random);
@@ -34,10 +36,15 @@ class RealDraws {
   double whole(Random& random, bool wide) const;
 
   Hints hints_;
+  std::int64_t rows_ = 0, first_ = 0;
   std::vector<double> constants_;  // with their neighbours, sums, quotients and midpoints
   int turn_ = 0;
   double one_ = 0, other_ = 1;  // of a run of two numbers
 };
+
+struct RuleInstance;
+// For the numbers and sizes of this instance.
+RealDraws draws_for(const RuleInstance& instance, RealDraws::Hints hints = {});
 
 // What the nodes of a graph name: constants, real attributes, and the values of nodes that depend on no input.
 std::vector<double> constants_of(const plan::Graph& graph);

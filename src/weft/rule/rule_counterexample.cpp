@@ -15,7 +15,7 @@ constexpr std::array kPlainFirst = {0, 4, 0, 2, 6, 5, 1, 7, 3};
 
 bool fails_at(const RuleInstance& instance, Random& random) {
   if (instance.refusal) return true;
-  RealDraws draws(constants_of(instance.graph));
+  RealDraws draws = draws_for(instance);
   for (int draw = 0; draw < kFailingDraws; ++draw) {
     draws.begin(draw, random);
     const auto run = run_real(instance, draws, random);
@@ -49,17 +49,28 @@ void describe(const RuleInstance& instance, const InstanceRun<T>& run, Counterex
   if (difference.at >= 0) found.at = coordinates(difference.at, run.left[k].sizes);
 }
 
-Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random) {
+// Where it was found, without values.
+Counterexample begun_at(const Rule& rule, const RuleInstance& instance) {
   Counterexample found;
   found.ranks = instance.distributed() ? instance.mesh.ranks() : 0;
   for (std::size_t i = 0; i < rule.inputs.size(); ++i)
     found.inputs.push_back({rule.inputs[i].name, sizes_of(instance.graph.type(instance.left[i])), {}});
+  return found;
+}
+
+void add_values(const RealRun& run, Counterexample& found) {
+  for (std::size_t i = 0; i < found.inputs.size(); ++i)
+    for (const ops::Rounded& element : run.inputs[i].data) found.inputs[i].values.push_back(element.value);
+}
+
+Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random) {
+  Counterexample found = begun_at(rule, instance);
   if (instance.refusal) {
     found.left = "makes sense";
     found.right = instance.refusal->message;
     return found;
   }
-  RealDraws draws(constants_of(instance.graph));
+  RealDraws draws = draws_for(instance);
   for (int draw = 0; draw < kRuleValueDraws; ++draw) {
     // Each kind gets a fair number of tries before the next.
     constexpr int kTries = kRuleValueDraws / static_cast<int>(kPlainFirst.size());
@@ -72,8 +83,7 @@ Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random
     }
     if (!run->difference) continue;
     describe(instance, *run, found);
-    for (std::size_t i = 0; i < found.inputs.size(); ++i)
-      for (const ops::Rounded& element : run->inputs[i].data) found.inputs[i].values.push_back(element.value);
+    add_values(*run, found);
     return found;
   }
   for (int draw = 0; draw < kFieldDraws; ++draw) {
@@ -86,6 +96,13 @@ Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random
 }
 
 }  // namespace
+
+Counterexample counterexample_of(const Rule& rule, const RuleInstance& instance, const RealRun& run) {
+  Counterexample found = begun_at(rule, instance);
+  describe(instance, run, found);
+  add_values(run, found);
+  return found;
+}
 
 Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random) {
   const RuleInstance* smallest = nullptr;

@@ -13,4 +13,7 @@ namespace weft::rule {
 // REQUIRES: one of `judged` is not good.
 Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random);
 
+// That run of that instance. REQUIRES: run.difference
+Counterexample counterexample_of(const Rule& rule, const RuleInstance& instance, const RealRun& run);
+
 }  // namespace weft::rule

@@ -180,11 +180,11 @@ Comparisons comparisons(const RuleInstance& instance) {
   return only_zero ? Comparisons{numbers, 0} : Comparisons{0, numbers};
 }
 
-Rounding classify_rounding(std::span<const RuleInstance> instances) {
-  for (const RuleInstance& instance : instances) {
-    const std::size_t split = left_nodes(instance);
-    if (!regroups(arithmetic_of(instance.graph, 0, split),
-                  arithmetic_of(instance.graph, split, instance.graph.node_count())))
+Rounding classify_rounding(std::span<const RuleInstance* const> instances) {
+  for (const RuleInstance* instance : instances) {
+    const std::size_t split = left_nodes(*instance);
+    if (!regroups(arithmetic_of(instance->graph, 0, split),
+                  arithmetic_of(instance->graph, split, instance->graph.node_count())))
       return Rounding::changes;
   }
   return Rounding::reassociates;

@@ -20,6 +20,6 @@ bool is_polynomial(const RuleInstance& instance);
 Comparisons comparisons(const RuleInstance& instance);
 
 // How floating point fares, from instances at which both sides are equal but not the same floats.
-Rounding classify_rounding(std::span<const RuleInstance> instances);
+Rounding classify_rounding(std::span<const RuleInstance* const> instances);
 
 }  // namespace weft::rule

@@ -3,33 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "weft/rule/breakpoints.h"
 #include "weft/rule/draw_layouts.h"
+#include "weft/rule/numbers.h"
 
 namespace weft::rule {
 namespace {
 
 constexpr std::size_t kMostAtoms = 256;
-
-Number literal_number(std::int64_t value) {
-  Number number;
-  number.literal = value;
-  return number;
-}
-
-Number combined(Number::Kind kind, Number a, Number b) {
-  Number number;
-  number.kind = kind;
-  number.parts = {std::move(a), std::move(b)};
-  return number;
-}
-
-Condition comparison(Condition::Kind kind, Number left, Number right = {}) {
-  Condition condition;
-  condition.kind = kind;
-  condition.left = std::move(left);
-  condition.right = std::move(right);
-  return condition;
-}
 
 // All conditions worth trying, those that say most plainly what is wrong first.
 class Atoms {
@@ -43,7 +24,8 @@ class Atoms {
     for (std::size_t a = 0; a < sizes_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if (sizes_[a].index == sizes_[b].index) add(comparison(equal, sizes_[b], sizes_[a]));
-    for (const Number& size : sizes_) add(comparison(equal, size, literal_number(1)));
+    for (const Number& size : sizes_)
+      for (const std::int64_t most : largest_sizes(rule)) add(comparison(less_equal, size, literal_number(most)));
     for (std::uint16_t input = 0; input < rule.inputs.size(); ++input) {
       Condition condition = comparison(real, {});
       condition.value = input;

@@ -30,6 +30,7 @@ struct InstanceRun {
   std::vector<ops::Tensor<T>> inputs;  // whole values, also on a mesh
   std::vector<ops::Tensor<T>> left, right;
   std::optional<Difference> difference;
+  bool by_constants = false;  // equal for the constants that are written, not for those that dtypes hold
 };
 
 // Any values, and functions and order interpreted by a key of their own.
@@ -55,8 +56,15 @@ struct RealRun : InstanceRun<ops::Rounded> {
   RealEvidence evidence;
 };
 
-// One run of numbers that `draws` chose: as real numbers; then, where dtypes round, as rounded ones.
+using RealInputs = std::vector<ops::Tensor<ops::Rounded>>;
+
+// Numbers for the inputs, as `draws` chose them.
+RealInputs draw_inputs(const RuleInstance& instance, const RealDraws& draws, Random& random);
+// One run: as real numbers; then, where dtypes round, as rounded ones.
+Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random& random);
 Result<RealRun> run_real(const RuleInstance& instance, const RealDraws& draws, Random& random);
+
+bool has_cast(const plan::Graph& graph);
 
 // Whether a value is held in fewer digits than a float's, wraps, or is converted.
 bool is_rounded(const plan::Graph& graph);

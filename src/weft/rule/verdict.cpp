@@ -1,5 +1,7 @@
 #include "weft/rule/verdict.h"
 
+#include <fmt/format.h>
+
 namespace weft::rule {
 
 std::string_view name(Judgement judgement) {
@@ -21,6 +23,17 @@ std::string_view name(Rounding rounding) {
     case Rounding::changes: return "changes";
   }
   return "changes";
+}
+
+std::string print(const FloatRange& range) {
+  // Bounds within the range: a little is taken from what was sampled.
+  const auto up = [](double bound) { return 1.05 * bound; };
+  const auto down = [](double bound) { return 0.95 * bound; };
+  const std::string_view finite = range.finite_only ? "finite numbers, " : "";
+  if (range.is_all()) return range.finite_only ? "f32: finite numbers" : "";
+  if (range.least == 0) return fmt::format("f32: {}magnitudes up to {:.1e}", finite, down(range.most));
+  if (range.most == std::numeric_limits<double>::infinity()) return fmt::format("f32: {}magnitudes from {:.1e}", finite, up(range.least));
+  return fmt::format("f32: {}magnitudes {:.1e} to {:.1e}", finite, up(range.least), down(range.most));
 }
 
 bool holds_everywhere(const Verdict& verdict) {

@@ -5,7 +5,8 @@
 //               that were chosen to tell the sides apart
 //   rounded     proven up to rounding: equal as real numbers as often as tried, but by a law of functions or of
 //               order that the field does not know, or by rounding values to short dtypes in other places
-//   guarded     one of these under a guard that the prover found, stated in the rule language
+//   guarded     one of these under a guard that the prover found, stated in the rule language: `groups(w) = 1`, or
+//               `size(x, n) <= 256` where rows are counted in bf16
 //   refuted     not equal: here is the smallest case found
 //   ill_typed   one side never makes sense, or the two never have the same shape
 //   undecided   no difference was found, but the bound on a false verdict is too large to call it proven
@@ -13,6 +14,7 @@
 // Only the first three may fire.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,18 @@ struct Counterexample {
   std::vector<std::int64_t> left_sizes, right_sizes;
 };
 
+// Real numbers have no end, f32 has: the magnitudes between which it computes both sides alike (float_range.h).
+struct FloatRange {
+  double least = 0, most = std::numeric_limits<double>::infinity();  // 0 itself is within it
+  bool finite_only = false;  // an infinity or NaN among the inputs makes a difference
+
+  bool is_all() const { return least == 0 && most == std::numeric_limits<double>::infinity(); }
+  bool is_none() const { return least > 0.5 || most < 2; }  // not even numbers about 1
+};
+
+// "f32: magnitudes 1.1e-19 to 1.8e+19"; empty where there is nothing to say.
+std::string print(const FloatRange& range);
+
 struct Verdict {
   Judgement judgement = Judgement::ill_typed;
   std::string guard;  // of a guarded rule: "groups(w) = 1"
@@ -52,6 +66,7 @@ struct Verdict {
   double unseen_share = 1;       // of the cases drawn: what fails this often would have shown, at 99 %
   Rounding rounding = Rounding::reassociates;
   double rounding_bound = 0;   // the largest difference that rounding made, of the numbers' size
+  FloatRange range;
   std::int32_t shapes = 0;     // distinct shapes and attributes at which both sides were run
   std::int64_t real_runs = 0;  // on real numbers, in which rounding left no question open
   std::string reason;          // of an ill-typed or undecided rule: what is wrong

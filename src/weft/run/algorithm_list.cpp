@@ -1,6 +1,11 @@
 #include "weft/run/algorithm_list.h"
 
+#include <utility>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "weft/run/json_number.h"
 
 namespace weft::run {
 
@@ -14,18 +19,32 @@ std::string print_algorithms(std::span<const program::ChosenAlgorithm> algorithm
   return list.dump();
 }
 
-Result<std::vector<program::ChosenAlgorithm>> read_algorithms(const std::string& text) try {
+Result<std::vector<program::ChosenAlgorithm>> read_algorithms(const std::string& text) {
+  const auto list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return user_error("expected a list of algorithms, found something else");
   std::vector<program::ChosenAlgorithm> algorithms;
-  for (const nlohmann::json& from : nlohmann::json::parse(text)) {
-    program::ChosenAlgorithm& algorithm = algorithms.emplace_back();
-    algorithm.name = from.at("name");
-    algorithm.priority = static_cast<collective::Priority>(from.at("priority").get<int>());
-    if (from.contains("protocol"))
-      algorithm.protocol = static_cast<collective::Protocol>(from["protocol"].get<int>());
+  for (const nlohmann::json& from : list) {
+    const auto field = [&](const char* key) {
+      return from.is_object() ? from.value(key, nlohmann::json()) : nlohmann::json();
+    };
+    const auto wrong = [&](const char* key, std::string_view expected) {
+      return user_error(
+          fmt::format("algorithm {} of a list: {}: expected {}, found {}", algorithms.size() + 1, key,
+                      expected, field(key).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    };
+    if (!field("name").is_string()) return wrong("name", "a string");
+    program::ChosenAlgorithm algorithm;
+    algorithm.name = field("name").get<std::string>();
+    const auto priority = read_enum(field("priority"), collective::Priority::low);
+    if (!priority) return wrong("priority", "0, 1 or 2");
+    algorithm.priority = *priority;
+    if (from.contains("protocol")) {
+      algorithm.protocol = read_enum(field("protocol"), collective::Protocol::ll128);
+      if (!algorithm.protocol) return wrong("protocol", "0, 1 or 2");
+    }
+    algorithms.push_back(std::move(algorithm));
   }
   return algorithms;
-} catch (const nlohmann::json::exception&) {
-  return user_error("expected a list of algorithms");
 }
 
 }  // namespace weft::run

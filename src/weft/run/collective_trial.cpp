@@ -14,6 +14,7 @@
 #include "weft/comm/chunk/chunk_machine.h"
 #include "weft/comm/chunk/chunk_memory.h"
 #include "weft/run/collective_values.h"
+#include "weft/run/json_number.h"
 #include "weft/run/trial_buffers.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/inproc/endpoint.h"
@@ -187,11 +188,15 @@ std::string to_text(const Result<TrialOutcome>& outcome) {
 }
 
 Result<TrialOutcome> from_text(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) return world_error("a rank's report is no JSON");
-  if (json.contains("error"))
-    return Error{static_cast<Fault>(json["fault"].get<int>()), json["error"], json["hint"], {}, nullptr};
-  return TrialOutcome{json["begins"], json["ends"], json["wrong"], json["first_wrong"], json["checksum"]};
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (json.contains("error"))
+      return Error{read_fault(json.at("fault")), json.at("error"), json.at("hint"), {}, nullptr};
+    return TrialOutcome{json.at("begins"), json.at("ends"), json.at("wrong"), json.at("first_wrong"),
+                        json.at("checksum")};
+  } catch (const nlohmann::json::exception&) {
+    return world_error("a rank's report cannot be read", "run the same weft on all hosts");
+  }
 }
 
 }  // namespace

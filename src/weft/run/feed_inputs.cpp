@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 
 namespace weft::run {
@@ -14,7 +15,14 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// What reads a value, looking through views.
+// Whether results are elements of the operands, or of other ranks' operands.
+bool hands_on(const NodeView& node) {
+  const plan::Operator* const op = &node.op();
+  return op->is_view() || op == &ops::slice() || op == &ops::transpose() || op == &ops::concat() ||
+         op == &ops::local_exchange() || ops::find_communication(*op) != nullptr;
+}
+
+// What reads a value, looking through what hands it on: a rank may hold more labels than it counts.
 void find_limit(const plan::Graph& graph, ValueId value, FeedInput& input) {
   for (std::size_t n = graph.value(value).producer.value + 1; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -33,7 +41,7 @@ void find_limit(const plan::Graph& graph, ValueId value, FeedInput& input) {
         input.may_be_negative = true;
       }
       if (limit > 0) input.limit = input.limit == 0 ? limit : std::min(input.limit, limit);
-      if (node.op().is_view()) find_limit(graph, node.result(0), input);
+      if (hands_on(node)) find_limit(graph, node.result(node.result_count() > 1 ? i : 0), input);
     }
   }
 }

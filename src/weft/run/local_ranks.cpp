@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/run/complaints.h"
 #include "weft/run/own_ranks.h"
 #include "weft/run/rank_program.h"
@@ -187,7 +188,7 @@ std::int32_t launched_ranks() {
 
 std::int64_t launch_restarts() {
   const char* const restarts = std::getenv("WEFT_RESTARTS");
-  return restarts == nullptr ? 0 : std::strtoll(restarts, nullptr, 10);
+  return restarts == nullptr ? 0 : read_number<std::int64_t>(restarts, 0).value_or(0);
 }
 
 std::string launch_name() {

@@ -242,10 +242,11 @@ void Member::feed(const Feed& feed, std::int64_t step) {
 
 Result<double> Member::loss() const { return rank_->number(rank_->program().outputs.front()); }
 
-Result<std::int64_t> Member::hear(std::int64_t word) {
+Result<SaidWord> Member::hear(Word word) {
   comm::Communicator& all = whole_ != nullptr ? *whole_ : *world_;
-  WEFT_TRY_STATUS(all.all_reduce(&word, &word, 1, ElementType::i64, comm::ReduceOp::max));
-  return word;
+  std::int64_t packed = SaidWord{word, all.rank()}.pack();
+  WEFT_TRY_STATUS(all.all_reduce(&packed, &packed, 1, ElementType::i64, comm::ReduceOp::max));
+  return SaidWord::unpack(packed);
 }
 
 Status Member::compare_replicas(std::int64_t step) {

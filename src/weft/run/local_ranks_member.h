@@ -19,6 +19,7 @@
 #include "weft/run/local_ranks.h"
 #include "weft/run/local_ranks_shares.h"
 #include "weft/run/parameter_averages.h"
+#include "weft/run/step_word.h"
 #include "weft/run/weights.h"
 
 namespace weft::run {
@@ -47,7 +48,7 @@ class Member {
   }
 
   // The largest of what the ranks say, on all of them and on servers.
-  Result<std::int64_t> hear(std::int64_t word);
+  Result<SaidWord> hear(Word word);
   // Fails, on all ranks and naming those that differ, where ranks that hold copies of a tensor hold other bits,
   // as far as a sample shows: another one after each step. Of ranks that learn alone, parameters only.
   Status compare_replicas(std::int64_t step);

@@ -14,6 +14,7 @@
 #include "weft/run/batches_ahead.h"
 #include "weft/run/fit_program.h"
 #include "weft/run/local_ranks_member.h"
+#include "weft/run/rank_program.h"
 #include "weft/run/step_word.h"
 #include "weft/run/summation_server.h"
 #include "weft/run/training_part.h"
@@ -100,6 +101,9 @@ class Loop {
     weights_.launch = run.launch;
   }
 
+  // This rank is a process that LOCAL started.
+  void is_process() { is_process_ = true; }
+
   // `step` is written on the way: where it was when it failed.
   Status run(std::int64_t& step) {
     const TrainingRun& training = run_.training;
@@ -107,11 +111,13 @@ class Loop {
     member_.rank().count_from(training.first_step + 1);
     Status trouble;  // of rank 0, with which the others stop in peace
     for (std::int64_t i = 0;; ++i) {
-      WEFT_TRY(word, member_.hear(is_first_ ? what_next(i, trouble) : wish()));
+      WEFT_TRY(said, member_.hear(is_first_ ? what_next(i, trouble) : wish()));
+      const Word word = said.word;
       if (word == kGiveUp) return trouble;
       outcome_.time_up = word == kTimeUp;
       outcome_.interrupted = word == kInterrupted;
       outcome_.terminated = word == kTerminated;
+      outcome_.ended_by = outcome_.terminated ? said.rank : 0;
       changes_plan_ = word == kChangePlan;
       if (word >= kChangePlan) break;
       step = training.first_step + i;
@@ -208,8 +214,8 @@ class Loop {
     return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
   }
 
-  // Of a rank that is not the first: ranks of a launcher hear signals of their own.
-  Word wish() const { return everywhere_ ? asked_to_stop() : kGoOn; }
+  // Of a rank that is not the first: one that is a process receives signals of its own.
+  Word wish() const { return everywhere_ || is_process_ ? asked_to_stop() : kGoOn; }
 
   Word asked_to_stop() const {
     if (run_.training.terminated && run_.training.terminated()) return kTerminated;
@@ -251,6 +257,7 @@ class Loop {
   const DistributedRun& run_;
   Weights weights_;
   const bool everywhere_, is_first_;
+  bool is_process_ = false;
   TrainingOutcome outcome_;
   bool wants_other_plan_ = false, changes_plan_ = false;
   bool alike_ = true;  // what ranks hold copies of
@@ -310,6 +317,7 @@ bool has_death(const transport::Job& job, const Status& status) {
 }  // namespace
 
 Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
+  (void)told_to_end();  // from now on: the first rank may be told as well, and saves
   WEFT_TRY(part, read_training_part(work));
   if (job->rank() >= part.options.ranks) return serve_sums(part.plan, job, part.options);
   WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
@@ -317,12 +325,14 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   part.start.tensors.clear();
   DistributedRun run;
   run.training.first_step = part.first_step;
+  run.training.terminated = told_to_end;
   run.training.schedule = part.schedule;
   run.measure_from = part.watch.measure_from;
   run.check_every = part.watch.check_every;
   run.keep_every = part.watch.keep_every;
   run.look_every = part.watch.look_every;
   Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
+  loop.is_process();
   std::int64_t step = part.first_step;
   Status status = loop.run(step);
   if (run.keep_every > 0 && has_death(*job, status))

@@ -33,7 +33,9 @@ Result<std::shared_ptr<transport::Job>> join_from_environment() {
 Result<std::string> run_own_ranks(const OwnRanks& request) {
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return world_error(fmt::format("cannot find this program: {}", failure.message()));
+  if (failure)
+    return world_error(fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
+                       "mount /proc");
   transport::LaunchOptions options;
   options.ranks = request.ranks;
   options.command = {program.string(), request.command};

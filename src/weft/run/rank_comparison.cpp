@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/run/json_number.h"
 #include "weft/run/local_ranks.h"
 #include "weft/transport/rank_names.h"
 
@@ -38,7 +39,7 @@ RankWord read_word(const std::string& text) {
     word.claims.push_back({claim.at(0), claim.at(1), claim.at(2), claim.at(3)});
   if (read.contains("error")) {
     const json& error = read["error"];
-    word.error = Error{static_cast<Fault>(error.at(0).get<int>()), error.at(1), error.at(2), {}, nullptr};
+    word.error = Error{read_fault(error.at(0)), error.at(1), error.at(2), {}, nullptr};
   }
   return word;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,16 @@ constexpr const char* kRankProcess = "WEFT_RANK_PROCESS";
 constexpr const char* kRankProgram = "WEFT_RANK_PROGRAM";
 
 bool has_rank_main = false;  // this program begins with rank_main()
+
+std::atomic<bool> listens_for_end = false, was_told_to_end = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
+
+void on_rank_terminate(int) {
+  was_told_to_end = true;
+  if (listens_for_end) return;
+  signal(SIGTERM, SIG_DFL);
+  raise(SIGTERM);  // comes when this has returned
+}
 
 // A file's bytes, for as long as this lives.
 class Mapped {
@@ -92,7 +103,11 @@ Result<std::string> find_rank_program() {
   }
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return world_error(fmt::format("cannot find this program: {}", failure.message()));
+  if (failure)
+    return world_error(
+        fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
+        "mount /proc, or name the program in WEFT_RANK_PROGRAM; SET transport = inproc runs ranks as "
+        "threads");
   return program.string();
 }
 
@@ -146,11 +161,12 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   const int read = std::sscanf(told, "%d %d %d %d", &rank, &parent, &complaints, &orders);
   unsetenv(kRankProcess);  // what this process starts is no rank
   if (read != 4) return 2;
-  // Ends with its starter, also when that ended before this line; what the keyboard says, and who asks for an
-  // end, is for rank 0, which tells the others.
+  // Ends with its starter, also when that ended before this line; what the keyboard says is for rank 0, which tells
+  // the others.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 2;
-  for (const int asked : {SIGINT, SIGTERM}) signal(asked, SIG_IGN);
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, on_rank_terminate);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -160,6 +176,11 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   } catch (const std::exception&) {  // before it could say anything
     return 2;
   }
+}
+
+bool told_to_end() {
+  listens_for_end = true;
+  return was_told_to_end;
 }
 
 Result<RankOrders> RankOrders::make(const transport::Rendezvous& meeting, std::string_view part,

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/base/thread_error.h"
 #include "weft/run/complaints.h"
 #include "weft/transport/job.h"
 #include "weft/transport/rendezvous.h"
@@ -43,6 +44,10 @@ struct NamedPart {
 // When this process was started as a rank: does its part, and returns what main() is to return. Else nothing,
 // and this program may start ranks. `more` are parts of the program's own beside the library's.
 std::optional<int> rank_main(std::span<const NamedPart> more = {});
+
+// Of a rank that was started so: whether it was told to end (SIGTERM) since it first asked. Until a rank asks, the signal
+// ends it; what the keyboard says is for rank 0 alone.
+bool told_to_end();
 
 // What all ranks of a run are given, in memory that they share.
 class RankOrders {
@@ -70,6 +75,8 @@ Status do_part(const Part& part) {
     return part();
   } catch (const std::bad_alloc&) {
     return world_error("out of memory", "a smaller batch or model needs less");
+  } catch (const std::system_error& error) {
+    return thread_error(error);
   } catch (const std::exception& error) {
     return world_error(std::string("internal error: ") + error.what());
   }

@@ -11,6 +11,7 @@
 #include "weft/exec/comm_exchanger.h"
 #include "weft/exec/served_sums.h"
 #include "weft/run/local_ranks_run.h"
+#include "weft/run/rank_program.h"
 #include "weft/run/step_word.h"
 
 namespace weft::run {
@@ -85,9 +86,9 @@ Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr
       parts.push_back({communicators[g].get(), served.call});
     }
   for (;;) {
-    std::int64_t word = kGoOn;
-    WEFT_TRY_STATUS(whole->all_reduce(&word, &word, 1, comm::ElementType::i64, comm::ReduceOp::max));
-    if (word >= kChangePlan) return {};
+    std::int64_t said = SaidWord{told_to_end() ? kTerminated : kGoOn, whole->rank()}.pack();
+    WEFT_TRY_STATUS(whole->all_reduce(&said, &said, 1, comm::ElementType::i64, comm::ReduceOp::max));
+    if (SaidWord::unpack(said).word >= kChangePlan) return {};
     for (const ServersPart& part : parts) WEFT_TRY_STATUS(part.group->run(part.call));
   }
 }

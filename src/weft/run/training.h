@@ -46,6 +46,7 @@ struct TrainingOutcome {
   double seconds = 0;
   // Why it ended before its last step; none: it did not.
   bool interrupted = false, terminated = false, time_up = false;
+  std::int32_t ended_by = 0;  // the rank that was terminated
 };
 
 // REQUIRES: the rank's parameters and states are filled, and the plan's first output is the loss.

@@ -1,6 +1,7 @@
 #include "weft/run/training_part.h"
 
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/run/algorithm_list.h"
+#include "weft/run/json_number.h"
 #include "weft/spmd/layouts.h"
 
 namespace weft::run {
@@ -29,10 +31,15 @@ json print_options(const LocalRanksOptions& options) {
           {"outer", {options.outer.rate, options.outer.momentum}}};
 }
 
+Error damaged() { return world_error("the work that a rank was given is damaged"); }
+
 Result<LocalRanksOptions> read_options(const json& from) {
   LocalRanksOptions options;
-  options.ranks = from.at("ranks");
-  options.transport = static_cast<comm::TransportKind>(from.at("transport").get<int>());
+  const auto ranks = read_whole(from.at("ranks"), 1, plan::kMostRanks);
+  const auto transport = read_enum(from.at("transport"), comm::TransportKind::mixed);
+  if (!ranks || !transport) return damaged();
+  options.ranks = static_cast<std::int32_t>(*ranks);
+  options.transport = *transport;
   options.workers = from.at("workers");
   options.memory_limit = from.at("memory_limit");
   options.overlap = from.at("overlap");
@@ -61,9 +68,11 @@ json print_schedule(const Schedule& schedule) {
   return written;
 }
 
-Schedule read_schedule(const json& from) {
+Result<Schedule> read_schedule(const json& from) {
   Schedule schedule;
-  schedule.kind = find_schedule(from.at("kind").get<std::string>()).value_or(ScheduleKind::constant);
+  const auto kind = find_schedule(from.at("kind").get<std::string>());
+  if (!kind) return damaged();
+  schedule.kind = *kind;
   for_fields(schedule, [&](const char* key, auto& field) { from.at(key).get_to(field); });
   return schedule;
 }
@@ -71,8 +80,6 @@ Schedule read_schedule(const json& from) {
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
-
-Error damaged() { return world_error("the work that a rank was given is damaged"); }
 
 }  // namespace
 
@@ -116,7 +123,7 @@ std::vector<std::byte> print_training_part(const distribute::DistributedPlan& pl
   return part;
 }
 
-Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
+Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) try {
   std::uint64_t size = 0;
   if (bytes.size() < sizeof size) return damaged();
   std::memcpy(&size, bytes.data(), sizeof size);
@@ -144,7 +151,8 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.options = std::move(options);
   part.feed = header.at("feed");
   part.first_step = header.at("first_step");
-  part.schedule = read_schedule(header.at("schedule"));
+  WEFT_TRY(schedule, read_schedule(header.at("schedule")));
+  part.schedule = schedule;
   if (header.contains("measure_from")) part.watch.measure_from = header["measure_from"].get<std::int64_t>();
   part.watch.check_every = header.at("check_every");
   part.watch.keep_every = header.at("keep_every");
@@ -155,13 +163,21 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.start.sizes = header.at("sizes");
   for (const json& each : header.at("tensors")) {
     const auto dtype = plan::find_dtype(each.at("dtype").get<std::string>());
-    const std::size_t length = each.at("bytes");
-    if (!dtype || length > rest.size()) return damaged();
-    const auto held = rest.first(length);
-    rest = rest.subspan(length);
+    const auto length = read_whole(each.at("bytes"), 0, static_cast<std::int64_t>(rest.size()));
+    if (!dtype || !length) return damaged();
+    std::int64_t expected = plan::size_in_bytes(*dtype);
+    for (const json& dim : each.at("shape")) {
+      const auto whole = read_whole(dim, 0, std::numeric_limits<std::int64_t>::max());
+      if (!whole || __builtin_mul_overflow(expected, *whole, &expected)) return damaged();
+    }
+    if (expected != *length) return damaged();
+    const auto held = rest.first(static_cast<std::size_t>(*length));
+    rest = rest.subspan(held.size());
     part.start.tensors.emplace(each.at("name"), Tensor{*dtype, each.at("shape"), {held.begin(), held.end()}});
   }
   return part;
+} catch (const json::exception&) {
+  return damaged();
 }
 
 }  // namespace weft::run

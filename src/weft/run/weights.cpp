@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/base/do_all.h"
 #include "weft/base/hash.h"
+#include "weft/base/number.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
+#include "weft/formats/value.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::run {
@@ -36,13 +39,56 @@ std::string print_shape(plan::DType dtype, std::span<const std::int64_t> shape) 
   return fmt::format("{}[{}]", plan::name(dtype), fmt::join(shape, ","));
 }
 
-template <class Whole>
-Whole whole_at(const std::map<std::string, std::string>& metadata, const std::string& key) {
-  Whole value = 0;
-  if (const auto found = metadata.find(key); found != metadata.end())
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-  return value;
-}
+// Of a step or a size: both are added to and multiplied, and stay far from what 64 bits hold.
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
+
+// What a file's metadata holds, read strictly: a number in another spelling is another program's, or damage.
+class Metadata {
+ public:
+  Metadata(const std::map<std::string, std::string>& entries, const std::string& path)
+      : entries_(entries), path_(path) {}
+
+  std::string text(const std::string& key) const {
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? std::string() : found->second;
+  }
+
+  // 0 where there is none.
+  template <class Whole>
+  Result<Whole> whole(const std::string& key, Whole most) const {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return Whole{0};
+    if (const auto number = read_number<Whole>(found->second, 0, most)) return *number;
+    return wrong(key, fmt::format("a whole number from 0 to {}", most), found->second);
+  }
+
+  // b=32,c=10
+  Result<std::vector<std::pair<std::string, std::int64_t>>> sizes(const std::string& key) const {
+    std::vector<std::pair<std::string, std::int64_t>> sizes;
+    const std::string all = text(key);
+    for (std::string_view rest = all; !rest.empty();) {
+      const std::size_t comma = rest.find(',');
+      const std::string_view part = rest.substr(0, comma);
+      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+      const std::size_t equals = std::min(part.find('='), part.size());
+      const auto size =
+          read_number<std::int64_t>(part.substr(std::min(equals + 1, part.size())), 1, kMostCounted);
+      if (equals == 0 || !size || (comma != std::string_view::npos && rest.empty()))
+        return wrong(key, fmt::format("a list such as b=32,c=10 of sizes from 1 to {}", kMostCounted), part);
+      sizes.emplace_back(part.substr(0, equals), *size);
+    }
+    return sizes;
+  }
+
+ private:
+  Error wrong(const std::string& key, std::string_view expected, std::string_view found) const {
+    return user_error(fmt::format("{}: metadata '{}': expected {}, found '{}'", path_, key, expected,
+                                  formats::shown(found)));
+  }
+
+  const std::map<std::string, std::string>& entries_;
+  const std::string& path_;
+};
 
 }  // namespace
 
@@ -285,26 +331,15 @@ Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::stri
   if (named != checkpoint.metadata.end() && named->second != model)
     return user_error(fmt::format("{} holds the model {}, expected {}", path, named->second, model),
                       fmt::format("LOAD {} FROM '{}'", named->second, path));
-  weights.step = whole_at<std::int64_t>(checkpoint.metadata, "step");
-  weights.seed = whole_at<std::uint64_t>(checkpoint.metadata, "seed");
-  if (const auto sizes = checkpoint.metadata.find("sizes"); sizes != checkpoint.metadata.end()) {
-    std::string_view rest = sizes->second;
-    while (!rest.empty()) {
-      const std::string_view part = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-      const std::size_t equals = part.find('=');
-      if (equals == std::string_view::npos) continue;
-      std::int64_t size = 0;
-      std::from_chars(part.data() + equals + 1, part.data() + part.size(), size);
-      weights.sizes.emplace_back(part.substr(0, equals), size);
-    }
-  }
-  const auto text_at = [&](const std::string& key) {
-    const auto found = checkpoint.metadata.find(key);
-    return found == checkpoint.metadata.end() ? std::string() : found->second;
-  };
-  weights.plan = text_at("plan");
-  weights.launch = text_at("launch");
+  const Metadata metadata(checkpoint.metadata, path);
+  WEFT_TRY(step, metadata.whole("step", kMostCounted));
+  WEFT_TRY(seed, metadata.whole("seed", std::numeric_limits<std::uint64_t>::max()));
+  WEFT_TRY(sizes, metadata.sizes("sizes"));
+  weights.step = step;
+  weights.seed = seed;
+  weights.sizes = std::move(sizes);
+  weights.plan = metadata.text("plan");
+  weights.launch = metadata.text("launch");
   for (const formats::TensorEntry& entry : checkpoint.tensors)
     weights.tensors.emplace(entry.name,
                             Tensor{entry.dtype, entry.shape, {entry.data.begin(), entry.data.end()}});

@@ -15,6 +15,10 @@
 // A stage takes the choice of the stage before it and gives one that is as good or better: a plan is changed
 // only where the cost model says that the step gets faster by `least_gain`. A stage can be switched off by its
 // name. The choice keeps what each stage did, and the rules that led to its plan.
+//
+// Estimates rank distributions as they are distributed, and what follows may turn the order round. So the families and the
+// next best distributions pass all stages, each of them as if it had been given, and the quickest is chosen. A stage
+// that keeps later ones from gaining more than itself is left out. More freedom adds candidates and takes none away.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -39,6 +43,10 @@ namespace weft::search {
 // Of a step: rules that save less are not worth a plan that reads otherwise than the model.
 constexpr double kLeastGain = 0.02;
 
+// Of the plan of one device. Alternatives of larger ones that cannot be the quickest keep their estimates: to carry one
+// through all stages may take half a minute.
+constexpr std::size_t kMostNodesCompared = 4000;
+
 struct Problem {
   const plan::Graph* plan = nullptr;  // of one device
   bool learns = false;                // a training plan: what is computed from parameters runs in every step
@@ -51,12 +59,9 @@ struct Problem {
   double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
-  std::int64_t sync_every = 1;  // steps from one average of what ranks learned to the next; 1: none is needed
-  std::int64_t delay = 0;       // steps from making a gradient to applying it: 0 or 1
-  Codecs codecs;                // that are allowed: they lose something, so they are never chosen unasked
-  double bucket_bytes = 0;      // that gradients travel in; 0: as it is quickest
-  std::int64_t tiles = 0;       // that collectives are cut into beside products; 0: as it is quickest
-  double credit = 0;            // bytes of all-reduces under way along an axis; 0: as it is quickest
+  Codecs codecs;            // that are allowed: they lose something, so they are never chosen unasked
+  double bucket_bytes = 0;  // that gradients travel in; 0: as it is quickest
+  std::int64_t tiles = 0;   // that collectives are cut into beside products; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
@@ -92,13 +97,18 @@ struct Choice {
   std::string delayed;  // of gradients that are applied a step later: which, and what is kept
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // the problem's
+
+  Choice clone() const;
 };
 
 struct Stage {
   std::string_view name;
   std::string_view purpose;  // one line
-  bool several;              // only where there are several devices
+  bool several = false;      // only where there are several devices
+  bool searches = false;     // not begun where the search before it was ended by hand, or the time is up
   Result<Choice> (*run)(const Problem& problem, Choice choice, StageReport& report);
+  bool (*is_needed)(const Problem& problem) = nullptr;    // null: always
+  bool (*is_optional)(const Problem& problem) = nullptr;  // the plan may stay as it was before; null: never
 };
 
 // In the order they run.
@@ -106,5 +116,9 @@ std::span<const Stage> stages();
 std::vector<std::string_view> stage_names();
 
 Result<Choice> optimize(const Problem& problem);
+
+// Whether the stages that follow may bring a distribution below so many seconds: they change what ranks exchange. Rewrites,
+// buckets and tiles hide a part of that only, codecs may save nearly all of it.
+bool may_take_less(const Evaluation& estimate, const Codecs& codecs, double seconds);
 
 }  // namespace weft::search

@@ -7,6 +7,7 @@
 //                                    └─ ...      of JSON
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
 #include "weft/formats/collective_source.h"
@@ -136,10 +138,15 @@ nlohmann::ordered_json to_json(const Summary& summary) {
 }
 
 std::optional<Summary> parse_summary(std::string_view line) {
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("checksum")) return std::nullopt;
-  return Summary{json["seconds"], json["wrong"], json["first_wrong"],
-                 std::strtoull(json["checksum"].get<std::string>().c_str(), nullptr, 16)};
+  try {
+    const auto json = nlohmann::json::parse(line);
+    const auto checksum = read_number<std::uint64_t>(json.at("checksum").get<std::string>(), 0,
+                                                     std::numeric_limits<std::uint64_t>::max(), 16);
+    if (!checksum) return std::nullopt;
+    return Summary{json.at("seconds"), json.at("wrong"), json.at("first_wrong"), *checksum};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 // A rank's process: what it writes is read by the one that started it.

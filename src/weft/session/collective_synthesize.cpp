@@ -1,7 +1,7 @@
 // weft collective synthesize: trees for the wires at hand, as a program that was checked and simulated.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,14 +17,13 @@
 #include "weft/formats/collective_source.h"
 #include "weft/session/collective.h"
 #include "weft/session/duration.h"
-#include "weft/session/grain_search.h"
 #include "weft/session/program_file.h"
 #include "weft/session/reply.h"
 #include "weft/session/sketched.h"
 #include "weft/session/synthesized.h"
-#include "weft/sim/collective/simulate_collective.h"
+#include "weft/sim/collective/run_parameters.h"
+#include "weft/sim/collective/tuned_program.h"
 #include "weft/synthesis/all_to_all.h"
-#include "weft/synthesis/tree_program.h"
 #include "weft/synthesis/without.h"
 
 namespace weft::session {
@@ -32,58 +31,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNear = 0.985;        // of the optimum: no better program is looked for
-constexpr double kMostHops = 1 << 20;  // chunks over links: more take minutes to check
-
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-constexpr double kMostTried = 5e6;  // of them in all programs that are simulated
-constexpr Grain kTreeGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 6e8}, {2.5e5, 8e9}, {6e4, 1.2e9}};
-
-double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
-  const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
-  const bool both = !forest.up.empty() && !forest.down.empty();
-  return static_cast<double>(forest.trees) * pieces * (forest.ranks - 1.0) * (rooted ? 1 : forest.ranks) *
-         (both ? 2 : 1);
-}
 
 }  // namespace
 
 Result<Synthesized> synthesize_program(const cluster::Topology& topology, const synthesis::Forest& forest,
                                        const synthesis::Deadline& deadline, std::int64_t bytes) {
-  Synthesized best;
-  const sim::RunParameters parameters = sim::run_parameters(collective::Protocol::simple);
-  const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
-  const double streams = static_cast<double>(forest.trees) * (rooted ? 1 : forest.ranks);
-  const double most = std::max(1.0, std::floor(kMostHops / hops_of(forest, 1)));
-  const auto attempt = [&](const Grain& grain) -> Result<GrainTrial> {
-    synthesis::TreeProgram request;
-    request.kind = forest.kind;
-    request.ranks = forest.ranks;
-    request.root = forest.root;
-    const double block = static_cast<double>(bytes) / streams;
-    request.pieces = static_cast<std::int32_t>(std::clamp(std::round(block / grain.chunk_bytes), 1.0, most));
-    request.pace.rate = forest.tree_rate;
-    request.pace.connection_rate = grain.connection_rate;
-    request.pace.chunk_bytes = block / request.pieces;
-    WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
-    const collective::Actions actions =
-        collective::to_actions(program, any_one(program.placement), collective::Grain::step);
-    WEFT_TRY(time, sim::simulate(actions, topology, bytes, parameters));
-    const double attained = static_cast<double>(bytes) / time.seconds;
-    if (attained > best.attained) best = {std::move(program), attained};
-    return GrainTrial{attained, hops_of(forest, request.pieces),
-                      best.attained >= kNear * forest.without_switches || deadline.over()};
-  };
-  // A connection for every tree at least, so that none waits for another's pieces.
-  std::vector<Grain> starts;
-  for (const Grain& grain : kTreeGrains)
-    starts.push_back({grain.chunk_bytes, std::min(grain.connection_rate, forest.tree_rate)});
-  WEFT_TRY_STATUS(search_grains(starts, kMostTried, attempt));
+  WEFT_TRY(best, sim::tune_trees(topology, forest, deadline, bytes));
   // Checking takes longer than simulating: only what is kept is checked.
-  const collective::Report report = collective::check(best.program, {.slots = parameters.slots});
-  WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
-  return best;
+  const std::int32_t slots = sim::run_parameters(best.program.protocol).slots;
+  WEFT_TRY_STATUS(formats::expect_right(collective::check(best.program, {.slots = slots}), "the synthesized program is"));
+  return Synthesized{std::move(best.program), best.attained};
 }
 
 namespace {
@@ -118,8 +76,35 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
   return asked;
 }
 
+// Where their shares are fractions, different ones: those of the root that has most, one way.
+std::int64_t trees_of_root(const synthesis::Forest& forest) {
+  if (forest.whole) return forest.trees;
+  std::map<std::pair<const void*, std::int32_t>, std::int64_t> counts;
+  for (const auto* trees : {&forest.down, &forest.up})
+    for (const synthesis::Tree& tree : *trees) ++counts[{trees, tree.root}];
+  return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->second;
+}
+
 std::string as_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// What a file says of the ways that its program was simulated on: MSCCL++ has no place for them.
+Result<std::string> written(const std::string& path, const collective::Program& program, const cluster::Topology& topology) {
+  const auto each_block = [](auto& of, auto visit) {
+    for (auto& rank : of.ranks)
+      for (auto& block : rank.blocks) visit(block);
+  };
+  bool asks = false;
+  each_block(program, [&](const collective::Threadblock& block) { asks = asks || !block.links.empty(); });
+  const std::string text = fmt::format("{}: written, checked\n", path);
+  if (!asks || !path.ends_with(".json")) return text;
+  collective::Program shortest = program;
+  each_block(shortest, [](collective::Threadblock& block) { block.links.clear(); });
+  WEFT_TRY(seconds, simulated_seconds(shortest, topology, kSimulatedBytes));
+  return text + fmt::format("note: this format has no place for the links that connections run over; by the shortest "
+                            "ways it attains {:.3f} GB/s\n",
+                            static_cast<double>(kSimulatedBytes) / seconds / 1e9);
 }
 
 Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const Asked& asked) {
@@ -142,7 +127,9 @@ Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const
     if (before)
       text += fmt::format("before    {:9.3f} GB/s, {:.1f} % lost\n", *before / 1e9,
                           100 * (1 - found.bound / *before));
-    return text + (request.to.empty() ? "" : fmt::format("{}: written, checked\n", request.to));
+    if (request.to.empty()) return text;
+    WEFT_TRY(line, written(request.to, found.made->program, asked.left));
+    return text + line;
   }
   const auto or_null = [](bool is, auto value) {
     return is ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
@@ -202,7 +189,7 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
   // Of thousands of devices the trees are the answer; a program only where it is asked for or quickly checked.
   const Clock::time_point second = Clock::now();
   std::optional<Synthesized> made;
-  if (forest.trees > 0 && (hops_of(forest, 1) <= kMostHops || !request.to.empty())) {
+  if (forest.trees > 0 && (sim::hops_of(forest, static_cast<double>(forest.trees)) <= sim::kMostHops || !request.to.empty())) {
     WEFT_TRY(found, synthesize_program(asked.left, forest, asked.deadline));
     made = std::move(found);
   }
@@ -222,10 +209,13 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
                       "a drawing is an .svg");
   if (!request.plot.empty())
     WEFT_TRY_STATUS(write_file_atomically(request.plot, explain::draw_trees(drawn, plot)));
-  if (request.format == Format::text)
-    return print(forest, asked.left, made, before) +
-           (request.plot.empty() ? "" : "\n" + explain::print_trees(drawn, plot)) +
-           (made && !request.to.empty() ? fmt::format("{}: written, checked\n", request.to) : "");
+  if (request.format == Format::text) {
+    std::string text = print(forest, asked.left, made, before) +
+                       (request.plot.empty() ? "" : "\n" + explain::print_trees(drawn, plot));
+    if (!made || request.to.empty()) return text;
+    WEFT_TRY(line, written(request.to, made->program, asked.left));
+    return text + line;
+  }
 
   nlohmann::ordered_json json;
   json["collective"] = collective::name(asked.kind);
@@ -234,7 +224,7 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
   json["optimum"] = forest.optimum / 1e9;
   json["planned"] = forest.planned / 1e9;
   json["attained"] = made ? nlohmann::ordered_json(made->attained / 1e9) : nlohmann::ordered_json(nullptr);
-  json["trees"] = forest.trees;
+  json["trees"] = trees_of_root(forest);
   json["bottleneck"] = bottleneck_names(forest, asked.left);
   if (forest.switch_root >= 0) {
     json["in_network"] = asked.left.nodes[static_cast<std::size_t>(forest.switch_root)].name;
@@ -264,9 +254,10 @@ std::vector<std::string> bottleneck_names(const synthesis::Forest& forest,
 
 std::string print(const synthesis::Forest& forest, const cluster::Topology& topology,
                   const std::optional<Synthesized>& made, std::optional<double> before) {
+  const std::int64_t trees = trees_of_root(forest);
   std::string text =
-      fmt::format("{} on {}, {} ranks, {} tree{} of each root\n", collective::name(forest.kind),
-                  topology.name, forest.ranks, forest.trees, forest.trees == 1 ? "" : "s");
+      fmt::format("{} on {}, {} ranks, {}{} tree{} of each root\n", collective::name(forest.kind), topology.name,
+                  forest.ranks, forest.whole ? "" : "at most ", trees, trees == 1 ? "" : "s");
   const bool is_two = forest.kind == collective::Kind::all_reduce && forest.switch_root < 0;
   text += fmt::format("optimum   {:9.3f} GB/s{}\n", forest.optimum / 1e9,
                       is_two ? ", of a reduce_scatter and then an all_gather" : "");

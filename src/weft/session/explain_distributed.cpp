@@ -85,6 +85,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   } else if (options.analyze) {
     return user_error("interrupted", "nothing was run");
   }
+  about.planning_seconds = prepared.seconds_of_planning();
   about.proof = proof.text;
   about.proven = proof.holds;
 

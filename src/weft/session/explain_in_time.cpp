@@ -1,6 +1,7 @@
 #include "weft/session/explain_in_time.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -35,16 +36,15 @@ using distribute::Distribution;
 // Plans in time are looked for where devices are many; ranks of this machine run those that they are given.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
-         prepared.gpu == nullptr && !prepared.settings.codecs.any() && prepared.settings.sync_every == 1 &&
-         prepared.settings.credit.value_or(0) == 0 && prepared.settings.delay == 0 &&
-         prepared.settings.servers == 0;
+         prepared.gpu == nullptr && search::check_in_time(asked_of(prepared.settings)).ok();
 }
 
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.
 constexpr double kFarTooLarge = 1.5;
 
-// Steps without stages are simpler: stages must save more than this of their time.
-constexpr double kWorthStages = 0.98;
+// Steps without stages are simpler: stages must save more than this of their time. No more than what a user notices,
+// since a plan is not to get slower because another was allowed.
+constexpr double kWorthStages = 0.992;
 
 class InTimeExplainer {
  public:
@@ -75,16 +75,17 @@ class InTimeExplainer {
     }
     WEFT_TRY(priced, search::price_given(problem, made_.as_priced(distribution)));
     priced.distribution = std::move(distribution);
-    if (prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families());
+    if (prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families(search::estimate_families));
     return say(priced);
   }
 
   // The quicker of the best plan without stages and the best in time. Where no family of the former fits and the
   // latter is far quicker than all of them, others are not looked for; and stages are not where there is little to gain.
+  // Large plans are looked at in time first, and without stages only where estimates leave hope.
   Result<std::optional<std::string>> searched(std::optional<Result<search::Choice>>& untimed) {
     constexpr double kFarQuicker = 0.5;
     const std::optional<std::string> nothing;
-    WEFT_TRY_STATUS(look_at_families());
+    WEFT_TRY_STATUS(look_at_families(is_large() ? search::estimate_best : search::estimate_families));
     double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
     bool fits = false;
     for (const search::Alternative& family : explained_.without_stages) {
@@ -93,9 +94,11 @@ class InTimeExplainer {
       fits = fits || family.fits;
     }
     std::optional<Result<search::ChosenInTime>> found;
-    if (!fits) {
-      found = search::choose_in_time(problem_);
-      if (found->ok() && (**found).priced.seconds <= kFarQuicker * quickest) return said(**found);
+    if (!fits || is_large()) {
+      found = in_time_below(std::numeric_limits<double>::infinity());
+      if (found->ok() && ((!fits && (**found).priced.seconds <= kFarQuicker * quickest) ||
+                          (fits && !may_be_beaten((**found).priced.seconds))))
+        return said(**found);
     }
     // Another than these may fit, and is looked for, unless that is out of reach.
     if (fits || smallest <= kFarTooLarge * problem_.memory_bytes) {
@@ -104,7 +107,10 @@ class InTimeExplainer {
       if (untimed->ok()) {
         const search::Choice& choice = **untimed;
         const search::Evaluation step = choice.spread->chosen.evaluation();
-        if (!found && !was_interrupted(choice) && may_gain(choice, step)) found = quicker_than(step.seconds);
+        are_as_run_ = true;
+        explained_.without_stages = choice.spread->alternatives;
+        if (!found && !was_interrupted(choice) && may_gain(choice, step))
+          found = in_time_below(kWorthStages * step.seconds);
         // Where devices differ, replicas of it may take unequal parts of the batch.
         const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
         WEFT_TRY(unequal, search::with_unequal_replicas(problem_, choice.spread->distribution,
@@ -113,27 +119,46 @@ class InTimeExplainer {
         if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds) return nothing;
         explained_.without_stages.insert(
             explained_.without_stages.begin(),
-            {"without stages", choice.spread->distribution, step, /*fits=*/true, {}});
+            {"without stages", choice.spread->distribution, step, /*fits=*/true, {}, /*estimated=*/false});
         return said(**found);
       }
     }
-    if (!found) found = search::choose_in_time(problem_);
+    if (!found) found = in_time_below(std::numeric_limits<double>::infinity());
     if (found->ok()) return said(**found);
     untimed.reset();  // what does not fit is told once more, with advice
     return nothing;
   }
 
  private:
+  bool is_large() const { return prepared_.plan.graph.node_count() > search::kMostNodesCompared; }
+  // By a plan without stages, once it passed all that follows.
+  bool may_be_beaten(double seconds) const {
+    return std::ranges::any_of(explained_.without_stages, [&](const search::Alternative& other) {
+      return other.fits && search::may_take_less(other.evaluation, prepared_.settings.codecs, seconds);
+    });
+  }
   // Stages spare exchanges that ranks wait for, and work that ranks along an axis all do.
   static bool may_gain(const search::Choice& untimed, const search::Evaluation& step) {
     return step.exposed_communication_seconds >= (1 - kWorthStages) * step.seconds ||
            std::ranges::any_of(untimed.spread->distribution.axes,
                                [](const distribute::AxisUse& use) { return use.slice.empty(); });
   }
-  Result<search::ChosenInTime> quicker_than(double seconds) const {
+  // With the codecs that pay, which may make a plan the quickest that is not without them.
+  Result<search::ChosenInTime> in_time_below(double seconds) {
     search::InTimeProblem problem = problem_;
-    problem.beat_seconds = kWorthStages * seconds;
-    return search::choose_in_time(problem);
+    if (!prepared_.settings.codecs.any()) {
+      problem.beat_seconds = seconds;
+      return search::choose_in_time(problem);
+    }
+    WEFT_TRY(found, search::choose_in_time(problem));
+    WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, found.distribution));
+    problem.codecs = made.codecs;
+    WEFT_TRY(coded, search::price_given(problem, made_.as_priced(found.distribution)));
+    static_cast<search::PlanInTime&>(found) = {found.distribution, std::move(coded.priced), coded.fits};
+    explained_.about.coded = made.coded;
+    codecs_ = made.codecs;
+    planned_ = std::move(made);
+    return found;
   }
   Result<std::optional<std::string>> said(const search::ChosenInTime& found) {
     WEFT_TRY(unequal, search::with_unequal_replicas(problem_, found.distribution, found.priced.seconds));
@@ -181,6 +206,9 @@ class InTimeExplainer {
     for (std::size_t s = 0; s < priced.stages.size(); ++s, ++process) {
       trace.names.push_back({process, -1, fmt::format("predicted: stage {}", s)});
       add_passes(trace, priced.schedule.orders[s], priced.price.slots[s], process, 0);
+      const double passed = priced.price.slots[s].empty() ? 0 : priced.price.slots[s].back().end;
+      trace.events.push_back(
+          {"sums of gradients and update", "update", process, 0, passed, priced.stages[s].update});
     }
     if (!measured_) return trace;
     for (const RankInTime& rank : measured_->ranks) {
@@ -192,17 +220,31 @@ class InTimeExplainer {
     return trace;
   }
 
-  Status look_at_families() {
+  Status look_at_families(decltype(&search::estimate_families) estimate) {
     search::ChooseOptions options;
     options.memory_bytes = problem_.memory_bytes;
     options.fixed = prepared_.fixed;
     options.watching = problem_.watching;
     options.known = state_.known_plans.get();
     options.until = problem_.until;
-    WEFT_TRY(families,
-             search::estimate_families(prepared_.plan.graph, prepared_.target, (*problem_.machine), options));
+    options.asked = asked_of(prepared_.settings);
+    WEFT_TRY(families, estimate(prepared_.plan.graph, prepared_.target, *problem_.machine, options));
     explained_.without_stages = std::move(families);
     return {};
+  }
+
+  // Estimates say which plans to look for. What is shown of a family is what it takes as it would be run.
+  void price_families() {
+    if (are_as_run_ || is_large()) return;
+    are_as_run_ = true;
+    for (search::Alternative& family : explained_.without_stages) {
+      if (std::chrono::steady_clock::now() >= problem_.until) return;
+      const auto made = plan_given(state_, prepared_, family.distribution, &context_);
+      if (!made.ok()) continue;
+      family.evaluation = made->spread->chosen.evaluation();
+      family.fits = made->spread->fits;
+      family.estimated = false;
+    }
   }
 
   // The plan itself in place of what is said of it, or beside it.
@@ -241,6 +283,7 @@ class InTimeExplainer {
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);
     explained_.lower_bound_seconds = bound.seconds;
     explained_.lower_bound_why = std::move(bound.why);
+    price_families();
     for (search::Alternative& family : explained_.without_stages)
       family.why_not = search::why_slower(family, choice.priced.seconds, problem_.memory_bytes);
     explained_.batch_norms = train::count_batch_norms(prepared_.plan.graph);
@@ -252,6 +295,7 @@ class InTimeExplainer {
     about.brief = options_.summary;
     about.width = context_.width;
     WEFT_TRY(proof, prove(choice));
+    about.planning_seconds = prepared_.seconds_of_planning();
     about.proof = std::move(proof.text);
     about.proven = proof.holds;
     if (options_.analyze) {
@@ -337,6 +381,7 @@ class InTimeExplainer {
   mutable std::optional<search::Choice> planned_;  // for others, once it was asked for
   std::optional<MeasurementInTime> measured_;
   search::CodecUse codecs_;  // of what is explained
+  bool are_as_run_ = false;  // the families' times
   explain::InTimeExplanation explained_;
 };
 

@@ -10,6 +10,8 @@
 
 #include "weft/base/units.h"
 #include "weft/recipe/improve.h"
+#include "weft/recipe/model_shape.h"
+#include "weft/search/distribution/fold.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/time_problem.h"
 
@@ -54,6 +56,68 @@ Recipe said_by(const Prepared& prepared, const distribute::IndexRoles& roles, st
   return recipe;
 }
 
+// What Megatron's program needs besides to start: sizes of the model stand in the recipe, data are made up.
+void add_megatron_flags(Recipe& recipe, const Prepared& prepared) {
+  if (recipe.model.heads == 0) return;  // a model that pretrain_gpt.py has not
+  recipe.others.emplace_back("--max-position-embeddings", fmt::format("{}", recipe.sequence));
+  recipe.others.emplace_back("--vocab-size", fmt::format("{}", std::exchange(recipe.model.words, 0)));
+  recipe.others.emplace_back("--tokenizer-type", "NullTokenizer");
+  recipe.others.emplace_back("--mock-data", "");
+  recipe.others.emplace_back("--train-iters",
+                             fmt::format("{}", prepared.run->steps ? prepared.run->steps->whole : 100));
+  recipe.others.emplace_back("--lr", fmt::format("{}", prepared.settings.training.learning_rate));
+}
+
+// Recipes that the batch and the layers divide into, those with the most replicas and without stages first.
+std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
+  std::vector<Recipe> made;
+  for (std::int64_t data = like.devices; data >= 1; --data) {
+    if (like.devices % data != 0 || like.global_batch % data != 0) continue;
+    for (std::int64_t tensor = like.devices / data; tensor >= 1; --tensor) {
+      if (like.devices / data % tensor != 0) continue;
+      Recipe recipe = like;
+      recipe.data = data;
+      recipe.tensor = tensor;
+      recipe.pipeline = like.devices / data / tensor;
+      if (recipe.pipeline > 1 && (layers == 0 || layers % recipe.pipeline != 0)) continue;
+      recipe.micro_batch = like.global_batch / data;
+      for (const int zero : {3, 1, 0}) {
+        if (recipe.pipeline > 1 && zero > 1) continue;
+        recipe.zero = zero;
+        made.push_back(recipe);
+      }
+    }
+  }
+  return made;
+}
+
+// The first of them that fits, or else the first that has a price.
+Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer& pricer,
+                                         const Recipe& like) {
+  constexpr std::size_t kMostTried = 48;
+  std::optional<recipe::PricedRecipe> found;
+  std::optional<Error> why;
+  std::vector<Recipe> recipes = plain_recipes(like, pricer.layers());
+  recipes.resize(std::min(recipes.size(), kMostTried));
+  for (const Recipe& plain : recipes) {
+    const auto said = recipe::in_words_of(language, plain, plain);
+    if (!said) continue;
+    auto priced = pricer.price(*said);
+    if (!priced.ok()) {
+      why = std::move(priced).error();
+    } else if (priced->price.fits) {
+      return priced;
+    } else if (!found) {
+      found = std::move(*priced);
+    }
+  }
+  if (found) return std::move(*found);
+  return user_error(
+      fmt::format("{} has no words for any plan of this model on {} devices{}{}", recipe::name(language),
+                  like.devices, why ? ": " : "", why ? why->message : std::string()),
+      "FORMAT plan prints the plan itself, FORMAT dtensor its placements");
+}
+
 struct SaidPlan {
   recipe::PricedRecipe priced;
   std::vector<std::string> lost;
@@ -64,7 +128,11 @@ Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePric
                             const recipe::GatheredRecipe& gathered, const Recipe& plain) {
   const std::optional<Recipe> said =
       language ? recipe::in_words_of(*language, gathered.recipe, plain) : gathered.recipe;
-  if (said) {
+  // Launchers cut layers into stages that are alike.
+  const auto alike = [&](const Recipe& one) {
+    return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
+  };
+  if (said && (!language || alike(*said))) {
     auto priced = pricer.price(*said);
     if (priced.ok() && (priced->price.fits || !language)) {
       SaidPlan made{std::move(*priced), gathered.lost};
@@ -74,7 +142,8 @@ Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePric
     }
     if (!language) return std::move(priced).error();
   }
-  WEFT_TRY(found, recipe::improve(pricer, plain, {.language = *language}));
+  WEFT_TRY(first, first_plain(*language, pricer, plain));
+  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language}));
   SaidPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
   for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
     made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
@@ -102,10 +171,12 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
   recipe::RecipePricer pricer(
       made.problem(), [&](const cluster::Cluster& other) { return machine_of(prepared.settings, other); });
   Recipe plain = said_by(prepared, pricer.roles(), batch.rows);
+  const std::vector<std::int64_t> iterations = search::layers_of_nodes(*pricer.problem().plan);
+  const std::int64_t layers = iterations.empty() ? 0 : std::ranges::max(iterations) + 1;
+  plain.model = recipe::model_shape(*pricer.problem().plan, pricer.roles(), layers);
+  if (form == Form::megatron) add_megatron_flags(plain, prepared);
   const recipe::GatheredRecipe gathered = gather(chosen, pricer.roles(), plain);
-  plain.zero = 3;
   plain.data = plain.devices;
-  plain.micro_batch = std::max<std::int64_t>(batch.rows / plain.devices, 1);
   const auto language = language_of(form);
   WEFT_TRY(said, nearest_in(language, pricer, gathered, plain));
   const recipe::Written written =

@@ -14,39 +14,29 @@
 #include "weft/formats/system_topology.h"
 #include "weft/formats/topology_json.h"
 #include "weft/language/bind.h"
-#include "weft/session/measured_cluster.h"
+#include "weft/session/command_catalog.h"
 #include "weft/session/reply.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
 namespace {
 
-using language::syntax::StatementKind;
-
 constexpr std::int64_t kMostScriptBytes = std::int64_t{64} << 20;  // of a script or a topology
 
 Result<cluster::Cluster> from_script(const std::string& text) {
   language::Catalog catalog;
-  load_shipped(catalog);
+  load_known(catalog);
   catalog.clusters.clear();  // a changed copy of a shipped script need not rename its clusters
-  auto parsed = language::parse_and_keep(text);
-  if (!parsed.ok()) return in_text(text, std::move(parsed).error());
-  std::string last;
-  for (const language::syntax::Statement* statement : (*parsed)->script.statements) {
-    if (statement->kind == StatementKind::create_cluster)
-      last = statement->as<language::syntax::CreateCluster>().name.text;
-    if (Status defined = define_object(catalog, *parsed, *statement, {}); !defined.ok())
-      return in_text(text, std::move(defined).error());
-  }
-  const auto found = catalog.clusters.find(last);
+  WEFT_TRY(created, create_all(catalog, text));
+  const auto found = catalog.clusters.find(created.cluster);
   if (found == catalog.clusters.end())
-    return user_error("the script creates no cluster", "write CREATE CLUSTER name AS ...");
+    return user_error("the script creates no cluster", "usage: CREATE CLUSTER name AS ...");
   return found->second;
 }
 
 Result<cluster::Cluster> from_name(const std::string& name) {
   language::Catalog catalog;
-  load_shipped(catalog);
+  load_known(catalog);
   if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end()) return found->second;
   const auto names = language::names_of(catalog.clusters);
   const std::string hint = did_you_mean(name, names);
@@ -76,7 +66,7 @@ Result<cluster::Cluster> find_cluster(const std::string& reference) {
 
 Result<cluster::Cluster> local_cluster(std::int64_t ranks) {
   language::Catalog catalog;
-  load_shipped(catalog);
+  load_known(catalog);
   language::syntax::Target local{
       .local = true, .ranks = language::syntax::Number{}, .cluster = {}, .span = {}};
   local.ranks->whole = ranks;

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/file.h"
 #include "weft/base/random.h"
+#include "weft/base/utf8.h"
 #include "weft/device/element_access.h"
 #include "weft/session/learn.h"
 #include "weft/session/prepare.h"
+#include "weft/session/reply.h"
 
 namespace weft::session {
 namespace {
@@ -93,6 +96,22 @@ char draw(const std::vector<double>& logits, double temperature, double chance) 
   return static_cast<char>(best - logits.begin());
 }
 
+// As any terminal may have it: what would steer it, and what is not UTF-8, as \x1b. Lines and tabs stay.
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(text));
+    const bool layout = text[0] == '\n' || text[0] == '\t';
+    if (layout || (utf8_length(text) > 0 && !begins_with_control(text)))
+      result += text.substr(0, length);
+    else
+      for (const char byte : text.substr(0, length))
+        result += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
 }  // namespace
 
 Answer run_generate(Session::State& state, const Context& context, const language::syntax::Run& run) {
@@ -111,16 +130,25 @@ Answer run_generate(Session::State& state, const Context& context, const languag
     if (!logits.ok()) return std::move(logits).error();
     text += draw(*logits, running.temperature, random.uniform());
   }
+  if (run.into) {  // the bytes themselves, prompt included
+    const Status written =
+        write_file_atomically(std::string(run.into->text), std::string_view(text).substr(begin - prompt));
+    if (!written.ok()) return placed(Error(written.error()), run.into->span);
+  }
   if (context.format == Format::json) {
     nlohmann::ordered_json json = {{"generated", run.model.text},
                                    {"prompt", text.substr(0, prompt)},
                                    {"text", text.substr(begin)},
                                    {"tokens", text.size() - begin}};
+    if (run.into) json["into"] = run.into->text;
     if (!model.unproven().empty()) json["unproven"] = model.unproven();
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
   if (prompt == 0) text.erase(0, begin);
-  return fmt::format("{}\n{}{}", text, model.unproven(), model.unproven().empty() ? "" : "\n");
+  if (run.into)
+    return fmt::format("wrote {} bytes to {}\n{}{}", text.size(), run.into->text, model.unproven(),
+                       model.unproven().empty() ? "" : "\n");
+  return fmt::format("{}\n{}{}", printable(text), model.unproven(), model.unproven().empty() ? "" : "\n");
 }
 
 }  // namespace weft::session

@@ -28,13 +28,13 @@ std::vector<std::string_view> help_topics() {
   return topics;
 }
 
-Reply help(std::string_view topic) {
+Reply help(std::string_view topic, std::size_t width) {
   if (topic.empty()) topic = "weft";
   const std::string wanted = lower(topic);
   for (const EmbeddedFile& file : embedded_help()) {
     if (topic_of(file) != wanted) continue;
     Reply reply;
-    reply.output = std::string(file.text);
+    reply.output = explain::wrap_page(file.text, width);
     return reply;
   }
   const std::vector<std::string_view> topics = help_topics();

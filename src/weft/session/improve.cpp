@@ -13,6 +13,7 @@
 #include "weft/explain/improvement.h"
 #include "weft/imports/hugging_face.h"
 #include "weft/language/bind.h"
+#include "weft/session/command_catalog.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/measured_cluster.h"
 #include "weft/session/plan_for.h"
@@ -23,7 +24,6 @@
 namespace weft::session {
 namespace {
 
-using language::syntax::StatementKind;
 using recipe::Language;
 using recipe::Recipe;
 
@@ -154,20 +154,6 @@ Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t 
   return {};
 }
 
-// Runs what a script creates; the name of its last model.
-Result<std::string> create_all(language::Catalog& catalog, const std::string& text) {
-  auto source = language::parse_and_keep(text);
-  if (!source.ok()) return in_text(text, std::move(source).error());
-  std::string last;
-  for (const language::syntax::Statement* statement : (*source)->script.statements) {
-    if (statement->kind == StatementKind::create_model)
-      last = statement->as<language::syntax::CreateModel>().name.text;
-    if (Status defined = define_object(catalog, *source, *statement, {}); !defined.ok())
-      return in_text(text, std::move(defined).error());
-  }
-  return last;
-}
-
 struct ImproveModel {
   std::string name;
   std::vector<std::string> notes;
@@ -184,9 +170,9 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   }
   WEFT_TRY(text, read_file(reference, kMostRecipeBytes));
   if (script) {
-    WEFT_TRY(last, create_all(catalog, text));
-    if (last.empty()) return user_error(fmt::format("{} creates no model", reference));
-    model.name = std::move(last);
+    WEFT_TRY(created, create_all(catalog, text));
+    if (created.model.empty()) return user_error(fmt::format("{} creates no model", reference));
+    model.name = std::move(created.model);
     return model;
   }
   const std::filesystem::path path(reference);
@@ -202,8 +188,8 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   // It may be called as one that ships, or have such layers.
   catalog.models.clear();
   catalog.layers.clear();
-  WEFT_TRY(last, create_all(catalog, imported->text));
-  model.name = std::move(last);
+  WEFT_TRY(created, create_all(catalog, imported->text));
+  model.name = std::move(created.model);
   model.notes = std::move(imported->notes);
   return model;
 }
@@ -220,7 +206,7 @@ std::string_view precision_word(recipe::Precision precision) {
 
 class Improver {
  public:
-  explicit Improver(const Improve& request) : request_(request) { load_shipped(state_.catalog); }
+  explicit Improver(const Improve& request) : request_(request) { load_known(state_.catalog); }
 
   Result<std::string> run() {
     const auto began = std::chrono::steady_clock::now();

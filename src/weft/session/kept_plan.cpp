@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "weft/plan/hash.h"
 #include "weft/plan/text.h"
 #include "weft/run/algorithm_list.h"
+#include "weft/run/json_number.h"
 #include "weft/run/rank_comparison.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
@@ -90,7 +92,21 @@ std::string print(const KeptPlan& kept) {
 Result<KeptPlan> read_kept(const std::string& text) try {
   const ordered_json read = ordered_json::parse(text);
   KeptPlan kept;
-  for_fields(kept, [&](const char* name, auto& field) { read.at(name).get_to(field); });
+  const char* wrong = nullptr;
+  for_fields(kept, [&](const char* name, auto& field) {
+    const ordered_json& value = read.at(name);
+    if constexpr (std::is_integral_v<std::remove_reference_t<decltype(field)>>) {
+      const auto whole = run::read_whole(value, 1, plan::kMostRanks);
+      if (!whole) wrong = name;
+      field = whole.value_or(1);
+    } else {
+      value.get_to(field);
+    }
+  });
+  if (wrong != nullptr)
+    return user_error(
+        fmt::format("the plan that the weights were trained with cannot be read: expected {} from 1 to {}",
+                    wrong, plan::kMostRanks));
   return kept;
 } catch (const ordered_json::exception&) {
   return user_error("the plan that the weights were trained with cannot be read");

@@ -72,6 +72,10 @@ Digest digest_of(const cost::Statistics* statistics) {
 
 }  // namespace
 
+search::Asked asked_of(const Settings& settings) {
+  return {settings.sync_every, settings.delay, settings.servers, settings.credit.value_or(0)};
+}
+
 price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
   auto asked = price::read_asked_algorithms(settings.running.algorithm);
   WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
@@ -155,10 +159,11 @@ search::Watching watching_by(const Context& context, const Prepared& prepared) {
   if (context.on_progress)
     watching.on_progress = [&context, &prepared](const search::SearchProgress& now) {
       explain::Progress progress;
+      const double seconds = prepared.seconds_of_planning();
       progress.model = prepared.run->model.text;
       progress.step = now.looked_at;
       progress.has_loss = false;
-      progress.search = explain::SearchProgress{now.best_seconds, now.bound_seconds, now.seconds};
+      progress.search = explain::SearchProgress{now.best_seconds, now.bound_seconds, seconds};
       context.on_progress(progress);
     };
   return watching;
@@ -267,15 +272,13 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   problem.codecs = settings.codecs;
   if (problem.learns) {
     WEFT_TRY_STATUS(check_sync(settings));
-    problem.sync_every = settings.sync_every;
     WEFT_TRY_STATUS(check_delay(settings));
-    problem.delay = settings.delay;
+    problem.distribution.asked = asked_of(settings);
   }
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   problem.tiles = settings.tiles.value_or(0);
   if (!settings.tiles) problem.off.emplace_back("decompose");
-  problem.credit = settings.credit.value_or(0);
   if (!settings.credit) problem.off.emplace_back("credit");
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
   search::ChooseOptions& options = problem.distribution;
@@ -329,6 +332,12 @@ Result<search::Choice> plan_for(const Session::State& state, const Prepared& pre
   Error error = std::move(choice).error();
   if (!error.span.known()) error.span = prepared.run->span;
   return error;
+}
+
+Result<search::Choice> plan_given(const Session::State& state, const Prepared& prepared,
+                                  const distribute::Distribution& distribution, const Context* context) {
+  return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
+                      distribute::print(distribution), /*compare=*/false, context, Advice::not_asked);
 }
 
 Result<search::Choice> plan_for_slow(const Session::State& state, const Prepared& prepared,

@@ -18,6 +18,9 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 // Threads of a rank: of one on this machine as TRAIN would start it, else 1.
 int workers_of(const Settings& settings, const cluster::Cluster& cluster);
 
+// What the settings require of a distribution.
+search::Asked asked_of(const Settings& settings);
+
 // What steps on the cluster cost, with the transport and the algorithms that are set for LOCAL ranks.
 price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers);
 
@@ -42,6 +45,10 @@ search::Watching watching_by(const Context& context, const Prepared& prepared);
 // the best found so far is the answer.
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
                                 const Context* context = nullptr, Advice advice = Advice::given);
+
+// The same for this distribution, which is not in time, in place of what the settings say. It may not fit.
+Result<search::Choice> plan_given(const Session::State& state, const Prepared& prepared,
+                                  const distribute::Distribution& distribution, const Context* context);
 
 // The same where everything takes as much longer as `slowness` says, found within `seconds`.
 Result<search::Choice> plan_for_slow(const Session::State& state, const Prepared& prepared,

@@ -28,20 +28,13 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings, Span
                         "say it once", at);
     asked.micro_batches = settings.micro_batches;
   }
-  struct Unfit {
-    std::string_view name, why;
-    bool is_asked_for;
-  };
-  const Unfit unfit[] = {{"credit", "a credit is", settings.credit.value_or(0) > 0},
-                         {"delay", "delay is", settings.delay > 0},
-                         {"servers", "servers are", settings.servers > 0},
-                         {"sync_every", "sync_every is", settings.sync_every > 1}};
-  if (distribute::is_in_time(asked))
-    for (const Unfit& one : unfit)
-      if (one.is_asked_for)
-        return user_error(fmt::format("{} for plans without stages and micro-batches", one.why),
-                          fmt::format("leave out {}, or the stages and micro-batches", one.name), at);
-  return distribute::is_in_time(asked) ? std::optional(std::move(asked)) : std::nullopt;
+  if (!distribute::is_in_time(asked)) return std::optional<Distribution>();
+  if (Status kept = search::check_in_time(asked_of(settings)); !kept.ok()) {
+    Error error = std::move(kept).error();
+    error.span = at;
+    return error;
+  }
+  return std::optional(std::move(asked));
 }
 
 Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::Graph& forward,

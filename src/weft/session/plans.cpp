@@ -15,6 +15,7 @@
 #include "weft/ops/communication.h"
 #include "weft/pipeline/prove_in_time.h"
 #include "weft/plan/text.h"
+#include "weft/session/command_catalog.h"
 #include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
@@ -35,7 +36,7 @@ Status for_each_run(const std::string& text,
   auto source = language::parse_and_keep(text);
   if (!source.ok()) return in_text(text, std::move(source).error());
   Session::State state;
-  load_shipped(state.catalog);
+  load_known(state.catalog);
   const Context context{Format::text, explain::kUsualWidth, *source, {}, {}, {}, {}, {}, {}, {}};
   const auto one = [&](const language::syntax::Statement& statement) -> Status {
     switch (statement.kind) {
@@ -72,7 +73,7 @@ std::string describe_verdict(const PlanVerdict& verdict, Format format) {
   if (format == Format::json) {
     Json json = {{"plan", verdict.of}};
     if (!verdict.distribution.empty()) json["distribution"] = verdict.distribution;
-    json.update({{"proven", verdict.proof.proof.holds()},
+    json.update({{"proven", verdict.proof.proof.is_proven()},
                  {"sizes", verdict.proof.sizes},
                  {"elements", verdict.proof.proof.elements},
                  {"seconds", verdict.proof.seconds}});
@@ -84,9 +85,12 @@ std::string describe_verdict(const PlanVerdict& verdict, Format format) {
 }
 
 Result<PlanVerdict> judged(PlanVerdict verdict) {
-  if (verdict.proof.proof.holds()) return verdict;
+  const distribute::PlanProof& proof = verdict.proof.proof;
+  if (proof.is_proven()) return verdict;
   return user_error(fmt::format("{} is {}", verdict.of, verdict.proof.text()),
-                    "the node is the first whose value differs; what it reads is right");
+                    proof.holds()
+                        ? "a proof needs values for which each condition holds, and for which it fails"
+                        : "the node is the first whose value differs; what it reads is right");
 }
 
 Result<PlanVerdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
@@ -124,6 +128,12 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
 // What every rank runs, over the field.
 Result<SmallProof> prove_stages_as_they_are(const plan::Graph& one_device,
                                             const distribute::DistributedPlan& plan) {
+  if (distribute::has_codecs(plan.graph)) {
+    WEFT_TRY(exact, distribute::without_codecs(plan));
+    WEFT_TRY(proof, prove_stages_as_they_are(one_device, exact));
+    proof.up_to_codecs = true;
+    return proof;
+  }
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(proof, pipeline::prove_in_time(one_device, plan));
   SmallProof small{std::move(proof),

@@ -233,6 +233,10 @@ std::vector<std::pair<std::string, std::int64_t>> Prepared::named_sizes() const 
   return named;
 }
 
+double Prepared::seconds_of_planning() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
 Status check_runs_here(const Prepared& prepared) {
   const Run& run = *prepared.run;
   if (prepared.hosts) {

@@ -10,6 +10,7 @@
 //
 // Included by the files of session/ only.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,6 +40,7 @@ enum class Purpose : std::uint8_t {
 };
 
 struct Prepared {
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   const language::syntax::Run* run = nullptr;
   Settings settings;                              // the session's, with what the statement says
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
@@ -55,6 +57,8 @@ struct Prepared {
 
   bool trains() const { return run->task == language::syntax::Task::train; }
   std::vector<std::pair<std::string, std::int64_t>> named_sizes() const;
+  // Since it began to be prepared.
+  double seconds_of_planning() const;
 };
 
 // REQUIRES: the statement outlives what is prepared.

@@ -109,11 +109,9 @@ class SmallModels {
   // By the names that the model has for its sizes, as it accepts them.
   Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
     if (prepared_.norm_shares > 1) return user_error("sizes by name do not go in shares of the batch");
-    auto found = find_small_sizes(state_, prepared_,
-                                  {.mode = mode(),
-                                   .multiple = multiple,
-                                   .other_than = std::move(sizes),
-                                   .at_least = at_least_});
+    auto found = find_small_sizes(
+        state_, prepared_,
+        {.mode = mode(), .multiple = multiple, .other_than = std::move(sizes), .at_least = at_least_});
     if (!found) return user_error("the model has no names for its sizes");
     sizes = std::move(*found);
     SmallModel small;
@@ -242,7 +240,10 @@ class Attempts {
   const Error& last() const { return last_; }
 
   SmallProof result() const {
-    return {proof_,
+    distribute::PlanProof proof = proof_;
+    for (const std::optional<std::string>& unseen : {unseen_of_rules_, unseen_})
+      if (unseen && proof.unseen.empty()) proof.unseen = *unseen;
+    return {std::move(proof),
             fmt::format("{}{}", fmt::join(where_, " and "), claim_.spread != nullptr ? " ranks" : ""),
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
             claim_.rewritten != nullptr,
@@ -292,7 +293,7 @@ class Attempts {
           distribute::replay(*claim_.rewritten, *one_device, *small_device, claim_.rewritten->mesh);
       if (!replayed.ok()) return keep(std::move(replayed).error());
       rewritten = std::move(*replayed);
-      if (!take(distribute::prove(*small_device, rewritten, options))) return;
+      if (!take(distribute::prove(*small_device, rewritten, options), unseen_of_rules_)) return;
       one_device = &claim_.rewritten->graph;
       small_device = &rewritten.graph;
     }
@@ -300,21 +301,26 @@ class Attempts {
       auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, meshes_[mesh]);
       if (!replayed.ok()) return keep(std::move(replayed).error());
       if (!take(is_in_time() ? prove_in_time(*small_device, std::move(*replayed), options.seed)
-                             : distribute::prove(*small_device, *replayed, options)))
+                             : distribute::prove(*small_device, *replayed, options),
+                unseen_))
         return;
     }
     proven_[mesh] = true;
     remember(small.sizes, meshes_[mesh]);
   }
 
-  bool take(Result<distribute::PlanProof> found) {
+  // `unseen`: what no draw has shown, at none of the sizes so far.
+  bool take(Result<distribute::PlanProof> found, std::optional<std::string>& unseen) {
     if (!found.ok()) {
       last_ = std::move(found).error();
       return false;
     }
+    if (!unseen || found->unseen.empty()) unseen = std::move(found->unseen);
     proof_.draws += found->draws;
     proof_.elements += found->elements;
     proof_.wrong = std::move(found->wrong);
+    proof_.rounded.merge(found->rounded);
+    if (!found->rounded_to.empty()) proof_.rounded_to = found->rounded_to;
     return true;
   }
 
@@ -338,6 +344,7 @@ class Attempts {
   std::vector<plan::Mesh> meshes_;
   std::vector<bool> proven_;  // by mesh
   distribute::PlanProof proof_;
+  std::optional<std::string> unseen_of_rules_, unseen_;
   std::vector<std::string> where_;
   std::string last_sizes_;
   Error last_ = user_error("no sizes were tried");
@@ -459,6 +466,17 @@ std::string but_for_norms(std::int64_t shares) {
   return fmt::format(" but for local batch norm statistics, each of one of {} shares of the batch", shares);
 }
 
+std::string up_to_rounding(const distribute::PlanProof& proof) {
+  constexpr std::size_t kNamed = 4;
+  if (proof.rounded.empty()) return {};
+  std::string names;
+  std::size_t named = 0;
+  for (const std::string& name : proof.rounded)
+    if (named++ < kNamed) names += (names.empty() ? "" : ", ") + name;
+  if (named > kNamed) names += fmt::format(" and {} more", named - kNamed);
+  return fmt::format(" up to rounding to {} of {}", proof.rounded_to, names);
+}
+
 // A plan that rules made of the plan of one device, as the plan of one rank.
 Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const plan::Graph& rewritten) {
   distribute::DistributedPlan plan;
@@ -477,7 +495,8 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal{}{}{} to {}{}, over the field{}, at {}",
+  if (!proof.unseen.empty()) return fmt::format("not proven: {}, at {}", proof.unseen, sizes);
+  return fmt::format("proven equal{}{}{}{} to {}{}, over the field{}, at {}", up_to_rounding(proof),
                      up_to_codecs ? " up to codecs (encode and decode taken for the identity)" : "",
                      steps_alone > 1
                          ? fmt::format(" but for gradients that are not summed until ranks average "
@@ -551,6 +570,13 @@ Result<Proof> require_proof(const Session::State& state, const Prepared& prepare
     hasher.digest_of(plan::structural_hash(choice.spread->chosen.plan.graph))
         .text(print(choice.spread->chosen.plan.mesh))
         .text(distribute::print(choice.spread->distribution));
+  // What is run at small sizes has phases of its own; these are the plan's.
+  const plan::Graph& found = choice.spread ? choice.spread->chosen.plan.graph : choice.plan;
+  for (std::size_t n = 0; n < found.node_count(); ++n)
+    if (const Status phases = plan::verify_phases(found, plan::NodeId(n)); !phases.ok())
+      return user_error(fmt::format("the plan found is wrong and is refused: node {} {}",
+                                    plan::describe(found, plan::NodeId(n)), phases.error().message),
+                        "this is a mistake in weft: please report it, with the statement", prepared.run->span);
   const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
@@ -563,6 +589,7 @@ Result<Proof> require_proof(const Session::State& state, const Prepared& prepare
   if (!proof->proof.holds())
     return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),
                       "this is a mistake in weft: please report it, with the statement", prepared.run->span);
+  if (!proof->proof.is_proven()) return Proof{false, proof->text()};
   state.proven.emplace(digest, proof->text());
   return Proof{true, proof->text()};
 }

@@ -11,6 +11,7 @@
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
+#include "weft/session/command_catalog.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
@@ -35,7 +36,7 @@ Result<plan::Graph> read_plan(const std::string& reference) {
   std::error_code unused;
   if (std::filesystem::exists(reference, unused)) return read_plan_file(reference);
   language::Catalog catalog;
-  load_shipped(catalog);
+  load_known(catalog);
   if (!catalog.models.contains(reference)) {
     const bool is_path = reference.find_first_of("/.") != std::string::npos;
     std::string hint = did_you_mean(reference, language::names_of(catalog.models));
@@ -53,7 +54,7 @@ Result<plan::Graph> read_plan(const std::string& reference) {
 
 Result<cluster::Device> find_device(const std::string& name) {
   language::Catalog catalog;
-  load_shipped(catalog);
+  load_known(catalog);
   if (const auto found = catalog.devices.find(name); found != catalog.devices.end()) return found->second;
   std::string hint = did_you_mean(name, language::names_of(catalog.devices));
   if (hint.empty()) hint = "SHOW DEVICES lists them";

@@ -104,6 +104,7 @@ std::string describe(const rule::Rule& rule, const rule::Verdict& verdict) {
   if (holds(verdict)) {
     text += fmt::format(", {}", rule::name(verdict.rounding));
     if (verdict.rounding_bound > 0) text += fmt::format(", at most {:.0e} apart", verdict.rounding_bound);
+    if (const std::string range = print(verdict.range); !range.empty()) text += fmt::format("; {}", range);
     return text;
   }
   if (!verdict.reason.empty()) text += fmt::format(": {}", verdict.reason);

@@ -23,6 +23,7 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
           {"unseen_share", verdict.unseen_share},
           {"shapes", verdict.shapes},
           {"real_runs", verdict.real_runs},
+          {"range", print(verdict.range)},
           {"why", rule.why},
           {"cite", rule.cite},
           {"file", rule.file},

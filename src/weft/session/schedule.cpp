@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
+#include "weft/pipeline/check_claims.h"
 #include "weft/pipeline/draw.h"
 #include "weft/pipeline/library.h"
 #include "weft/pipeline/price.h"
@@ -87,19 +88,32 @@ Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) 
   return parameters;
 }
 
-Result<pipeline::Schedule> find_or_read(const WhichSchedule& which) {
+// A schedule and the text that it is of.
+struct ReadSchedule {
+  pipeline::ScheduleText text;
+  std::map<std::string, double> parameters;
+  pipeline::Schedule schedule;
+};
+
+Result<ReadSchedule> read_schedule(const WhichSchedule& which) {
   WEFT_TRY(parameters, parameters_of(which));
   std::error_code unused;
   if (!std::filesystem::is_regular_file(which.name, unused)) {
     WEFT_TRY(shipped, pipeline::find_schedule(which.name));
-    return pipeline::unfold(*shipped, parameters);
+    WEFT_TRY(schedule, pipeline::unfold(*shipped, parameters));
+    return ReadSchedule{*shipped, std::move(parameters), std::move(schedule)};
   }
   WEFT_TRY(text, read_file(which.name, kMostScheduleBytes));
   auto parsed = pipeline::parse_schedule(text);
   if (!parsed.ok()) return in_text(text, std::move(parsed).error());
   auto schedule = pipeline::unfold(*parsed, parameters);
   if (!schedule.ok()) return in_text(text, std::move(schedule).error());
-  return schedule;
+  return ReadSchedule{std::move(parsed).value(), std::move(parameters), std::move(schedule).value()};
+}
+
+Result<pipeline::Schedule> find_or_read(const WhichSchedule& which) {
+  WEFT_TRY(read, read_schedule(which));
+  return std::move(read.schedule);
 }
 
 ScheduleJson to_json(const pipeline::Schedule& schedule, const pipeline::Price& price) {
@@ -165,18 +179,21 @@ Result<std::string> answer(const ScheduleShow& request) {
 }
 
 Result<std::string> answer(const ScheduleCheck& request) {
-  WEFT_TRY(schedule, find_or_read(request.which));
+  WEFT_TRY(read, read_schedule(request.which));
+  const pipeline::Schedule& schedule = read.schedule;
   std::vector<double> memory;
   if (!request.memory.empty()) {
-    WEFT_TRY(read, read_numbers(request.memory, "--memory"));
-    memory = std::move(read);
+    WEFT_TRY(limits, read_numbers(request.memory, "--memory"));
+    memory = std::move(limits);
   }
   WEFT_TRY_STATUS(pipeline::verify(schedule, memory));
+  WEFT_TRY(claims, pipeline::check_claims(read.text, schedule, read.parameters));
   const std::vector<double> peaks = pipeline::peak_in_flight(schedule);
   if (request.format == Format::json)
-    return line_of({{"schedule", schedule.name}, {"right", true}, {"peak_in_flight", peaks}});
-  return fmt::format("{} is right: {} stages, {} micro-batches, {} in flight at most\n", schedule.name,
-                     schedule.stages, schedule.micro_batches, fmt::join(peaks, " "));
+    return line_of({{"schedule", schedule.name}, {"right", true}, {"claims", claims}, {"peak_in_flight", peaks}});
+  return fmt::format("{} is right: {} stages, {} micro-batches, {} in flight at most{}\n", schedule.name,
+                     schedule.stages, schedule.micro_batches, fmt::join(peaks, " "),
+                     claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and ")));
 }
 
 Result<std::string> answer(const SchedulePrice& request) {

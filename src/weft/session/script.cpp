@@ -41,7 +41,7 @@ Status run_all(Session::State& state, const Context& context, std::string_view f
     auto answer = run_statement(state, context, *statement);
     if (context.on_statement_end) context.on_statement_end();
     if (!answer.ok()) return in_script(std::move(answer).error(), file, *context.source, statement->span);
-    context.tell(*answer);
+    context.tell(*statement, *answer);
   }
   return {};
 }

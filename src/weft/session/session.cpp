@@ -1,11 +1,15 @@
 #include "weft/session/session.h"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/base/thread_error.h"
 #include "weft/language/bind.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
@@ -25,6 +29,20 @@ std::string done(Format format, std::string_view verb, std::string_view what, st
                -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
            "\n";
   return fmt::format("{} {} {}\n", verb, what, name);
+}
+
+// CREATE, DROP, SET and HINT answer nothing that was asked.
+bool only_confirms(const Statement& statement) {
+  switch (statement.kind) {
+    case StatementKind::create_device:
+    case StatementKind::create_cluster:
+    case StatementKind::create_layer:
+    case StatementKind::create_model:
+    case StatementKind::drop:
+    case StatementKind::set:
+    case StatementKind::hint: return true;
+    default: return false;
+  }
 }
 
 std::pair<std::string_view, std::string_view> created(const Statement& statement) {
@@ -81,8 +99,18 @@ Answer run_create(Session::State& state, const Context& context, const Statement
   language::BindOptions options;
   options.plan_limit = state.settings.plan_limit;
   options.interrupted = context.interrupted;
+  const bool shadows = shadows_shipped(state.catalog, statement);
   WEFT_TRY_STATUS(define_object(state.catalog, context.source, statement, options));
   const auto [what, name] = created(statement);
+  if (shadows) {
+    if (statement.kind == StatementKind::create_model) {  // what the shipped one learned is not this one's
+      state.weights.erase(std::string(name));
+      state.loaded.erase(std::string(name));
+    }
+    state.warnings.note(
+        fmt::format("{} {} shadows the shipped {} of that name", what, name, what),
+        fmt::format("shipped models keep theirs; DROP {} {} brings it back", upper(what), name));
+  }
   return done(context.format, statement.kind == StatementKind::drop ? "dropped" : "created", what, name);
 }
 
@@ -185,8 +213,9 @@ Reply Session::execute(std::string_view text) {
     auto source = language::parse_and_keep(text);
     if (!source.ok()) return fail(source.error(), text);
     bool answered = false, last_was_long = false;
-    const auto tell = [&](const std::string& answer) {
+    const auto tell = [&](const Statement& statement, const std::string& answer) {
       if (answer.empty()) return;
+      if (on_note && format == Format::text && only_confirms(statement)) return on_note(answer);
       // A blank line keeps answers apart, but a run of one-line ones stays together.
       const bool is_long = std::ranges::count(answer, '\n') > 1;
       if (format == Format::text && answered && (is_long || last_was_long)) say("\n");
@@ -196,16 +225,16 @@ Reply Session::execute(std::string_view text) {
     };
     state_->scripts.clear();
     state_->stopped = false;
-    const Context context{format,           width, *source,    interrupted, on_progress,
-                          on_statement_end, tell,  terminated, on_training, on_warning};
+    const Context context{format, width,      *source,     interrupted, on_progress, on_statement_end,
+                          tell,   terminated, on_training, on_warning,  goes_on};
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
       state_->stopped = terminated && terminated();
-      if (state_->stopped) return fail(user_error("stopped: the process was told to end"), text);
+      if (state_->stopped) return fail(user_error("stopped: the process received SIGTERM"), text);
       auto answer = run_statement(*state_, context, *statement);
       if (on_statement_end) on_statement_end();
       if (!answer.ok()) return fail(answer.error(), text);
-      tell(*answer);
+      tell(*statement, *answer);
     }
     reply.complaint = state_->warnings.take();
   } catch (const InternalError& error) {
@@ -215,9 +244,11 @@ Reply Session::execute(std::string_view text) {
         error.what());
     reply.error = world_error(error.what());
   } catch (const std::bad_alloc&) {
-    reply.exit_code = ExitCode::world_error;
-    reply.complaint = "error: out of memory\n";
-    reply.error = world_error("out of memory");
+    return fail(
+        world_error("out of memory", "a smaller batch or model needs less; ulimit -v limits memory, too"),
+        text);
+  } catch (const std::system_error& error) {
+    return fail(thread_error(error), text);
   }
   return reply;
 }

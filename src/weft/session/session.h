@@ -37,6 +37,12 @@ struct Reply {
   std::optional<Error> error = std::nullopt;
 };
 
+struct Completions {
+  std::vector<std::string> words;
+  std::size_t replaced = 0;      // bytes of the unfinished word
+  std::string_view after = " ";  // what ends a word that is not a folder
+};
+
 class Session {
  public:
   Session();
@@ -47,8 +53,14 @@ class Session {
   Format format = Format::text;
   std::size_t width = explain::kUsualWidth;  // of the reader's screen: what tables and long lines keep to
 
+  // Whether more texts may follow, so that what models learned until an interruption is still of use.
+  bool goes_on = true;
+
   // Called with each statement's output as soon as it has it, instead of collecting it in the reply.
   std::function<void(std::string_view)> on_output;
+  // The same of what only confirms a statement ("created model m", "cluster = pod") in text; empty: it is output. So
+  // that `weft -i setup.weft -c 'EXPLAIN (FORMAT plan) ..' > p.plan` writes a plan and nothing else.
+  std::function<void(std::string_view)> on_note;
   // Asked between statements and now and then inside long ones; true stops the session cleanly
   // with "interrupted" (a user error). A search for a plan ends with the best it has found: EXPLAIN shows that.
   std::function<bool()> interrupted;
@@ -69,8 +81,9 @@ class Session {
   Reply execute(std::string_view text);
 
   // Words that may follow `before` (the statement typed so far up to the cursor) and begin with
-  // its last, unfinished word: keywords, then names from the catalog that fit there.
-  std::vector<std::string> complete(std::string_view before) const;
+  // its last, unfinished word: keywords, then names from the catalog that fit there, settings and what they
+  // may be, files.
+  Completions complete(std::string_view before) const;
 
   // False while `text` is an unfinished statement: the REPL then asks for another line.
   static bool is_complete(std::string_view text);
@@ -83,6 +96,6 @@ class Session {
 
 // Topics of `weft help`, and the text of one; an unknown topic is answered with the nearest one.
 std::vector<std::string_view> help_topics();
-Reply help(std::string_view topic);
+Reply help(std::string_view topic, std::size_t width = explain::kUsualWidth);
 
 }  // namespace weft::session

@@ -56,10 +56,11 @@ struct Context {
   std::function<void(const explain::Progress&)> on_progress;
   std::function<void()> on_statement_end;
   // Takes the answer of a statement that another one runs; what RUN says comes as it goes.
-  std::function<void(const std::string&)> tell;
+  std::function<void(const language::syntax::Statement&, const std::string&)> tell;
   std::function<bool()> terminated;
   std::function<void(bool)> on_training;
   std::function<void(std::string_view)> on_warning;
+  bool goes_on = true;
 };
 
 using Answer = Result<std::string>;

@@ -50,7 +50,8 @@ Result<SynthesizedRings> synthesize_rings(const cluster::Topology& topology, col
   if (kind != all_gather) forest.up = chains_of(rings, true);
   forest.trees = static_cast<Amount>(rings.rings.size());
   forest.planned = forest.optimum = forest.without_switches = kind == all_reduce ? rings.rate / 2 : rings.rate;
-  forest.tree_rate = forest.planned / static_cast<double>(forest.ranks) / static_cast<double>(forest.trees);
+  for (std::vector<synthesis::Tree>* chains : {&forest.down, &forest.up})
+    for (synthesis::Tree& chain : *chains) chain.share = 1 / static_cast<double>(forest.trees);
   WEFT_TRY(program, synthesize_program(topology, forest, deadline));
   made.made = std::move(program);
   formats::NcclGraph graph;

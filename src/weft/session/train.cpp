@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/machine.h"
+#include "weft/base/other_work.h"
 #include "weft/base/units.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/explain/progress.h"
@@ -101,9 +103,23 @@ struct Trained {
   bool reports = true;        // false for a rank of a launcher's that is not the first
   bool changes_plan = false;  // it ended early, to go on with another plan
   std::string next_plan;      // that one, as rank 0 knows it
+  double others = 0;          // the share of this machine's processors that other programs used meanwhile
 
   bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
+
+// How much of its processors the ranks of this machine left to other programs; empty where that was little, or the
+// time too short to tell.
+std::string print_shared(const Prepared& prepared, const Trained& done) {
+  constexpr double kMuch = 0.25, kLeastSeconds = 3;
+  if (prepared.ranks < 2 || prepared.hosts || prepared.gpu != nullptr || done.others < kMuch ||
+      done.outcome.seconds < kLeastSeconds)
+    return "";
+  return fmt::format(
+      "other programs used {:.0f} % of the {} processors, and all ranks wait for the one that is held up; run those "
+      "programs under nice, or later",
+      100 * done.others, available_processors());
+}
 
 // What is learned so far.
 using OnCheckpoint = std::function<Status(std::int64_t step, formats::Checkpoint learned)>;
@@ -233,17 +249,28 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .next_plan = std::move(next_plan)};
 }
 
-// What a training that was told to end says of it.
-Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, const CheckpointFile& file) {
+// The error of a training that ended early.
+Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, const CheckpointFile& file,
+              const BestCheckpoint& best, bool goes_on) {
   const std::string step = print_exact(weights.step);
-  if (outcome.interrupted)
-    return user_error(fmt::format("interrupted after step {}", step),
-                      "what it learned is kept: TRAIN goes on from there, SAVE writes it to a file");
-  return user_error(fmt::format("stopped after step {}: {}", step,
-                                outcome.time_up ? "wall_time is up" : "the process was told to end"),
-                    file.wanted()
-                        ? fmt::format("it is saved to {}: resume = true goes on from there", file.path())
-                        : std::string("nothing is saved: checkpoint = 'model.safetensors' would be"));
+  const std::string what =
+      outcome.interrupted
+          ? fmt::format("interrupted after step {}", step)
+          : fmt::format("stopped after step {}: {}", step,
+                        outcome.time_up         ? "wall_time is up"
+                        : outcome.ended_by == 0 ? "the process received SIGTERM"
+                                                : fmt::format("rank {} received SIGTERM", outcome.ended_by));
+  if (file.wanted())
+    return user_error(what, fmt::format("it is saved to {}: resume = true goes on from there", file.path()));
+  if (outcome.interrupted && goes_on)
+    return user_error(
+        what, "the session keeps what it learned: TRAIN goes on from there, SAVE writes it to a file");
+  if (best.step() > 0)
+    return user_error(what,
+                      fmt::format("only step {}, the best, is saved, to {}: checkpoint = 'model.safetensors' "
+                                  "saves the last",
+                                  print_exact(best.step()), best.path()));
+  return user_error(what, "nothing is saved: checkpoint = 'model.safetensors' would be");
 }
 
 // A TRAIN from its first step to its answer.
@@ -429,7 +456,9 @@ Status Training::finish(const Trained& done, const run::Weights& weights) {
 
 Answer Training::answer(std::chrono::steady_clock::time_point begun) {
   const std::string model(statement_.model.text);
+  const OtherWork others;
   auto done = train(begun);
+  if (done.ok()) done->others = others.share();
   run::RankComparison finishing(fmt::format("the end of TRAIN {}", model),
                                 takes_ranks(state_, statement_) ? run::RankComparison::When::launched
                                                                 : run::RankComparison::When::not_at_all);
@@ -445,7 +474,7 @@ Answer Training::answer(std::chrono::steady_clock::time_point begun) {
   const run::Weights& weights = state_.weights[model];
   if (done->ended_early()) {
     state_.stopped = !done->outcome.interrupted;
-    return stopped(done->outcome, weights, file_);
+    return stopped(done->outcome, weights, file_, best_, context_.goes_on);
   }
   return done->reports ? tell(*done, weights) : std::string();
 }
@@ -468,6 +497,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
                  {fmt::format("{}_per_second", feed.example()), rate},
                  {"threads", done.threads}};
     if (prepared.ranks > 1) json["ranks"] = prepared.ranks;
+    if (prepared.ranks > 1 && !prepared.hosts) json["other_programs"] = done.others;
     if (!done.distribution.empty()) json["plan"] = done.distribution;
     json["curve"] = log_.curve();
     if (tested_) json["test"] = score_json(*tested_);
@@ -501,6 +531,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
                       prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
                       print_count(rate), feed.example());
+  if (const std::string shared = print_shared(prepared, done); !shared.empty()) text += shared + "\n";
   if (!done.distribution.empty()) text += fmt::format("{}\n", done.distribution);
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
     text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",

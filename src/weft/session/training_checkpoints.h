@@ -52,6 +52,7 @@ class BestCheckpoint {
 
   std::int64_t step() const { return step_; }  // 0: none yet
   double loss() const { return loss_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
   CheckpointFile file_;

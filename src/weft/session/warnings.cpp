@@ -32,6 +32,10 @@ void Warnings::add_now(std::string_view so, const Status& status,
     untold_ += text;
 }
 
+void Warnings::note(std::string_view what, std::string_view more) {
+  untold_ += fmt::format("note: {}\n  {}\n", what, more);
+}
+
 std::string Warnings::take() { return std::exchange(untold_, {}); }
 
 }  // namespace weft::session

@@ -23,6 +23,9 @@ class Warnings {
   void add_now(std::string_view so, const Status& status,
                const std::function<void(std::string_view)>& on_warning);
 
+  // What is right, and might surprise.
+  void note(std::string_view what, std::string_view more);
+
   // What was not told before.
   std::string take();
 

@@ -1,13 +1,13 @@
 #include "weft/session/written_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/distribute/delayed.h"
 #include "weft/distribute/feedback.h"
 #include "weft/distribute/trace_origins.h"
@@ -25,9 +25,10 @@ using plan::NodeView;
 
 // Settings that change what the plan of one device is.
 constexpr std::string_view kOfThePlan[] = {
-    "accumulate",       "beta1",      "beta2",        "clip_norm",      "epsilon",   "gradients",
-    "learning_rate",    "loss_scale", "loss_scale_steps", "momentum",   "optimizer", "post_validation",
-    "precision",        "recompute",  "rules",        "tiled_loss",     "weight_decay", "weight_decay_on"};
+    "accumulate", "beta1",           "beta2",      "clip_norm",        "epsilon",
+    "gradients",  "learning_rate",   "loss_scale", "loss_scale_steps", "momentum",
+    "optimizer",  "post_validation", "precision",  "recompute",        "rules",
+    "schedule",   "tiled_loss",      "warmup",     "weight_decay",     "weight_decay_on"};
 constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ", kPlace = "  # place ";
 constexpr std::string_view kDistribution = "distribution = '";
 
@@ -122,9 +123,9 @@ Result<std::vector<std::int32_t>> read_places(std::string_view text) {
         std::string_view number = line.substr(at + kWord.size());
         number.remove_prefix(std::min(number.find_first_not_of(' '), number.size()));
         number = number.substr(0, number.find_last_not_of(" \t\r") + 1);
-        const char* const stop = number.data() + number.size();
-        const auto read = std::from_chars(number.data(), stop, places.back());
-        if (read.ec != std::errc() || read.ptr != stop || places.back() < 0)
+        const auto place = read_number<std::int32_t>(number, 0);
+        places.back() = place.value_or(-1);
+        if (!place)
           return user_error(fmt::format("expected the number of a place, found '{}'", number),
                             "for example: # place 1",
                             Span{static_cast<std::uint32_t>(begin + at), static_cast<std::uint32_t>(end - begin - at)});

@@ -91,21 +91,21 @@ ValueId RowOpener::softmax_of(ValueId x, std::span<const Symbol> over) {
 
 // Whether there is a class of that number. A table of ones answers with no order of numbers, which the field
 // does not have; its index is none of the plan's, so nobody cuts it.
-ValueId RowOpener::has_label(ValueId label, Dim classes) {
-  const auto [known, fresh] = labelled_.try_emplace({label, classes.size});
+ValueId RowOpener::has_label(ValueId label, Dim classes, DType real) {
+  const auto [known, fresh] = labelled_.try_emplace({label, classes.size, real});
   if (!fresh || !f_.status().ok()) return known->second;
   std::string name = std::string(graph_.text(classes.index)) + "_all";
   while (graph_.symbols().find(name).valid()) name += "_";
   const Dim all{graph_.symbol(name), classes.size};
-  const ValueId one = f_.keep([&] { return ops::add_constant(graph_, 1, DType::f32); });
+  const ValueId one = f_.keep([&] { return ops::add_constant(graph_, 1, real); });
   const ValueId ones = f_.keep([&] { return ops::add_broadcast(graph_, one, {&all, 1}); });
   const ValueId found = f_.keep([&] { return ops::add_gather(graph_, label, ones, all.index); });
   return known->second = f_(ops::equal(), {found, one});
 }
 
-ValueId RowOpener::is_label(ValueId label, Dim classes) {
+ValueId RowOpener::is_label(ValueId label, Dim classes, DType real) {
   const ValueId place = f_.keep([&] { return ops::add_position(graph_, classes); });
-  return f_(ops::equal(), {f_.cast(place, DType::f32), f_.cast(label, DType::f32)});
+  return f_(ops::equal(), {f_.cast(place, real), f_.cast(label, real)});
 }
 
 ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over, double smoothing) {
@@ -122,7 +122,8 @@ ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over, doubl
                              f_(ops::mul(), {all, f_.number(each, all)})});
   }
   const ValueId loss = f_(ops::sub(), {f_(ops::add(), {peak, f_(ops::log(), {total})}), wanted});
-  return f_(ops::select(), {has_label(label, {over, logits.size_of(over)}), loss, f_.number(0, total)});
+  return f_(ops::select(),
+            {has_label(label, {over, logits.size_of(over)}, wide(logits.dtype)), loss, f_.number(0, total)});
 }
 
 ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over,
@@ -131,15 +132,16 @@ ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId d
   if (!f_.status().ok()) return {};
   const plan::Type logits = graph_.type(x);
   const Dim classes{over, logits.size_of(over)};
-  const ValueId times = f_.cast(dloss, wide(logits.dtype)), zero = f_.number(0, total);
+  const DType real = wide(logits.dtype);
+  const ValueId times = f_.cast(dloss, real), zero = f_.number(0, total);
   ValueId share = f_(ops::mul(), {exponential(x, peak), f_(ops::div(), {times, total})}), sure = times;
   if (smoothing > 0) {
     const double each = smoothing / static_cast<double>(classes.size);
     share = f_(ops::sub(), {share, f_(ops::mul(), {times, f_.number(each, times)})});
     sure = f_(ops::mul(), {times, f_.number(1 - smoothing, times)});
   }
-  const ValueId one = f_(ops::select(), {is_label(label, classes), sure, zero});
-  return f_(ops::select(), {has_label(label, classes), f_(ops::sub(), {share, one}), zero});
+  const ValueId one = f_(ops::select(), {is_label(label, classes, real), sure, zero});
+  return f_(ops::select(), {has_label(label, classes, real), f_(ops::sub(), {share, one}), zero});
 }
 
 // With its logits as a value, of which each rank has the words it holds.

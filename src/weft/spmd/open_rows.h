@@ -54,8 +54,9 @@ class RowOpener {
 
   Rows rows_of(plan::ValueId x, std::span<const Symbol> over, bool may_be_empty);
   plan::ValueId exponential(plan::ValueId x, plan::ValueId peak);
-  plan::ValueId has_label(plan::ValueId label, plan::Dim classes);
-  plan::ValueId is_label(plan::ValueId label, plan::Dim classes);
+  // `real`: the type in which labels are compared, one that the row computes in.
+  plan::ValueId has_label(plan::ValueId label, plan::Dim classes, plan::DType real);
+  plan::ValueId is_label(plan::ValueId label, plan::Dim classes, plan::DType real);
 
   plan::ValueId softmax_of(plan::ValueId x, std::span<const Symbol> over);
   plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over, double smoothing);
@@ -68,7 +69,7 @@ class RowOpener {
   plan::Graph& graph_;
   ops::Formula f_;
   std::map<std::tuple<plan::ValueId, std::vector<Symbol>, bool>, Rows> rows_;
-  std::map<std::pair<plan::ValueId, std::int64_t>, plan::ValueId> labelled_;
+  std::map<std::tuple<plan::ValueId, std::int64_t, plan::DType>, plan::ValueId> labelled_;
 };
 
 }  // namespace weft::spmd

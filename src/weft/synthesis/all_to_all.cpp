@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <queue>
+#include <span>
+#include <utility>
 
+#include "weft/synthesis/concurrent_flow.h"
+#include "weft/synthesis/fractional_packing.h"
+#include "weft/synthesis/index.h"
 #include "weft/synthesis/time_schedule.h"
 
 namespace weft::synthesis {
 namespace {
 
-constexpr double kFlowGap = 0.01;
+constexpr double kFlowGap = 0.01, kExactGap = 2e-4;
+constexpr std::int32_t kMostExact = 20;  // devices; the linear program of more takes long
 constexpr std::int32_t kDeals = 4;  // times that every chunk's path is chosen again
 
 // Which path every chunk takes.
@@ -79,20 +86,140 @@ class Dealer {
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::size_t>> of_pair_;
 };
 
+// Shortest paths between all pairs, group by group.
+class PathOracle {
+ public:
+  explicit PathOracle(const FlowNetwork& network) : network_(network), leaving_(at(network.nodes)) {
+    for (std::size_t a = 0; a < network.arcs.size(); ++a)
+      leaving_[at(network.arcs[a].from)].push_back(static_cast<std::int32_t>(a));
+  }
+
+  std::int32_t group(std::int32_t from, std::int32_t to) const {
+    return from * (network_.ends - 1) + to - (to > from ? 1 : 0);
+  }
+
+  std::vector<PackedColumn> cheapest(std::span<const double> prices) {
+    double sum = 0;
+    for (const double price : prices) sum += price;
+    const double hop = kHopPrice * sum / static_cast<double>(prices.size());
+    std::vector<PackedColumn> columns;
+    for (std::int32_t from = 0; from < network_.ends; ++from) {
+      const std::vector<std::int32_t> by = ways_from(from, prices, hop);
+      for (std::int32_t to = 0; to < network_.ends; ++to) {
+        if (to == from) continue;
+        FlowPath path{from, to, {}, 0};
+        for (std::int32_t node = to; node != from; node = network_.arcs[at(by[at(node)])].from)
+          path.arcs.push_back(by[at(node)]);
+        std::ranges::reverse(path.arcs);
+        PackedColumn column{group(from, to), {}, static_cast<std::int32_t>(paths_.size()), 0};
+        for (const std::int32_t arc : path.arcs)
+          column.uses.insert(column.uses.end(), network_.arcs[at(arc)].uses.begin(), network_.arcs[at(arc)].uses.end());
+        paths_.push_back(std::move(path));
+        columns.push_back(std::move(column));
+      }
+    }
+    return columns;
+  }
+
+  const FlowPath& path(std::int32_t label) const { return paths_[at(label)]; }
+
+ private:
+  // The arc by which every node is reached.
+  std::vector<std::int32_t> ways_from(std::int32_t from, std::span<const double> prices, double hop) const {
+    std::vector<double> distance(at(network_.nodes), kNever);
+    std::vector<std::int32_t> by(at(network_.nodes), -1);
+    using Entry = std::pair<double, std::int32_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    distance[at(from)] = 0;
+    queue.emplace(0, from);
+    while (!queue.empty()) {
+      const auto [reached, node] = queue.top();
+      queue.pop();
+      if (reached > distance[at(node)]) continue;
+      for (const std::int32_t arc : leaving_[at(node)]) {
+        double then = reached + hop;
+        for (const std::int32_t use : network_.arcs[at(arc)].uses) then += prices[at(use)];
+        const std::int32_t to = network_.arcs[at(arc)].to;
+        if (then >= distance[at(to)]) continue;
+        distance[at(to)] = then;
+        by[at(to)] = arc;
+        queue.emplace(then, to);
+      }
+    }
+    return by;
+  }
+
+  static constexpr double kHopPrice = 1e-8;  // that an arc costs besides, of what an average one costs
+  const FlowNetwork& network_;
+  std::vector<std::vector<std::int32_t>> leaving_;
+  std::vector<FlowPath> paths_;
+};
+
+ConcurrentFlow exact_flow(const FlowNetwork& network, const Deadline& deadline) {
+  PathOracle oracle(network);
+  const FractionalPacking packing = pack_fractionally(
+      network.capacities, network.ends * (network.ends - 1),
+      [&](std::span<const double> prices) { return oracle.cheapest(prices); }, kExactGap, deadline);
+  ConcurrentFlow flow;
+  if (packing.columns.empty()) return flow;
+  flow.rate = 1 / packing.congestion;
+  flow.bound = 1 / packing.bound;
+  for (const PackedColumn& column : packing.columns) {
+    flow.paths.push_back(oracle.path(column.label));
+    flow.paths.back().share = column.share;
+  }
+  return flow;
+}
+
+// Whole parts of blocks on paths, where a flow has more paths than a program can bear.
+void deal_parts(const FlowNetwork& network, ConcurrentFlow& flow) {
+  for (FlowPath& path : flow.paths) path.share = 0;
+  for (const std::size_t path : Dealer(network, flow).deal(network.ends, kPathParts))
+    if (path < flow.paths.size()) flow.paths[path].share += 1.0 / kPathParts;
+  std::erase_if(flow.paths, [](const FlowPath& path) { return path.share == 0; });
+}
+
+// A path's hops are its stretches from device to device.
+RoutedPath routed(const FlowPath& path, const Wires& wires, RouteBook& book) {
+  RoutedPath made{path.from, path.to, {}, path.share};
+  std::int32_t from = path.from;
+  std::vector<std::int32_t> links;
+  for (const std::int32_t arc : path.arcs) {
+    const Wire& wire = wires.wires[at(arc)];
+    if (wire.link >= 0) links.push_back(wire.link);
+    if (wire.to >= wires.gpus) continue;
+    made.edges.push_back({from, wire.to, -1, book.number(from, wire.to, links)});
+    from = wire.to;
+    links.clear();
+  }
+  return made;
+}
+
+Result<AllToAll> find_all_to_all(const cluster::Topology& topology, FlowPaths paths, const Deadline& deadline) {
+  WEFT_TRY(wires, wires_of(topology));
+  const FlowNetwork network = flow_network(wires);
+  const bool few = wires.gpus <= kMostExact;
+  ConcurrentFlow flow =
+      few ? exact_flow(network, deadline) : find_concurrent_flow(network, kFlowGap, deadline, paths);
+  if (!(flow.rate > 0))
+    return user_error("time ran out before an all_to_all was bounded", "give it more time");
+  AllToAll made{flow.bound * wires.gpus, flow.rate * wires.gpus, {}, {}};
+  if (paths == FlowPaths::no) return made;
+  if (!few) deal_parts(network, flow);
+  RouteBook book(topology);
+  for (const FlowPath& path : flow.paths) made.paths.push_back(routed(path, wires, book));
+  made.routes = book.take();
+  return made;
+}
+
 }  // namespace
 
 Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline) {
-  WEFT_TRY(wires, wires_of(topology));
-  const ConcurrentFlow flow = find_concurrent_flow(flow_network(wires), kFlowGap, deadline, FlowPaths::no);
-  if (!(flow.rate > 0))
-    return user_error("time ran out before an all_to_all was bounded", "give it more time");
-  return AllToAll{flow.bound * wires.gpus, flow.rate * wires.gpus};
+  return find_all_to_all(topology, FlowPaths::no, deadline);
 }
 
-std::vector<std::size_t> deal_paths(const StepNetwork& network, const ConcurrentFlow& flow,
-                                    std::int32_t cut) {
-  const FlowNetwork graph = flow_network(network);
-  return Dealer(graph, flow).deal(network.devices, cut);
+Result<AllToAll> route_all_to_all(const cluster::Topology& topology, const Deadline& deadline) {
+  return find_all_to_all(topology, FlowPaths::yes, deadline);
 }
 
 }  // namespace weft::synthesis

@@ -1,32 +1,34 @@
 // weft/synthesis/all_to_all.h -- every device's block for every other, along the paths of a concurrent flow.
 //
-//   flow      0 -> 2:  half over 1, half over 3           parts of a block are dealt out over these paths so
-//   parts     2 a block: one over 1, one over 3           that no cable has more than its share
+//   0 -> 2:  half over 1, half over 3           shares of a block, so that no cable has more than it carries
 //
-// The bound is that of the topology's wires. The paths are those of the network of devices; path_program.h makes
-// a program of them.
+// A maximum concurrent flow on the wires: exact for few devices (fractional_packing.h), nearly so for more
+// (concurrent_flow.h), whose blocks are cut into a few parts. path_program.h makes a program of the paths.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "weft/base/result.h"
 #include "weft/cluster/topology.h"
-#include "weft/synthesis/concurrent_flow.h"
 #include "weft/synthesis/deadline.h"
-#include "weft/synthesis/step_network.h"
+#include "weft/synthesis/path_program.h"
+#include "weft/synthesis/route_book.h"
 
 namespace weft::synthesis {
 
 struct AllToAll {
   double bound = 0;  // bytes per second: no all-to-all has a higher algorithm bandwidth
-  double flow = 0;   // what the flow on the network of devices has
+  double flow = 0;   // what the paths have
+  std::vector<RoutedPath> paths;
+  Routes routes;
 };
 
-// Within a hundredth of each other unless time runs out.
-Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
+// The parts that paths of more devices have, each whole on one of them.
+inline constexpr std::int32_t kPathParts = 8;
 
-// Which of the flow's paths every part of a block takes, by part: source, target, then part of `cut`. Past the
-// last path: none, what a device has for itself.
-std::vector<std::size_t> deal_paths(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut);
+// Of up to 20 devices bound and flow are the same but for rounding; of more they are within a hundredth of each other
+// where the flow converges in time. The bound alone, or paths as well.
+Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
+Result<AllToAll> route_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
 
 }  // namespace weft::synthesis

@@ -179,17 +179,6 @@ FlowNetwork flow_network(const Wires& wires) {
   return made;
 }
 
-FlowNetwork flow_network(const StepNetwork& network) {
-  FlowNetwork made{network.devices, network.devices, {}, {}};
-  for (const StepEdge& edge : network.edges) made.arcs.push_back({edge.from, edge.to, {}});
-  for (const StepLimit& limit : network.limits) {
-    for (const std::int32_t edge : limit.edges)
-      made.arcs[at(edge)].uses.push_back(static_cast<std::int32_t>(made.capacities.size()));
-    made.capacities.push_back(limit.capacity * network.round_rate);
-  }
-  return made;
-}
-
 ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline,
                                     FlowPaths paths) {
   return Router(network, deadline, paths).run(gap);

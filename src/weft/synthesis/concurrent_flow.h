@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "weft/synthesis/deadline.h"
-#include "weft/synthesis/step_network.h"
 #include "weft/synthesis/wires.h"
 
 namespace weft::synthesis {
@@ -32,7 +31,6 @@ struct FlowNetwork {
 };
 
 FlowNetwork flow_network(const Wires& wires);
-FlowNetwork flow_network(const StepNetwork& network);
 
 struct FlowPath {
   std::int32_t from = 0, to = 0;

@@ -20,6 +20,7 @@
 #include "weft/collective/collective.h"
 #include "weft/synthesis/deadline.h"
 #include "weft/synthesis/pack_trees.h"
+#include "weft/synthesis/routed_trees.h"
 
 namespace weft::synthesis {
 
@@ -34,15 +35,19 @@ struct Forest {
   std::vector<std::int32_t>
       bottleneck;              // nodes of the topology: what their roots have leaves them too slowly
   std::vector<Tree> down, up;  // see tree_program.h
+  Routes routes;               // of their edges, where the shortest would not do
   Amount trees = 0;            // of each root, one way
-  double tree_rate = 0;        // bytes per second of one of them
+  bool whole = true;           // shares are multiples of 1 / trees; else Tree::times are the nearest to them
 };
+
+// Trees in fractions fill links of any rates; whole ones are the same on every machine.
+enum class TreeShares : bool { whole, fractions };
 
 // More than 256 devices that are not alike get no trees, only the optimum.
 // Fails where the topology does not join its devices, for collectives that trees do not make, and where the
 // time does not suffice for trees at all.
 Result<Forest> grow_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,
-                           const Deadline& deadline = {});
+                           const Deadline& deadline = {}, TreeShares shares = TreeShares::fractions);
 
 // The optimum alone.
 Result<Forest> bound_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
-#include <tuple>
+#include <utility>
+
+#include "weft/synthesis/index.h"
 
 namespace weft::synthesis {
 namespace {
@@ -11,151 +13,153 @@ namespace {
 using collective::Op;
 using collective::Step;
 
-std::size_t nth(std::int64_t index) { return static_cast<std::size_t>(index); }
+constexpr double kApart = 1e-12;  // seconds; messages of a connection arrive in order
 
 }  // namespace
 
-HopProgram::Link& HopProgram::link(std::int32_t from, std::int32_t to) {
-  return links_[nth(numbers_.at({from, to}))];
+void HopProgram::use(std::int32_t from, std::int32_t to, std::int32_t route, std::int64_t chunks) {
+  const auto [found, is_new] = numbers_.try_emplace({from, to, route}, static_cast<std::int32_t>(lanes_.size()));
+  if (is_new) lanes_.push_back({from, to, route});
+  lanes_[at(found->second)].chunks += chunks;
 }
 
-void HopProgram::use(std::int32_t from, std::int32_t to, std::int64_t streams) {
-  const auto [found, fresh] = numbers_.try_emplace({from, to}, static_cast<std::int32_t>(links_.size()));
-  if (fresh) links_.push_back({from, to});
-  links_[nth(found->second)].streams += streams;
-}
-
+// The lanes of two devices share the channels that these may have.
 void HopProgram::make_connections() {
-  for (Link& link : links_) {
-    const double rate = static_cast<double>(link.streams) * pace_.rate;
-    const double most = std::min<double>(pace_.most_channels, static_cast<double>(link.streams) * pieces_);
-    link.channels =
-        static_cast<std::int32_t>(std::clamp(std::ceil(rate / pace_.connection_rate), 1.0, most));
-    link.first = connections_;
-    connections_ += link.channels;
-    const double chunk_time =
-        std::max(pace_.chunk_bytes * link.channels / rate, pace_.chunk_bytes / pace_.block_rate);
-    for (std::int32_t c = 0; c < link.channels; ++c) durations_.push_back(chunk_time);
+  const auto wanted = [&](const Lane& lane) {
+    const double rate = static_cast<double>(lane.chunks) * pace_.chunk_bytes / pace_.seconds;
+    return std::clamp(std::ceil(rate / pace_.connection_rate), 1.0, static_cast<double>(lane.chunks));
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, double> together;
+  for (const Lane& lane : lanes_) together[{lane.from, lane.to}] += wanted(lane);
+  for (Lane& lane : lanes_) {
+    const double all = std::max<double>(together.at({lane.from, lane.to}), pace_.most_channels);
+    lane.connections = std::max(1, static_cast<std::int32_t>(wanted(lane) * pace_.most_channels / all));
+    lane.first = connections_;
+    connections_ += lane.connections;
+    lane.duration = std::max(pace_.seconds * lane.connections / static_cast<double>(lane.chunks),
+                             pace_.chunk_bytes / pace_.block_rate);
   }
-}
-
-std::int32_t HopProgram::connections_a_stream(const Link& link) const {
-  return std::max(1, static_cast<std::int32_t>(link.channels / link.streams));
-}
-
-// The pieces of a stream go one after another over the same connections, so that none holds up another's.
-void HopProgram::take_turn(std::int32_t from, std::int32_t to) {
-  Link& taken = link(from, to);
-  taken.turn = (taken.turn + connections_a_stream(taken)) % taken.channels;
 }
 
 std::int32_t HopProgram::add(const Hop& hop) {
-  const Link& over = link(hop.from, hop.to);
-  // A link with more connections than streams deals the pieces out as well.
-  const std::int32_t shift = hop.piece % connections_a_stream(over);
-  hops_.push_back({hop, over.first + (over.turn + shift) % over.channels});
-  return static_cast<std::int32_t>(hops_.size()) - 1;
+  const auto number = static_cast<std::int32_t>(hops_.size());
+  hops_.push_back({hop, numbers_.at({hop.from, hop.to, hop.route})});
+  hops_.back().place = hop.before >= 0 ? hops_[at(hop.before)].place : number;
+  return number;
 }
 
 double HopProgram::seconds_of(const Planned& hop) const {
-  return durations_[nth(hop.connection)] + pace_.chunk_bytes / pace_.block_rate + pace_.message_seconds;
+  return (lanes_[at(hop.lane)].duration + pace_.chunk_bytes / pace_.block_rate) * hop.hop.count + pace_.message_seconds;
 }
 
-// A piece is due one turn of all streams after the one before; what leads far must leave early.
-void HopProgram::find_dues(double turn) {
-  for (Planned& planned : hops_) planned.due = planned.hop.piece * turn;
-  for (std::size_t h = hops_.size(); h-- > 0;) {
-    const Planned& planned = hops_[h];
-    for (const std::int32_t earlier : {planned.hop.after, planned.hop.before})
-      if (earlier >= 0)
-        hops_[nth(earlier)].due =
-            std::min(hops_[nth(earlier)].due, planned.due - seconds_of(hops_[nth(earlier)]));
-  }
+// The hops that bring, or add to, what it sends.
+template <class Visit>
+void HopProgram::each_needed(const Planned& hop, Visit visit) const {
+  for (std::int32_t needed = hop.hop.after; needed >= 0; needed = hops_[at(needed)].hop.before) visit(needed);
 }
 
-// Finds when every hop starts if each connection takes what is due first of what is ready.
+// What leads far must leave early.
+void HopProgram::find_dues() {
+  for (Planned& planned : hops_) planned.due = planned.hop.when * pace_.seconds;
+  for (std::size_t h = hops_.size(); h-- > 0;)
+    each_needed(hops_[h], [&](std::int32_t needed) {
+      hops_[at(needed)].due = std::min(hops_[at(needed)].due, hops_[h].due - seconds_of(hops_[at(needed)]));
+    });
+}
+
+// Finds when every hop starts if each connection that is free takes what is due first of what is ready.
 void HopProgram::play() {
-  std::vector<std::int32_t> waits(hops_.size(), 0), first(hops_.size(), -1), next(2 * hops_.size(), -1);
-  const auto follow = [&](std::int32_t hop, std::int32_t earlier, std::size_t slot) {
-    if (earlier < 0) return;
-    ++waits[nth(hop)];
-    next[2 * nth(hop) + slot] = first[nth(earlier)];
-    first[nth(earlier)] = 2 * hop + static_cast<std::int32_t>(slot);
-  };
-  for (std::size_t h = 0; h < hops_.size(); ++h) {
-    follow(static_cast<std::int32_t>(h), hops_[h].hop.after, 0);
-    follow(static_cast<std::int32_t>(h), hops_[h].hop.before, 1);
-  }
-  using Ready = std::tuple<double, std::int32_t>;  // due, hop
-  std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> ready(nth(connections_));
-  using Done = std::tuple<double, std::int32_t>;  // 2 * hop: sent, 2 * hop + 1: received
-  std::priority_queue<Done, std::vector<Done>, std::greater<>> done;
-  std::vector<bool> busy(nth(connections_), false);
-  const auto start = [&](std::int32_t connection, double now) {
-    auto& queue = ready[nth(connection)];
-    if (busy[nth(connection)] || queue.empty()) return;
-    const std::int32_t hop = std::get<1>(queue.top());
-    queue.pop();
-    busy[nth(connection)] = true;
-    order_.push_back(hop);
-    done.emplace(now + durations_[nth(connection)], 2 * hop);
-    done.emplace(now + seconds_of(hops_[nth(hop)]), 2 * hop + 1);
-  };
+  std::vector<std::int32_t> waits(hops_.size(), 0);
+  std::vector<std::vector<std::int32_t>> needed_by(hops_.size());
   for (std::size_t h = 0; h < hops_.size(); ++h)
-    if (waits[h] == 0) ready[nth(hops_[h].connection)].emplace(hops_[h].due, static_cast<std::int32_t>(h));
-  for (std::int32_t c = 0; c < connections_; ++c) start(c, 0);
+    each_needed(hops_[h], [&](std::int32_t needed) {
+      ++waits[h];
+      needed_by[at(needed)].push_back(static_cast<std::int32_t>(h));
+    });
+  latest_.assign(hops_.size(), -1);
+  using Ready = std::tuple<double, std::int32_t>;  // due, hop
+  std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> ready(lanes_.size());
+  std::vector<std::deque<std::int32_t>> idle(lanes_.size());  // connections, the one that was longest first
+  std::vector<double> taken(at(connections_), 0);             // when the last message of a connection is
+  using Done = std::tuple<double, std::int32_t>;              // 2 * hop: sent, 2 * hop + 1: received
+  std::priority_queue<Done, std::vector<Done>, std::greater<>> done;
+  const auto start = [&](std::int32_t lane, double now) {
+    auto& queue = ready[at(lane)];
+    while (!idle[at(lane)].empty() && !queue.empty()) {
+      const std::int32_t number = std::get<1>(queue.top());
+      queue.pop();
+      Planned& planned = hops_[at(number)];
+      planned.connection = idle[at(lane)].front();
+      idle[at(lane)].pop_front();
+      planned.arrives = std::max(now + seconds_of(planned), taken[at(planned.connection)] + kApart);
+      taken[at(planned.connection)] = planned.arrives;
+      done.emplace(now + lanes_[at(lane)].duration * planned.hop.count, 2 * number);
+      done.emplace(planned.arrives, 2 * number + 1);
+    }
+  };
+  for (std::size_t l = 0; l < lanes_.size(); ++l)
+    for (std::int32_t c = 0; c < lanes_[l].connections; ++c) idle[l].push_back(lanes_[l].first + c);
+  for (std::size_t h = 0; h < hops_.size(); ++h)
+    if (waits[h] == 0) ready[at(hops_[h].lane)].emplace(hops_[h].due, static_cast<std::int32_t>(h));
+  for (std::size_t l = 0; l < lanes_.size(); ++l) start(static_cast<std::int32_t>(l), 0);
   while (!done.empty()) {
     const auto [now, what] = done.top();
-    const std::int32_t hop = what / 2;
+    const std::int32_t number = what / 2;
     done.pop();
+    Planned& planned = hops_[at(number)];
     if (what % 2 == 0) {
-      busy[nth(hops_[nth(hop)].connection)] = false;
-      start(hops_[nth(hop)].connection, now);
+      idle[at(planned.lane)].push_back(planned.connection);
+      start(planned.lane, now);
       continue;
     }
-    for (std::int32_t entry = first[nth(hop)]; entry >= 0; entry = next[nth(entry)]) {
-      const std::int32_t later = entry / 2;
-      if (--waits[nth(later)] > 0) continue;
-      ready[nth(hops_[nth(later)].connection)].emplace(hops_[nth(later)].due, later);
-      start(hops_[nth(later)].connection, now);
+    order_.push_back(number);
+    planned.earlier = std::exchange(latest_[at(planned.place)], number);
+    for (const std::int32_t later : needed_by[at(number)]) {
+      if (--waits[at(later)] > 0) continue;
+      ready[at(hops_[at(later)].lane)].emplace(hops_[at(later)].due, later);
+      start(hops_[at(later)].lane, now);
     }
   }
 }
 
-void HopProgram::write(double turn, collective::Program& program) {
-  find_dues(turn);
+void HopProgram::write(collective::Program& program) {
+  find_dues();
   play();
   struct Ends {
     std::int32_t from, to, sender, receiver;
   };
   std::vector<Ends> ends;
-  for (const Link& each : links_)
-    for (std::int32_t c = 0; c < each.channels; ++c) {
-      auto &sending = program.ranks[nth(each.from)].blocks, &receiving = program.ranks[nth(each.to)].blocks;
-      ends.push_back({each.from, each.to, static_cast<std::int32_t>(sending.size()),
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> channels;  // that two ranks have so far
+  for (const Lane& lane : lanes_)
+    for (std::int32_t c = 0; c < lane.connections; ++c) {
+      auto &sending = program.ranks[at(lane.from)].blocks, &receiving = program.ranks[at(lane.to)].blocks;
+      const std::int32_t channel = channels[{lane.from, lane.to}]++;
+      ends.push_back({lane.from, lane.to, static_cast<std::int32_t>(sending.size()),
                       static_cast<std::int32_t>(receiving.size())});
-      sending.push_back({each.to, -1, c, {}});
-      receiving.push_back({-1, each.from, c, {}});
-      program.channels = std::max(program.channels, c + 1);
+      sending.push_back({lane.to, -1, channel, {}});
+      if (lane.route >= 0) sending.back().links = routes_[at(lane.route)];
+      receiving.push_back({-1, lane.from, channel, {}});
+      program.channels = std::max(program.channels, channel + 1);
     }
   const auto wait_for = [&](Step& step, std::int32_t hop) {
     if (hop < 0) return;
-    const Planned& earlier = hops_[nth(hop)];
-    const Ends& there = ends[nth(earlier.connection)];
+    const Planned& earlier = hops_[at(hop)];
+    const Ends& there = ends[at(earlier.connection)];
     step.wait_block = there.receiver;
     step.wait_step = earlier.received;
-    program.ranks[nth(there.to)].blocks[nth(there.receiver)].steps[nth(earlier.received)].publishes = true;
+    program.ranks[at(there.to)].blocks[at(there.receiver)].steps[at(earlier.received)].publishes = true;
   };
   for (const std::int32_t number : order_) {
-    Planned& planned = hops_[nth(number)];
+    Planned& planned = hops_[at(number)];
     const Hop& hop = planned.hop;
-    const Ends& end = ends[nth(planned.connection)];
-    auto& sending = program.ranks[nth(end.from)].blocks[nth(end.sender)].steps;
-    auto& receiving = program.ranks[nth(end.to)].blocks[nth(end.receiver)].steps;
+    const Ends& end = ends[at(planned.connection)];
+    auto& sending = program.ranks[at(end.from)].blocks[at(end.sender)].steps;
+    auto& receiving = program.ranks[at(end.to)].blocks[at(end.receiver)].steps;
     Step send{Op::send, hop.source, hop.source};
     Step receive{hop.adds ? Op::receive_reduce_copy : Op::receive, hop.target, hop.target};
-    wait_for(send, hop.after);
-    wait_for(receive, hop.before);
+    send.count = receive.count = hop.count;
+    if (hop.after >= 0) wait_for(send, latest_[at(hops_[at(hop.after)].place)]);
+    wait_for(receive, planned.earlier);
     planned.received = static_cast<std::int32_t>(receiving.size());
     sending.push_back(send);
     receiving.push_back(receive);

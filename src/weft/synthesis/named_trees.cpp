@@ -189,7 +189,8 @@ Result<collective::Moves> named_trees(const collective::AlgorithmReference& refe
   for (std::int64_t device = 0; device < asked.ranks; ++device)
     topology.add_node(cluster::NodeKind::device, fmt::format("device {}", device));
   cluster::wire_node(topology, asked.link, 0, asked.ranks);
-  WEFT_TRY(forest, grow_forest(topology, asked.kind, static_cast<std::int32_t>(asked.root)));
+  WEFT_TRY(forest, grow_forest(topology, asked.kind, static_cast<std::int32_t>(asked.root), {},
+                               TreeShares::whole));
   WEFT_CHECK(forest.trees > 0, "so few devices have trees");
   collective::Moves moves = tree_moves(forest, static_cast<std::int32_t>(asked.pieces));
   moves.name = collective::print(reference);

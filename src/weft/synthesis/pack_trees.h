@@ -18,12 +18,14 @@ namespace weft::synthesis {
 struct TreeEdge {
   std::int32_t from = 0, to = 0;  // devices
   std::int32_t link = -1;         // of LogicalLinks
+  std::int32_t route = -1;        // of Forest::routes; -1: the shortest
 };
 
 struct Tree {
   std::int32_t root = 0;
   Amount times = 1;
   std::vector<TreeEdge> edges;  // each after the one that reaches where it begins
+  double share = 0;             // of what the root sends
 };
 
 struct Packing {

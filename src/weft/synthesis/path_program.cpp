@@ -1,11 +1,12 @@
 #include "weft/synthesis/path_program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/collective/check_moves.h"
-#include "weft/synthesis/all_to_all.h"
+#include "weft/synthesis/deal_shares.h"
 #include "weft/synthesis/index.h"
 
 namespace weft::synthesis {
@@ -29,17 +30,15 @@ void copy_own(collective::RankProgram& rank, std::int32_t first, std::int32_t ch
 
 }  // namespace
 
-Result<collective::Program> path_program(const StepNetwork& network, const ConcurrentFlow& flow,
-                                         const PathProgram& request) {
-  const std::int32_t devices = network.devices, chunks = request.cut * request.pieces;
-  const std::vector<std::size_t> chosen = deal_paths(network, flow, request.cut);
+Result<collective::Program> path_program(const PathProgram& request, const std::vector<RoutedPath>& paths,
+                                         const Routes& routes) {
+  const std::int32_t devices = request.ranks, chunks = request.chunks;
   double moved = 0;
-  for (const std::size_t path : chosen)
-    if (path < flow.paths.size()) moved += static_cast<double>(flow.paths[path].arcs.size()) * request.pieces;
+  for (const RoutedPath& path : paths) moved += path.share * static_cast<double>(path.edges.size()) * chunks;
   if (moved > static_cast<double>(collective::kMostMovedChunks) ||
       2.0 * chunks * devices * devices > static_cast<double>(collective::kMostMemoryChunks))
     return user_error(fmt::format("the program would be too long: {} chunks of a block, {} ranks", chunks, devices),
-                      "fewer pieces make a shorter one");
+                      "fewer chunks make a shorter one");
 
   collective::Program program;
   program.name = "all_to_all_paths";
@@ -51,31 +50,35 @@ Result<collective::Program> path_program(const StepNetwork& network, const Concu
   for (collective::RankProgram& rank : program.ranks)
     rank.input_chunks = rank.output_chunks = devices * chunks;
 
-  HopProgram hops(request.pace, request.pieces);
-  for (const std::size_t path : chosen)
-    if (path < flow.paths.size())
-      for (const std::int32_t arc : flow.paths[path].arcs)
-        hops.use(network.edges[at(arc)].from, network.edges[at(arc)].to, 1);
+  // What takes each path, pair by pair.
+  std::vector<std::pair<const RoutedPath*, DealtMessage>> dealt;
+  for (std::size_t first = 0, end = 0; first < paths.size(); first = end) {
+    std::vector<double> shares;
+    for (; end < paths.size() && paths[end].from == paths[first].from && paths[end].to == paths[first].to; ++end)
+      shares.push_back(paths[end].share);
+    for (const DealtMessage& message : deal_shares(shares, chunks))
+      dealt.emplace_back(&paths[first + at(message.stream)], message);
+  }
+  HopProgram hops(request.pace, routes);
+  for (const auto& [path, message] : dealt)
+    for (const TreeEdge& edge : path->edges) hops.use(edge.from, edge.to, edge.route, message.count);
   hops.make_connections();
-  for (std::size_t part = 0; part < chosen.size(); ++part) {
-    if (chosen[part] >= flow.paths.size()) continue;  // for oneself
-    const FlowPath& path = flow.paths[chosen[part]];
-    const std::int32_t first = static_cast<std::int32_t>(part) % request.cut * request.pieces;
-    for (const std::int32_t arc : path.arcs) hops.take_turn(network.edges[at(arc)].from, network.edges[at(arc)].to);
-    for (std::int32_t piece = 0; piece < request.pieces; ++piece) {
-      collective::Slot slot{Buffer::input, path.to * chunks + first + piece};
-      std::int32_t before = -1;
-      for (std::size_t a = 0; a < path.arcs.size(); ++a) {
-        const StepEdge& edge = network.edges[at(path.arcs[a])];
-        const bool last = a + 1 == path.arcs.size();
-        const collective::Slot next = last ? collective::Slot{Buffer::output, path.from * chunks + first + piece}
-                                           : collective::Slot{Buffer::scratch, program.ranks[at(edge.to)].scratch_chunks++};
-        before = hops.add({edge.from, edge.to, slot, next, piece, before, -1, false});
-        slot = next;
+  for (const auto& [path, message] : dealt) {
+    const auto chunk = static_cast<std::int32_t>(message.first), count = static_cast<std::int32_t>(message.count);
+    collective::Slot slot{Buffer::input, path->to * chunks + chunk};
+    std::int32_t before = -1;
+    for (const TreeEdge& edge : path->edges) {
+      collective::Slot next{Buffer::output, path->from * chunks + chunk};
+      if (edge.to != path->to) {
+        next = {Buffer::scratch, program.ranks[at(edge.to)].scratch_chunks};
+        program.ranks[at(edge.to)].scratch_chunks += count;
       }
+      const double when = static_cast<double>(chunk) / chunks;
+      before = hops.add({edge.from, edge.to, edge.route, slot, next, count, when, before, -1, false});
+      slot = next;
     }
   }
-  hops.write(request.pace.chunk_bytes / request.pace.rate, program);
+  hops.write(program);
   for (std::int32_t rank = 0; rank < devices; ++rank) copy_own(program.ranks[at(rank)], rank * chunks, chunks);
   return program;
 }

@@ -1,27 +1,34 @@
 // weft/synthesis/path_program.h -- an all-to-all along the paths of a concurrent flow, as a chunk program.
 //
-//   block of 0 for 2, cut in two:   half over 1, half over 3, each in pieces that follow each other
+//   block of 0 for 2:   half of its chunks over 1, half over 3, in turns (deal_shares.h)
 //
 // On their way chunks rest in scratch. What a device has for itself it copies.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/collective/program.h"
-#include "weft/synthesis/concurrent_flow.h"
 #include "weft/synthesis/hop_program.h"
-#include "weft/synthesis/step_network.h"
+#include "weft/synthesis/routed_trees.h"
 
 namespace weft::synthesis {
 
-struct PathProgram {
-  std::int32_t cut = 1;     // parts of a block, each with a path of its own
-  std::int32_t pieces = 1;  // that follow each other along it
-  HopPace pace = {};        // a stream is such a part
+// What a pair of devices sends, by the ways it takes.
+struct RoutedPath {
+  std::int32_t from = 0, to = 0;
+  std::vector<TreeEdge> edges;  // one after another
+  double share = 0;             // of the pair's block
 };
 
-// Fails where the chunks or steps would be too many.
-Result<collective::Program> path_program(const StepNetwork& network, const ConcurrentFlow& flow,
-                                         const PathProgram& request);
+struct PathProgram {
+  std::int32_t ranks = 0;
+  std::int32_t chunks = 1;  // of a block
+  HopPace pace = {};
+};
+
+// Paths are sorted by pair, and the shares of a pair add up to 1. Fails where the chunks or steps would be too many.
+Result<collective::Program> path_program(const PathProgram& request, const std::vector<RoutedPath>& paths,
+                                         const Routes& routes);
 
 }  // namespace weft::synthesis

@@ -1,33 +1,30 @@
 // weft/synthesis/tree_program.h -- trees as a chunk program.
 //
-//   tree of root 0, twice:  0 -> 1 -> 3       chunks 0 and 1 of root 0 go to 1, then to 3;
-//                           0 -> 2            meanwhile 0 sends the next piece
+//   tree of root 0, half of its block:  0 -> 1 -> 3       chunks 0 and 2 of root 0 go to 1, then to 3;
+//                                       0 -> 2            meanwhile chunk 1 takes another tree
 //
-// Chunks are shared out by how often a tree stands: a root with three trees, one of them twice, has blocks of
-// four chunks, or a multiple (`pieces`). What gathers also reduces: along trees of the reversed wires, from
-// the leaves to the root.
+// Chunks are dealt out by the trees' shares (deal_shares.h), trees up and down each for themselves: a chunk may come to
+// its root along any tree and leave it along any other. What gathers also reduces: along trees of the reversed wires,
+// from the leaves to the root.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "weft/base/result.h"
 #include "weft/collective/program.h"
+#include "weft/synthesis/forest.h"
 #include "weft/synthesis/hop_program.h"
-#include "weft/synthesis/pack_trees.h"
 
 namespace weft::synthesis {
 
 struct TreeProgram {
-  collective::Kind kind = collective::Kind::all_gather;
-  std::int32_t ranks = 0, root = 0;
-  std::int32_t pieces = 1;  // that follow each other down a tree
-  HopPace pace = {};        // a stream is a tree
+  std::int64_t chunks = 1;  // of a root's block
+  HopPace pace = {};
 };
 
 // `down` brings from roots to all; `up` are trees of the reversed wires, whose links are walked back.
-// all_gather and broadcast need down, reduce_scatter and reduce up, all_reduce both. Trees are sorted by
-// root, and every root has as many. Fails where the chunks or steps would be too many.
-Result<collective::Program> tree_program(const TreeProgram& request, const std::vector<Tree>& down,
-                                         const std::vector<Tree>& up);
+// all_gather and broadcast need down, reduce_scatter and reduce up, all_reduce both. Trees are sorted by root, and the
+// shares of a root add up to 1. Fails where the chunks or steps would be too many.
+Result<collective::Program> tree_program(const TreeProgram& request, const Forest& forest);
 
 }  // namespace weft::synthesis

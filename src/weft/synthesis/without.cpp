@@ -1,11 +1,12 @@
 #include "weft/synthesis/without.h"
 
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "weft/base/number.h"
 
 namespace weft::synthesis {
 namespace {
@@ -13,12 +14,7 @@ namespace {
 using cluster::DirectedLink;
 using cluster::Topology;
 
-std::optional<std::int32_t> whole(std::string_view text) {
-  std::int32_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
+std::optional<std::int32_t> whole(std::string_view text) { return read_number<std::int32_t>(text, 0); }
 
 // Keeps the links that `keep` says, and the pairs of half duplex cables with them.
 template <class Keep>

@@ -112,6 +112,8 @@ std::optional<std::pair<Agreement::Word, Agreement::Ranks>> unpack_agreement(std
     for (std::size_t i = 0; i < 4; ++i) {
       rank |= std::uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
     }
+    // Lists are ascending; a number that is no rank would be an index into nothing.
+    if (rank > INT32_MAX || (!ranks.empty() && static_cast<std::int32_t>(rank) <= ranks.back())) return {};
     ranks.push_back(static_cast<std::int32_t>(rank));
   }
   return std::pair(static_cast<Agreement::Word>(bytes[0]), std::move(ranks));

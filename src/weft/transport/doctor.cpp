@@ -108,7 +108,13 @@ Patient diagnose(const std::string& name, Question question) {
 }  // namespace
 
 Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience) {
-  WEFT_TRY(sockets, read_file("/proc/net/unix", kMostSockets));
+  auto read = read_file("/proc/net/unix", kMostSockets);
+  if (!read.ok()) {
+    Error error = std::move(read).error();
+    error.hint = "ranks are found by the kernel's list of sockets: mount /proc";
+    return error;
+  }
+  const std::string sockets = *std::move(read);
   std::vector<std::string> names;
   for (const std::string& name : names_in(sockets)) {
     const pid_t owner_of = process_of(name);

@@ -22,6 +22,12 @@ static_assert(std::atomic<std::uint16_t>::is_always_lock_free);
 // Longer sleeps than this are cut short: the caller looks again and goes on sleeping.
 constexpr std::chrono::seconds kLongestSleep{3600};
 
+// Ranks that share a core return it sooner, to wait themselves.
+constexpr std::chrono::microseconds kLongYield{1000};
+// One long yield in so long a time costs a few percent.
+constexpr std::chrono::milliseconds kAsleepAfterLongYield{100};
+std::atomic<std::int64_t> asleep_until{0};  // of the steady clock
+
 // Not the private kind: the word is in memory of several processes.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
   return syscall(SYS_futex, &word, operation, value, limit, nullptr, 0);
@@ -42,7 +48,21 @@ Patience patience_for(std::int32_t ranks) {
   return patience;
 }
 
-void yield_core() { sched_yield(); }
+void yield_core() {
+  const auto begin = std::chrono::steady_clock::now();
+  sched_yield();
+  const auto end = std::chrono::steady_clock::now();
+  note_yield(end - begin, end);
+}
+
+void note_yield(std::chrono::nanoseconds took, std::chrono::steady_clock::time_point end) {
+  if (took >= kLongYield)
+    asleep_until.store((end + kAsleepAfterLongYield).time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool yields_return(std::chrono::steady_clock::time_point now) {
+  return now.time_since_epoch().count() >= asleep_until.load(std::memory_order_relaxed);
+}
 
 void Doorbells::enter(std::int32_t ranks) {
   if (!kProcessBarriers || ranks > kMostBarrierRanks) fences_needed_.store(1);

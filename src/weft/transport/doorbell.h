@@ -1,6 +1,6 @@
 // weft/transport/doorbell.h -- how ranks of one machine wait for each other and leave cores to others.
 //
-//   waiting:  spin (a core each) -> yield -> sleep (futex)          Patience, wait_until()
+//   waiting:  spin (a core each) -> yield, where that returns soon -> sleep (futex)     Patience, wait_until()
 //   telling:  write the flag, then ring(rank): one load unless that rank sleeps
 //
 // A Doorbells lies in memory that all ranks of a group share, with one bell for each rank. A rank that changes
@@ -124,8 +124,17 @@ inline void spin_pause() {
 #endif
 }
 
-// Lets another thread of this machine run for one turn.
+// Lets another thread of this machine run for one turn, and notes how long that took.
 void yield_core();
+
+// Whether yields return soon. Where a program that needs all of its time shares the core, one lasts that program's
+// whole turn, milliseconds, and costs the rank its own turn as well. A rank that sleeps instead is put back as soon as
+// it is woken, because the scheduler owes it time. So after a long yield the threads of this process sleep for a while.
+// (Two ranks on two cores with four busy programs, a call after every 0.1 ms of work: 430 calls per second, so 1500;
+// call after call: 330, so 84,000.)
+bool yields_return(std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
+// A yield that ended at `end` took so long.
+void note_yield(std::chrono::nanoseconds took, std::chrono::steady_clock::time_point end);
 
 // Waits until ready() holds, at most `limit`; answers whether it does. Whoever makes it hold rings `rank`'s
 // bell afterwards. ready() must look at shared memory anew each time and be cheap.
@@ -142,7 +151,7 @@ bool wait_until(Doorbells& bells, std::int32_t rank, const Patience& patience, s
   const auto begin = now;
   const auto left = [&] { return limit - (now - begin); };
   const bool in_vain = patience.spins == 0 && bells.is_split();
-  while (!in_vain && now - begin < patience.yields && left().count() > 0) {
+  while (!in_vain && yields_return(now) && now - begin < patience.yields && left().count() > 0) {
     yield_core();
     if (ready()) return true;
     now = std::chrono::steady_clock::now();

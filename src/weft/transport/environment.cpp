@@ -1,7 +1,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/base/units.h"
 #include "weft/transport/rendezvous.h"
 #include "weft/transport/secret.h"
@@ -34,12 +34,7 @@ constexpr Launcher kLaunchers[] = {
 
 Result<std::int64_t> number(const char* name, std::int64_t low, std::int64_t high) {
   const std::string_view text = variable(name);
-  std::int64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size() && value >= low &&
-      value <= high) {
-    return value;
-  }
+  if (const auto value = read_number<std::int64_t>(text, low, high)) return *value;
   return user_error(
       fmt::format("{} must be a whole number from {} to {}: '{}'", name, low, high, text.substr(0, 40)));
 }

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/letters.h"
+#include "weft/transport/group_keeper.h"
 #include "weft/transport/rendezvous.h"
 #include "weft/transport/tcp/socket.h"
 
@@ -83,20 +84,22 @@ struct Child {
   int listener = -1;                        // stays open
   int launcher = -1;                        // this too
   int complaint = -1;                       // where errno goes when the program cannot be started
+  const GroupKeeper* keeper = nullptr;
   pid_t parent = 0;
 };
 
 [[noreturn]] void become(const Child& child) {
   // A process group of its own, so that what the rank starts can be ended with it.
   ::setpgid(0, 0);
+  child.keeper->add(::getpid());
   // Dies with the launcher, also when that died before this line. What it starts, should it be a shell, does
-  // not: ranks watch the launcher's pipe.
+  // not: the keeper ends that.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
   if (child.input >= 0) ::dup2(child.input, STDIN_FILENO);
   if (child.output >= 0) ::dup2(child.output, STDOUT_FILENO);
   if (child.error >= 0) ::dup2(child.error, STDERR_FILENO);
@@ -130,7 +133,9 @@ class Launch {
   ~Launch() {
     tell_all(SIGKILL);
     for (Running& rank : running_) {
-      if (!rank.done) ::waitpid(rank.end.process, nullptr, 0);
+      if (rank.done) continue;
+      keeper_.remove(rank.end.process);
+      ::waitpid(rank.end.process, nullptr, 0);
     }
     if (signals_) ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
   }
@@ -160,6 +165,7 @@ class Launch {
   std::vector<std::int32_t> failed_;  // by themselves, in order
   LaunchEnd end_;
   Pipe life_;  // closes with this process, however it ends
+  GroupKeeper keeper_;
   Descriptor signals_;
   sigset_t old_mask_ = {};
   bool stopping_ = false;                                 // what ends from now on does so because of us
@@ -177,6 +183,8 @@ Status Launch::start_all() {
   spare.close();
   WEFT_TRY(life, make_pipe());
   life_ = std::move(life);
+  WEFT_TRY(keeper, GroupKeeper::start());
+  keeper_ = std::move(keeper);
 
   Variables variables;
   variables.set("WORLD_SIZE", std::to_string(options_.ranks));
@@ -197,8 +205,11 @@ Status Launch::start(std::int32_t rank, Variables variables, const tcp::Socket& 
   if (rank == 0) variables.set("WEFT_LISTENER_FD", std::to_string(listener.descriptor()));
   for (const auto& [name, value] : options_.environment) variables.set(name, value);
 
-  Child child{options_.command, variables.lines(), {}, {}, -1, -1, -1, -1, life_.read.descriptor(), -1,
-              ::getpid()};
+  Child child{.command = options_.command,
+              .variables = variables.lines(),
+              .launcher = life_.read.descriptor(),
+              .keeper = &keeper_,
+              .parent = ::getpid()};
   child.arguments = pointers(child.command);
   child.environment = pointers(child.variables);
   if (rank == 0) child.listener = listener.descriptor();
@@ -222,7 +233,7 @@ Status Launch::start(std::int32_t rank, Variables variables, const tcp::Socket& 
   child.complaint = complaint.write.descriptor();
 
   const pid_t process = ::fork();
-  if (process < 0) return tcp::socket_error("cannot start a process", errno);
+  if (process < 0) return no_process(errno);
   if (process == 0) become(child);
   ::setpgid(process, process);  // here as well: whoever is first
   running.end.process = process;
@@ -333,6 +344,7 @@ void Launch::reap(std::int32_t rank) {
   if (::waitid(P_PID, process, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
   // While it is not reaped its number stays its own: what it left behind in its group can be ended safely.
   ::kill(-running.end.process, SIGKILL);
+  keeper_.remove(running.end.process);
   ::waitid(P_PID, process, &about, WEXITED);
   for (Tap& tap : running.taps) read(rank, tap, true);
   running.done = true;

@@ -164,7 +164,8 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
       }
       break;
     case FrameKind::agreement:
-      if (auto heard = unpack_agreement(frame.bytes)) {
+      if (auto heard = unpack_agreement(frame.bytes);
+          heard && (heard->second.empty() || heard->second.back() < ranks())) {
         post(topic, agreement(topic).hear(from, heard->first, std::move(heard->second)));
       }
       break;

@@ -1,6 +1,7 @@
 // The checksum of frames: the published values, the same by every way of computing it, and finding damage.
 
 #include "weft/base/crc32c.h"
+#include "weft/base/crc32.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 
 namespace {
 
-using weft::crc32c, weft::crc32c_by_tables;
+using weft::crc32, weft::crc32c, weft::crc32c_by_tables;
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -84,6 +85,14 @@ TEST(Crc32c, FindsAnyFlippedBit) {
     EXPECT_NE(crc32c(bytes), right) << bit;
     bytes[bit / 8] ^= std::byte{1} << (bit % 8);
   }
+}
+
+// The check value of the catalogue, and those that zlib computes.
+TEST(Crc32, PublishedValues) {
+  EXPECT_EQ(crc32(bytes_of("123456789")), 0xcbf43926);
+  EXPECT_EQ(crc32(bytes_of("")), 0u);
+  EXPECT_EQ(crc32(bytes_of("The quick brown fox jumps over the lazy dog")), 0x414fa339u);
+  EXPECT_EQ(crc32(bytes_of("56789"), crc32(bytes_of("1234"))), 0xcbf43926);
 }
 
 }  // namespace

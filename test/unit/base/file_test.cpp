@@ -200,5 +200,36 @@ TEST_F(FileTest, WritersDoNotMix) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
+// What never ends, or never begins, is no file to read.
+TEST_F(FileTest, RefusesFoldersDevicesAndPipesThatSayNothing) {
+  using namespace std::chrono_literals;
+  const auto refusal = [](const std::string& path) {
+    const auto file = open_to_read(path, 30ms);
+    return file.ok() ? std::string("opened") : file.error().message;
+  };
+  for (const std::string device : {"/dev/zero", "/dev/urandom", "/dev/null"})
+    EXPECT_EQ(refusal(device), "cannot read " + device + ": expected a file or a pipe, found a device");
+  EXPECT_EQ(refusal("/"), "cannot read /: Is a directory");
+  EXPECT_FALSE(read_file("/dev/zero", kMost).ok());
+
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(pipe), "cannot read " + pipe + ": it is a pipe, and nothing came out of it within 30 ms");
+  // One that somebody writes to is read to its end, however slowly it comes.
+  std::thread writer([&] {
+    const int end = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+    for (const std::string_view part : {"1,", "2\n"}) {
+      EXPECT_EQ(::write(end, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+      std::this_thread::sleep_for(5ms);
+    }
+    ::close(end);
+  });
+  const auto read = read_file(pipe, kMost);
+  writer.join();
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, "1,2\n");
+}
+
 }  // namespace
 }  // namespace weft

@@ -349,7 +349,7 @@ TEST(LoadChoices, TakesWhatTheDatabaseKnowsAndSaysWhatItCouldNotRead) {
                                                          "direct one-shot", 1024, 5e-6, 1'794'700'800}})
                   .ok());
   ASSERT_TRUE(
-      statistics->add(std::vector{cost::LinkTime{"tcp", 1, 0, 1, false, 5e-6, 2e9, 1'794'700'800}}).ok());
+      statistics->add(std::vector{cost::LinkTime{"tcp", 2, 0, 1, false, 5e-6, 2e9, 1'794'700'800}}).ok());
   ASSERT_TRUE(statistics->add(std::vector{cost::Rate{"copy", 1, 1 << 20, 9e9, 0}}).ok());
   const LoadedChoices loaded = load_choices(file);
   EXPECT_EQ(loaded.trouble, "");

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "weft/cost/unit_seconds.h"
+#include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/program/program.h"
@@ -101,7 +102,7 @@ TEST(ConvolutionCost, WhatLiesAsAProductIsNotTurned) {
   const auto cost = [](const Images& of) {
     const program::Program program = one_of(of, "conv2d");
     for (std::size_t n = 0; n < program.graph->node_count(); ++n)
-      if (const plan::NodeView node = program.graph->view(plan::NodeId(n)); is_convolution(node.op()))
+      if (const plan::NodeView node = program.graph->view(plan::NodeId(n)); ops::is_convolution(node.op()))
         return convolution_cost(node, h200());
     throw std::runtime_error("no convolution");
   };
@@ -114,6 +115,13 @@ TEST(ConvolutionCost, WhatLiesAsAProductIsNotTurned) {
   EXPECT_TRUE(cost({8, 64, 56, 3, 1}).uses_matrix_unit);
   EXPECT_FALSE(cost({3, 64, 56, 3, 1}).uses_matrix_unit);
   EXPECT_EQ(cost({3, 64, 56, 3, 1}).turning_seconds, 0);
+}
+
+TEST(ConvolutionCost, ABandwidthThatNobodyStatesStopsNothing) {
+  cluster::Device device = h200();
+  device.memory_bytes_per_second = 0;
+  const program::Program program = one_of({64, 64, 56, 3, 1}, "conv2d");
+  for (const program::Unit& unit : program.units) EXPECT_LT(unit_seconds(program, unit, device), 1e-3);
 }
 
 }  // namespace

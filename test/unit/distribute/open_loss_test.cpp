@@ -55,10 +55,12 @@ cross-entropy | f32[v=5,b=3] | i64[b=3] < 6 | {over=v}
 cross-entropy | f32[b=3,v=5,s=4] | i32[s=4,b=3] < 6 | {over=v}
 cross-entropy | f32[v=1] | i32[] < 2 | {over=v}
 cross-entropy | bf16[b=3,v=5] | i32[b=3] < 6 | {over=v}
+cross-entropy | f64[b=3,v=5] | i64[b=3] < 6 | {over=v}
 cross-entropy | f32[b=3,v=5] | i32[b=3] < 6 | {over=v, smoothing=0.3}
 cross-entropy-gradient | f32[b=3,v=5] | i32[b=3] < 6 | f32[b=3] | {over=v, smoothing=0.3}
 cross-entropy-gradient | f32[b=3,s=4,v=5] | i32[b=3,s=4] < 6 | f32[b=3,s=4] | {over=v}
 cross-entropy-gradient | f32[v=5,b=3,s=2] | i32[s=2,b=3] < 6 | f32[b=3,s=2] | {over=v}
+cross-entropy-gradient | f64[b=3,v=5] | i32[b=3] < 6 | f64[b=3] | {over=v}
 cross-entropy-gradient | bf16[b=3,v=5] | i32[b=3] < 6 | bf16[b=3] | {over=v}
 linear-cross-entropy:3 | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | {over=v, inner=[d]}
 linear-cross-entropy:4 | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | f32[v=5] | {over=v, inner=[d]}
@@ -68,12 +70,30 @@ softmax | f32[b=2,h=3,s=4,t=5] | {over=[t]}
 softmax | f32[t=5,b=2,u=3] | {over=[u,t]}
 softmax | f16[t=5] | {over=[t]}
 )");
-  ASSERT_EQ(cases.size(), 17u);
+  ASSERT_EQ(cases.size(), 19u);
   for (const ops::Case& c : cases)
     for (const std::uint64_t seed : {1, 2, 3}) {
       expect_same_open<Field>(c, seed);
       expect_same_open<double>(c, seed);
     }
+}
+
+// A plan that computes in f64 compares labels in f64: nothing in it is of fewer bits.
+TEST(OpenRows, StayInTheTypeOfTheirRows) {
+  const plan::Graph one = ops::read_plan(
+      "plan rows\n"
+      "%0 = input {name=x, type=f64[b=4,v=6]}\n"
+      "%1 = input {name=label, type=i32[b=4]}\n"
+      "%2 = cross-entropy %0, %1 {over=v}\n"
+      "%3 = reduce %2 {kind=sum, to=[]}\n"
+      "return loss=%3\n");
+  for (const std::string_view text : {"gpu=2: slice v", "gpu=2: slice v, b"}) {
+    const auto plan = distribute(one, read_distribution(text).value(), {.smallest_share = 1});
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto proof = prove(one, *plan);
+    ASSERT_TRUE(proof.ok()) << proof.error().message;
+    EXPECT_TRUE(proof->holds()) << text << ": " << proof->wrong->what;
+  }
 }
 
 TEST(OpenRows, KeepTheRangeOfFloats) {

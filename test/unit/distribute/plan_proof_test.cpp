@@ -219,6 +219,74 @@ return y=%4
     }
 }
 
+// Where two numbers are equal a comparison that includes that is another one.
+TEST(PlanProof, TiesAreDrawn) {
+  constexpr std::string_view kCompared = R"(plan p
+%0 = input {{name=x, type=f32[b=4,d=3]{0}}}
+%1 = parameter {{name=w, type=f32[d=3,f=5]}}
+%2 = parameter {{name=bias, type=f32[f=5]}}
+%3 = contract %0, %1 {{to=[b,f]}}
+%4 = add %3, %2
+%5 = constant {{value=0, dtype=f32}}
+%6 = {1} %4, %5
+%7 = select %6, %4, %2
+%8 = constant {{value=1, dtype=f32}}
+%9 = add %2, %8
+%10 = {2} %4, %9
+%11 = select %10, %4, %2
+return relu=%7, other=%11
+)";
+  const plan::Graph one = read(fmt::format(fmt::runtime(kCompared), "", "greater", "less"));
+  const auto is_refused = [&](std::string_view first, std::string_view second, std::uint64_t seed) {
+    const auto proof =
+        prove(one,
+              written(fmt::format(fmt::runtime(kCompared), R"(, layout="sliced(b) on gpu")", first, second),
+                      {{{"gpu", 2}}}, one),
+              {.draws = 1, .in_floats = false, .seed = seed});
+    EXPECT_TRUE(proof.ok()) << proof.error().message;
+    EXPECT_EQ(proof->unseen, "");
+    return !proof->holds();
+  };
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    EXPECT_FALSE(is_refused("greater", "less", seed)) << seed;
+    EXPECT_TRUE(is_refused("greater-equal", "less", seed)) << seed;
+    EXPECT_TRUE(is_refused("greater", "less-equal", seed)) << seed;
+  }
+}
+
+// A counter is drawn where something happens, and what is never drawn is not proven.
+TEST(PlanProof, CountersAreDrawnAroundTheirMultiples) {
+  constexpr std::string_view kCounted = R"(plan p
+%0 = input {{name=x, type=f32[b=4]{0}}}
+%1 = state {{name=count, type=i64[]}}
+%2 = constant {{value=1, dtype=i64}}
+%3 = add %1, %2
+%4 = constant {{value={1}, dtype=i64}}
+%5 = mod %3, %4
+%6 = constant {{value=0, dtype=i64}}
+%7 = equal %5, %6
+%8 = neg %0
+%9 = select %7, %8, %0
+return y=%9, "next count"=%3
+)";
+  const auto proof_of = [&](int period, int changed) {
+    const plan::Graph one = read(fmt::format(fmt::runtime(kCounted), "", period));
+    return prove(one, written(fmt::format(fmt::runtime(kCounted), R"(, layout="sliced(b) on gpu")", changed),
+                              {{{"gpu", 2}}}, one))
+        .value();
+  };
+  for (const int period : {2, 3, 4, 500, 2000}) {
+    EXPECT_TRUE(proof_of(period, period).is_proven()) << period;
+    for (const int changed :
+         {period - 1, period + 1, 2 * period, 3 * period, period % 2 == 0 ? period / 2 : 2 * period})
+      EXPECT_FALSE(proof_of(period, changed).holds()) << period << " as " << changed;
+  }
+  // Beyond the numbers that are drawn it never holds.
+  const PlanProof never = proof_of(2'000'000'011, 2'000'000'011);
+  EXPECT_TRUE(never.holds());
+  EXPECT_EQ(never.unseen, "%7 (equal) was never seen to hold");
+}
+
 TEST(PlanProof, StreamsOfDropoutAreCompared) {
   constexpr std::string_view kDropped = R"(plan p
 %0 = input {name=x, type=f32[b=4,d=6]}

@@ -31,6 +31,32 @@ void expect_fits(const std::string& text, std::size_t width) {
   for (const std::string& line : lines_of(text)) EXPECT_LE(columns(line), width) << line;
 }
 
+// Pages fit any screen, lose no word, and keep columns.
+TEST(Lines, PagesFitTheScreen) {
+  const std::string page =
+      "weft x: a title\n\n"
+      "One paragraph of prose that was written for a screen of ninety columns or more, as pages of help are\n"
+      "and that goes on here, and ends there.\n\n"
+      "  weft x --all         every call that a rank remembers, of which there are many more than fit one "
+      "line\n"
+      "      an example that is indented and has words enough to be broken over two lines at sixty\n";
+  EXPECT_EQ(wrap_page(page, 200), page);
+  for (std::size_t width = 40; width <= 120; ++width) {
+    expect_fits(wrap_page(page, width), width);
+    EXPECT_EQ(without_blanks(wrap_page(page, width)), without_blanks(page));
+  }
+  EXPECT_EQ(wrap_page(page, 60),
+            "weft x: a title\n\n"
+            "One paragraph of prose that was written for a screen of\n"
+            "ninety columns or more, as pages of help are and that goes\n"
+            "on here, and ends there.\n\n"
+            "  weft x --all         every call that a rank remembers, of\n"
+            "                       which there are many more than fit\n"
+            "                       one line\n"
+            "      an example that is indented and has words enough to be\n"
+            "        broken over two lines at sixty\n");
+}
+
 TEST(Lines, CutSaysThatItCut) {
   EXPECT_EQ(cut("gather, slice", 20), "gather, slice");
   EXPECT_EQ(cut("gather, slice", 13), "gather, slice");

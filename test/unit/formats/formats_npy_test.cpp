@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "weft/formats/byte_source.h"
 #include "weft/formats/npy.h"
 
 namespace weft::formats {
@@ -64,15 +66,55 @@ TEST(Npy, ReadsEveryElementAndVersion) {
   expect_one_to_six<std::int32_t>("<i4");
   expect_one_to_six<std::int64_t>("<i8");
   expect_one_to_six<std::uint8_t>("|u1");
+  expect_one_to_six<std::uint16_t>("<u2");
+  expect_one_to_six<std::uint32_t>("<u4");
+  expect_one_to_six<std::uint64_t>("<u8");
+  expect_one_to_six<std::int8_t>("|i1");
+  expect_one_to_six<std::int16_t>("<i2");
   expect_one_to_six<float>("<f4", 2);
   expect_one_to_six<float>("<f4", 3);
 }
 
+// The ends of each type, and bits that mean something else in another one.
+TEST(Npy, ConvertsEveryElementExactly) {
+  const std::vector<Field> wide = {{"x", 2, DType::f64}, {"n", 1, DType::i64}};
+  const auto read = [&](const std::string& file) {
+    const auto table = parse_npy(file, wide, "rows.npy");
+    return table.ok() ? fmt::format("{} {}", table->row<double>(0, 0), table->row<std::int64_t>(1, 0)[0])
+                      : table.error().message;
+  };
+  EXPECT_EQ(read(npy<std::int8_t>("|i1", "(1, 3)", {-128, 127, -1})), "[-128, 127] -1");
+  EXPECT_EQ(read(npy<std::uint8_t>("|u1", "(1, 3)", {128, 255, 255})), "[128, 255] 255");
+  EXPECT_EQ(read(npy<std::int16_t>("<i2", "(1, 3)", {-32768, 32767, -1})), "[-32768, 32767] -1");
+  EXPECT_EQ(read(npy<std::uint16_t>("<u2", "(1, 3)", {0, 65535, 50256})), "[0, 65535] 50256");
+  EXPECT_EQ(read(npy<std::uint32_t>("<u4", "(1, 3)", {0, 4294967295, 4294967295})),
+            "[0, 4294967295] 4294967295");
+  EXPECT_EQ(read(npy<std::uint64_t>("<u8", "(1, 3)", {0, 1, 9223372036854775807u})),
+            "[0, 1] 9223372036854775807");
+  EXPECT_EQ(
+      read(npy<std::uint64_t>("<u8", "(1, 3)", {0, 1, 9223372036854775808u})),
+      "rows.npy[0, 2] (n): expected a whole number from -9223372036854775808 to 9223372036854775807 (n is "
+      "int64), found 9223372036854775808");
+  EXPECT_EQ(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 1, 1})), "[0, 1] 1");
+  EXPECT_NE(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 2, 1})).find("rows.npy[0, 1] (x): expected"),
+            std::string::npos);
+  // 2^-24 is the least subnormal, 65504 the largest; 0x7c00 is infinity, 0x7e00 NaN.
+  EXPECT_EQ(read(npy<std::uint16_t>("<f2", "(1, 3)", {0x0001, 0xfbff, 0x3c00})),
+            "[5.960464477539063e-08, -65504] 1");
+  EXPECT_EQ(read(npy<std::uint16_t>("<f2", "(1, 3)", {0x7c00, 0, 0})),
+            "rows.npy[0, 0] (x): found inf, expected a finite number");
+  EXPECT_EQ(read(npy<std::uint16_t>("<f2", "(1, 3)", {0, 0, 0x3800})),
+            "rows.npy[0, 2] (n): expected a whole number (n is int64), found 0.5");
+}
+
 TEST(Npy, WantsAKnownElement) {
-  EXPECT_EQ(error_of(npy<std::uint16_t>("<f2", "(1, 3)", {1, 2, 3})),
-            "rows.npy holds <f2, expected one of <f4, <f8, <i4, <i8 or |u1");
-  EXPECT_EQ(error_of(npy<float>(">f4", "(1, 3)", {1, 2, 3})),
-            "rows.npy holds >f4, expected one of <f4, <f8, <i4, <i8 or |u1");
+  for (const std::string descr :
+       {">f4", ">i2", "<c8", "<V2", "|O", "|S1", "<U1", "<f3", "u2", "<u1", "|f4", "<M8[D]"})
+    EXPECT_EQ(error_of(npy<std::uint16_t>(descr, "(1, 3)", {1, 2, 3})),
+              fmt::format(
+                  "rows.npy holds {}, expected one of <f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, <u2, <u4, <u8 "
+                  "or |b1 (little-endian)",
+                  descr));
 }
 
 TEST(Npy, WantsTheModelsShape) {
@@ -139,6 +181,26 @@ TEST(Npy, ChangedAnywhere) {
         EXPECT_EQ(table->rows(), 2);
       }
     }
+}
+
+// An array with a vast rest behind it, as a small archive may hold it.
+class EndlessRest final : public ByteSource {
+ public:
+  explicit EndlessRest(std::string begin) : begin_(std::move(begin)), zeros_(1 << 20, '\0') {}
+  Result<std::string_view> next() override { return ++times == 1 ? std::string_view(begin_) : zeros_; }
+  double share() const override { return 0.5; }
+  int times = 0;
+
+ private:
+  std::string begin_, zeros_;
+};
+
+TEST(Npy, IsNotUnpackedBeyondWhatItsHeaderSays) {
+  EndlessRest source(npy<float>("<f4", "(1, 3)", {1, 2, 3}));
+  const auto read = read_npy(source, kSmall, "bomb.npz: x.npy");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "bomb.npz: x.npy: expected 12 bytes of numbers, found more");
+  EXPECT_LE(source.times, 2);
 }
 
 }  // namespace

@@ -112,9 +112,45 @@ TEST_F(SafetensorsTest, TheBytesAreThoseOfTheFormat) {
   const std::string bytes = *read_file(path_, kMost);
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x90\0\0\0\0\0\0\0", 8));
   EXPECT_EQ(bytes.substr(8, 144),
-            R"({"__metadata__":{"checksum":"weft:254cad6cb8abdaf3380430c8e3fc0b9c","writer":"weft"},)"
-            R"("w":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}}      )");
+            R"({"__metadata__":{"checksum":"crc32c:c524acfe8aa6f1222b40e288d235c0af","writer":"weft"},)"
+            R"("w":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}}    )");
   EXPECT_EQ(bytes.size(), 8u + 144 + 8);
+}
+
+// As earlier versions wrote them.
+TEST(Safetensors, ChecksumsOfEarlierVersionsAreVerified) {
+  const std::string header =
+      R"({"__metadata__":{"checksum":"weft:254cad6cb8abdaf3380430c8e3fc0b9c","writer":"weft"},)"
+      R"("w":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}}      )";
+  std::string data(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) data[i] = static_cast<char>(200 + i);
+  EXPECT_EQ(error_of(file_of(header, data)), "no error");
+  for (std::size_t bit = 0; bit < 64; ++bit) {
+    std::string damaged = data;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_TRUE(error_of(file_of(header, damaged)).starts_with("m.safetensors is damaged")) << bit;
+  }
+  std::string newer = header;
+  newer.replace(newer.find("weft:"), 5, "crc3:");
+  EXPECT_TRUE(error_of(file_of(newer, data)).starts_with("m.safetensors is damaged"));
+}
+
+// Tensors of several stretches, each of which has its own CRC-32C.
+TEST_F(SafetensorsTest, FindsAFlippedBitInAnyStretch) {
+  constexpr std::size_t kBytes = (std::size_t{9} << 20) + 12;
+  const std::vector<std::byte> large(kBytes, std::byte{7});
+  Checkpoint checkpoint;
+  checkpoint.tensors = {{"w", DType::f32, {kBytes / 4}, large}};
+  ASSERT_TRUE(save(path_, checkpoint).ok());
+  std::string bytes = *read_file(path_, 2 * kBytes);
+  const std::size_t begin = bytes.size() - kBytes;
+  EXPECT_EQ(error_of(bytes), "no error");
+  for (const std::size_t at :
+       {std::size_t{0}, (std::size_t{4} << 20) - 1, std::size_t{4} << 20, kBytes / 2, kBytes - 1}) {
+    bytes[begin + at] ^= 1;
+    EXPECT_TRUE(error_of(bytes).starts_with("m.safetensors is damaged")) << at;
+    bytes[begin + at] ^= 1;
+  }
 }
 
 TEST_F(SafetensorsTest, AnEmptyCheckpointIsACheckpoint) {
@@ -253,7 +289,7 @@ TEST_F(SafetensorsTest, EveryChangedBitIsFound) {
     }
   std::string changed = good;
   changed.back() ^= 1;
-  EXPECT_TRUE(error_of(changed).starts_with("m.safetensors is damaged: expected checksum weft:"));
+  EXPECT_TRUE(error_of(changed).starts_with("m.safetensors is damaged: expected checksum crc32c:"));
 }
 
 TEST_F(SafetensorsTest, LoadingSaysWhichFile) {

@@ -67,6 +67,24 @@ class MscclXml : public testing::Test {
   }
 };
 
+// The ways of connections are an attribute that loaders pass over.
+TEST_F(MscclXml, LinksComeBack) {
+  const auto with = [](std::string_view links) {
+    return replaced(pair_file(), R"(recv="1" chan="0")", fmt::format(R"(recv="1" chan="0" links="{}")", links));
+  };
+  const auto read = read_msccl_xml(with("4 0 17"));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->program.ranks[0].blocks[0].links, (std::vector<std::int32_t>{4, 0, 17}));
+  EXPECT_TRUE(read->program.ranks[1].blocks[0].links.empty());
+  const auto text = write_msccl_xml(read->program, XmlDialect::automatic);
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  const auto again = read_msccl_xml(*text);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_TRUE(again->program == read->program);
+  for (const char* wrong : {"x", "-1", "4,5", "4  5", "99999999999"})
+    EXPECT_NE(error_of(with(wrong)).find("links"), std::string::npos) << wrong << ": " << error_of(with(wrong));
+}
+
 TEST_F(MscclXml, ReadsWhatTheFileSays) {
   const auto read = read_msccl_xml(pair_file());
   ASSERT_TRUE(read.ok()) << read.error().message;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "field_samples.h"
+#include "thorough.h"
 #include "weft/imports/hugging_face.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
@@ -43,14 +45,19 @@ void expect_bound(std::string_view config) {
   for (const auto& [name, count] : bound) elements += count;
   EXPECT_EQ(elements, model->parameters);
   // Every parameter has its place in a checkpoint, with its size.
-  ASSERT_EQ(model->weights.size(), bound.size());
+  std::size_t states = 0;
   for (const WeightSource& weight : model->weights) {
+    if (weight.state) {
+      ++states;
+      continue;
+    }
     const auto found = bound.find(weight.parameter);
     ASSERT_NE(found, bound.end()) << weight.parameter;
     std::int64_t size = 1;
     for (const std::int64_t dim : weight.shape) size *= dim;
     EXPECT_EQ(size, found->second) << weight.parameter;
   }
+  EXPECT_EQ(model->weights.size(), bound.size() + states);
 }
 
 TEST(BoundImport, Gpt2) {
@@ -77,7 +84,21 @@ TEST(BoundImport, LlamaAndItsKin) {
   expect_bound(of(R"("model_type": "mistral", "num_key_value_heads": 1, "sliding_window": 3)"));
   expect_bound(of(R"("model_type": "qwen2", "num_key_value_heads": 2, "tie_word_embeddings": true)"));
   expect_bound(of(R"("model_type": "mixtral", "num_key_value_heads": 2, "num_local_experts": 4)"));
-  expect_bound(of(R"("model_type": "mixtral", "num_local_experts": 3)"));
+  expect_bound(of(R"("model_type": "mixtral", "num_key_value_heads": 4, "num_local_experts": 3)"));
+}
+
+// Classes of every family, in the mode of TRAIN.
+TEST(BoundImport, EveryClass) {
+  std::vector<std::string> configs;
+  for (const SampleFamily& family : sample_families())
+    for (const SampleClass& one : family.classes)
+      for (const std::string& variant : family.variants)
+        configs.push_back(fmt::format(R"({{"model_type": "{}", "architectures": ["{}"], {}{}}})",
+                                      family.model_type, one.name, family.fields, variant));
+  for (const std::string& config : every(13, configs)) {
+    SCOPED_TRACE(config);
+    expect_bound(config);
+  }
 }
 
 TEST(BoundImport, Bert) {

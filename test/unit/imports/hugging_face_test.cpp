@@ -87,11 +87,106 @@ TEST(HuggingFace, CountsTheParametersOfPublishedModels) {
             671'026'404'352);  // without the 58 x 256 biases of routers, which are states
 }
 
+// Llama 3.1 8B, Qwen3 0.6B and 8B, Gemma 2 2B and 9B, Gemma 3 1B, Phi-3 mini, Phi-4 mini.
+TEST(HuggingFace, CountsTheParametersOfNewerDecoders) {
+  EXPECT_EQ(parameters(R"("model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+      "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+      "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})"),
+            8'030'261'248);
+  EXPECT_EQ(parameters(R"("model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072,
+      "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
+      "vocab_size": 151936, "tie_word_embeddings": true)"),
+            596'049'920);
+  EXPECT_EQ(parameters(R"("model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
+      "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+      "vocab_size": 151936)"),
+            8'190'735'360);
+  EXPECT_EQ(parameters(R"("model_type": "gemma2", "hidden_size": 2304, "intermediate_size": 9216,
+      "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+      "vocab_size": 256000)"),
+            2'614'341'888);
+  EXPECT_EQ(parameters(R"("model_type": "gemma2", "hidden_size": 3584, "intermediate_size": 14336,
+      "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256,
+      "vocab_size": 256000)"),
+            9'241'705'984);
+  EXPECT_EQ(parameters(R"("model_type": "gemma3_text", "hidden_size": 1152, "intermediate_size": 6912,
+      "num_hidden_layers": 26, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256,
+      "vocab_size": 262144, "sliding_window": 512, "sliding_window_pattern": 6)"),
+            999'885'952);
+  EXPECT_EQ(parameters(R"("model_type": "phi3", "hidden_size": 3072, "intermediate_size": 8192,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32064)"),
+            3'821'079'552);
+  EXPECT_EQ(parameters(R"("model_type": "phi3", "hidden_size": 3072, "intermediate_size": 8192,
+      "num_hidden_layers": 32, "num_attention_heads": 24, "num_key_value_heads": 8, "vocab_size": 200064,
+      "partial_rotary_factor": 0.75, "tie_word_embeddings": true)"),
+            3'836'021'760);
+}
+
+// GPT-NeoX 20B, Pythia 160M, Falcon 7B, 40B and RW 1B, OLMo 1B and 7B, OLMo 2 7B.
+TEST(HuggingFace, CountsTheParametersOfOtherDecoders) {
+  EXPECT_EQ(parameters(R"("model_type": "gpt_neox", "hidden_size": 6144, "intermediate_size": 24576,
+      "num_hidden_layers": 44, "num_attention_heads": 64, "vocab_size": 50432)"),
+            20'554'567'680);
+  EXPECT_EQ(parameters(R"("model_type": "gpt_neox", "hidden_size": 768, "intermediate_size": 3072,
+      "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 50304)"),
+            162'322'944);
+  EXPECT_EQ(parameters(R"("model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32,
+      "num_attention_heads": 71, "vocab_size": 65024)"),
+            6'921'720'704);
+  EXPECT_EQ(parameters(R"("model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60,
+      "num_attention_heads": 128, "num_kv_heads": 8, "new_decoder_architecture": true, "vocab_size": 65024)"),
+            41'303'293'952);
+  EXPECT_EQ(parameters(R"("model_type": "falcon", "hidden_size": 2048, "num_hidden_layers": 24,
+      "num_attention_heads": 32, "multi_query": false, "parallel_attn": false, "alibi": true, "bias": true,
+      "vocab_size": 50304)"),
+            1'311'625'216);
+  EXPECT_EQ(parameters(R"("model_type": "olmo", "hidden_size": 2048, "intermediate_size": 8192,
+      "num_hidden_layers": 16, "num_attention_heads": 16, "vocab_size": 50304, "tie_word_embeddings": true)"),
+            1'176'764'416);
+  EXPECT_EQ(parameters(R"("model_type": "olmo", "hidden_size": 4096, "intermediate_size": 11008,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 50304)"),
+            6'888'095'744);
+  EXPECT_EQ(parameters(R"("model_type": "olmo2", "hidden_size": 4096, "intermediate_size": 11008,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 100352)"),
+            7'298'617'344);
+}
+
+// Whisper tiny has 37,760,640, of which 576,000 are the positions of its encoder, which are not trained.
+TEST(HuggingFace, CountsTheParametersOfWhisper) {
+  constexpr std::string_view kWhisper =
+      R"("model_type": "whisper", "d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6,
+         "encoder_ffn_dim": 1536, "decoder_layers": 4, "decoder_attention_heads": 6, "decoder_ffn_dim": 1536,
+         "num_mel_bins": 80, "vocab_size": 51865)";
+  EXPECT_EQ(parameters(kWhisper), 37'760'640 - 576'000);
+  EXPECT_EQ(parameters(kWhisper, R"(, "architectures": ["WhisperEncoder"])"), 8'208'384 - 576'000);
+}
+
+TEST(HuggingFace, GivesADecoderTheHeadOfItsClass) {
+  EXPECT_EQ(parameters(kGpt2, R"(, "architectures": ["GPT2Model"])"), 124'439'808);
+  EXPECT_EQ(parameters(kGpt2, R"(, "architectures": ["GPT2ForSequenceClassification"])"), 124'441'344);
+  EXPECT_EQ(parameters(kT5, R"(, "architectures": ["T5EncoderModel"])"), 35'330'816);
+  EXPECT_EQ(parameters(kT5, R"(, "architectures": ["T5Model"])"), 60'506'624);
+  EXPECT_EQ(parameters(kLlama, R"(, "architectures": ["LlamaModel"])"), 6'607'343'616);
+  EXPECT_EQ(parameters(kLlama, R"(, "architectures": ["LlamaForSequenceClassification"])"), 6'607'351'808);
+  EXPECT_EQ(parameters(kLlama, R"(, "architectures": ["LlamaForTokenClassification"])"), 6'607'351'810);
+  EXPECT_EQ(parameters(kLlama, R"(, "architectures": ["LlamaForQuestionAnswering"])"), 6'607'351'810);
+  EXPECT_EQ(refusal(with(kLlama, R"(, "architectures": ["LlamaForMaskedLM"])")),
+            "architectures[0]: unknown class 'LlamaForMaskedLM'");
+  EXPECT_EQ(
+      import_hugging_face(with(kGpt2, R"(, "architectures": ["GPT2DoubleHeadsModel"])")).error().hint,
+      "known are GPT2LMHeadModel, GPT2Model, GPT2ForSequenceClassification, GPT2ForTokenClassification, "
+      "GPT2ForQuestionAnswering");
+}
+
 TEST(HuggingFace, GivesBertTheHeadOfItsClass) {
   EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertModel"])"), 109'482'240);
   EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForMaskedLM"])"), 109'514'298);
   EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForPreTraining"])"), 110'106'428);
   EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForSequenceClassification"])"), 109'483'778);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForTokenClassification"])"), 108'893'186);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForQuestionAnswering"])"), 108'893'186);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForNextSentencePrediction"])"), 109'483'778);
   EXPECT_EQ(refusal(with(kBert, R"(, "architectures": ["BertForQuestions"])")),
             "architectures[0]: unknown class 'BertForQuestions'");
 }
@@ -108,12 +203,23 @@ TEST(HuggingFace, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(refusal("[1]"), "expected an object, found a list");
   EXPECT_EQ(refusal(R"({"model_type": "lama"})"), "unknown model_type: 'lama'");
   EXPECT_EQ(import_hugging_face(R"({"model_type": "lama"})").error().hint, "did you mean 'llama'?");
-  EXPECT_EQ(import_hugging_face(R"({"model_type": "rwkv5world"})").error().hint,
-            "known are bert, deepseek_v2, deepseek_v3, gpt2, llama, mistral, mixtral, qwen2, t5, vit");
+  EXPECT_EQ(
+      import_hugging_face(R"({"model_type": "rwkv5world"})").error().hint,
+      "known are bert, deepseek_v2, deepseek_v3, falcon, gemma, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
+      "mistral, mixtral, olmo, olmo2, phi3, qwen2, qwen3, t5, vit, whisper");
   EXPECT_EQ(refusal(R"({"model_type": "gpt2"})"), "expected n_embd, found none");
   const auto model = import_hugging_face(with(kLlama, R"(, "wings": 2, "use_cache": true)"));
   ASSERT_TRUE(model.ok());
   EXPECT_EQ(model->notes, std::vector<std::string>{"not known, and taken to change nothing: wings"});
+  const auto slip = import_hugging_face(with(kLlama, R"(, "num_key_value_head": 8)"));
+  ASSERT_TRUE(slip.ok());
+  EXPECT_EQ(slip->notes,
+            std::vector<std::string>{"not known, and taken to change nothing: num_key_value_head (not "
+                                     "num_key_value_heads)"});
+  EXPECT_EQ(import_hugging_face(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})")
+                .error()
+                .hint,
+            "import its text_config, the language model, as a file of its own");
 }
 
 TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
@@ -126,7 +232,15 @@ TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
   EXPECT_EQ(refusal(with(kLlama, R"(, "quantization_config": {"quant_method": "gptq"})")),
             "quantization_config: expected none, found gptq");
   EXPECT_EQ(refusal(with(kLlama, R"(, "layer_types": ["full_attention", "sliding_attention"])")),
-            "layer_types: expected layers of one kind, found full_attention and sliding_attention");
+            "layer_types: expected one for each of 32 layers, found 2");
+  EXPECT_EQ(refusal(with(kGpt2, R"(, "hidden_size": 512)")),
+            "hidden_size: expected 768 as n_embd has it, found 512");
+  EXPECT_EQ(refusal(with(kLlama, R"(, "partial_rotary_factor": 0.5)")),
+            "partial_rotary_factor: expected 1, which is all that the class knows, found 0.5");
+  EXPECT_EQ(refusal(with(kLlama, R"(, "rope_scaling": {"rope_type": "proportional"})")),
+            "rope_scaling.rope_type: unknown scaling 'proportional'");
+  EXPECT_EQ(refusal(with(kMixtral, R"(, "output_router_logits": true)")),
+            "output_router_logits: expected false, or router_aux_loss_coef of 0, not 0.001, found true");
   EXPECT_EQ(refusal(with(kDeepseek3, R"(, "scoring_func": "softmax")")),
             "scoring_func: expected 'sigmoid', which is all that Weft knows, found 'softmax'");
 }
@@ -134,11 +248,10 @@ TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
 TEST(HuggingFace, TakesScaledRotaryAnglesForPlainOnesWhereItIsTold) {
   const std::string text =
       with(kLlama, R"(, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0})");
-  EXPECT_EQ(refusal(text), "rope_scaling.rope_type: expected 'default', found 'llama3'");
+  EXPECT_EQ(refusal(text), "expected rope_scaling.low_freq_factor, found none");
   const auto model = import_hugging_face(text, {.name = {}, .otherwise = {}, .plain_rotary = true});
   ASSERT_TRUE(model.ok());
-  EXPECT_EQ(model->notes.front(),
-            "rope_scaling has rotary angles scaled as 'llama3': here they are not, so numbers differ");
+  EXPECT_EQ(model->notes.front(), "rope_scaling.rope_type 'llama3' is not applied: results differ");
   EXPECT_NE(model->text.find("base => 500000"), std::string::npos);
 }
 

@@ -347,7 +347,7 @@ TEST(ParserError, NamesTheRemedy) {
   expect_complaint("CREATE MODEL m AS SELECT f(a FROM x",
                    {"expected ',' or ')', found 'FROM'", "( at 1:27 is not closed"});
   expect_complaint("CREATE MODEL m AS SELECT f(a, s = 2) FROM x",
-                   {"1:33: expected => after", "write s => ..."});
+                   {"1:33: expected => after", "usage: s => ..."});
   expect_complaint("CREATE MODEL m AS SELECT a == b FROM x", {"equality is written ="});
   expect_complaint("CREATE MODEL m AS SELECT a < b < c FROM x",
                    {"comparisons do not chain", "a < b AND b < c"});

@@ -77,6 +77,23 @@ TEST(UnequalTakes, GoWithStages) {
   EXPECT_EQ(refuted(small_gpt().graph, "stage=2: stage; data=2: slice b, takes 1:3; micro=2"), "");
 }
 
+// What is cut by the batch along the unequal axis alone, as places in the batch are, is another value for each
+// micro-batch: a rank takes some of other ranks' rows.
+TEST(UnequalTakes, KnowThePlacesOfTheirRows) {
+  const train::TrainingPlan placed = distribute::training_plan(
+      "CREATE MODEL placed (b = 24, p = 3, c = 4)\n"
+      "  INPUT x[b, p], label[b] OF int32\n"
+      "  PARAMETER w[p, c] INIT normal(0, 0.1)\n"
+      "AS WITH logits AS (SELECT sum(x * w) * (1 + b / 10) FROM x, w GROUP BY b, c)\n"
+      "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
+  for (const std::string_view text :
+       {"data=2: slice b; micro=2", "data=2: slice b, takes 3:1; micro=2",
+        "data=2: slice b, takes 1:7; micro=4", "data=3: slice b, takes 1:2:3; micro=2",
+        "data=2: slice b, shard optimizer, takes 3:1; micro=2",
+        "other=2: slice b; data=2: slice b, takes 3:1; micro=2"})
+    EXPECT_EQ(refuted(placed.graph, text), "") << text;
+}
+
 // Every micro-batch is taken once, and the rows of a rank are those of what it takes.
 TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
   const auto made = taking(small_mlp().graph, "data=3: slice b, takes 3:1:2; gpu=2: slice b; micro=2");

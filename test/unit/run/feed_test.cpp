@@ -13,7 +13,9 @@
 #include "execution_case.h"
 #include "temporary_folder.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/text.h"
 #include "weft/run/feed.h"
+#include "weft/run/feed_inputs.h"
 
 namespace weft::session {
 namespace {
@@ -143,6 +145,27 @@ TEST(Feed, MadeUpWholeNumbersStayBelowWhatTheyName) {
     }
   }
   EXPECT_TRUE(std::ranges::all_of(seen, [](bool each) { return each; }));
+}
+
+// Where classes and the batch are cut, a rank holds all labels and counts some: they are labels still, of which one
+// below zero says that its row is ignored.
+TEST(Feed, LabelsThatAreMovedBeforeTheyAreCountedAreLabels) {
+  for (const std::string_view moved :
+       {"slice %0 {along=b, begin=0, end=2}", "slice-across %0 {axis=rank, along=b}"}) {
+    const plan::Graph graph = plan::read(fmt::format("plan p\n"
+                                                     "%0 = input {{name=label, type=i32[b=4]}}\n"
+                                                     "%1 = input {{name=ones, type=f32[c=5]}}\n"
+                                                     "%2 = {}\n"
+                                                     "%3 = labelled %2 {{classes=5, dtype=f32}}\n"
+                                                     "%4 = gather %0, %1 {{along=c}}\n"
+                                                     "return y=%3, z=%4\n",
+                                                     moved),
+                                         ops::all())
+                                  .value();
+    const run::FeedInput label = run::inputs_of(graph).front();
+    EXPECT_TRUE(label.may_be_negative) << moved;
+    EXPECT_EQ(label.limit, 5) << moved;
+  }
 }
 
 }  // namespace

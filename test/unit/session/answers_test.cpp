@@ -12,6 +12,7 @@
 #include "temporary_folder.h"
 #include "weft/base/crc32c.h"
 #include "weft/base/random.h"
+#include "weft/base/utf8.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/formats/data_file.h"
 #include "weft/formats/protobuf_wire.h"
@@ -207,6 +208,43 @@ TEST(Answers, ATextIsContinued) {
   EXPECT_EQ(generate("abcd", ", temperature = 50, seed = 1"), hot);
   EXPECT_NE(generate("abcd", ", temperature = 50, seed = 2"), hot);
   EXPECT_NE(hot, "abcdabcdabcd");
+}
+
+// A model that has learned nothing draws any byte: a terminal gets no control but lines and tabs, and only UTF-8; a
+// file has the bytes themselves.
+TEST(Answers, WhatIsGeneratedSteersNoTerminal) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "letters.txt") << std::string(500, 'a');
+  const std::string sizes = "b = 4, s = 8, d = 8, h = 2, layers = 1, threads = 1, rules = false";
+  Session session;
+  last_answer(session,
+              fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({})", folder / "letters.txt", sizes));
+  session.format = Format::text;
+  const std::string generate = fmt::format("GENERATE char_gpt PROMPT 'a' STEPS 300 ");
+  const std::string with = fmt::format("WITH ({}, temperature = 100, seed = 1)", sizes);
+  const Reply shown = session.execute(generate + with);
+  ASSERT_EQ(shown.exit_code, ExitCode::ok) << shown.complaint;
+  for (std::string_view rest = shown.output; !rest.empty(); rest.remove_prefix(utf8_length(rest))) {
+    ASSERT_GT(utf8_length(rest), 0u) << "not UTF-8";
+    ASSERT_TRUE(!begins_with_control(rest) || rest[0] == '\n' || rest[0] == '\t');
+  }
+  EXPECT_NE(shown.output.find("\\x"), std::string::npos);
+  const Reply kept = session.execute(fmt::format("{}INTO '{}' {}", generate, folder / "text", with));
+  ASSERT_EQ(kept.exit_code, ExitCode::ok) << kept.complaint;
+  EXPECT_TRUE(kept.output.starts_with("wrote 301 bytes to ")) << kept.output;
+  const std::string bytes = text_of(folder / "text");
+  EXPECT_EQ(bytes.size(), 301u);
+  std::string escaped;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::string_view rest = std::string_view(bytes).substr(at);
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(rest));
+    const bool shows =
+        utf8_length(rest) > 0 && (!begins_with_control(rest) || rest[0] == '\n' || rest[0] == '\t');
+    for (const char byte : rest.substr(0, length))
+      escaped += shows ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    at += length;
+  }
+  EXPECT_EQ(shown.output.substr(0, escaped.size()), escaped);
 }
 
 // PAGE, TIMELINE and CHAKRA of one device.

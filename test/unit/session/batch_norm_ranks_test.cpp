@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,8 @@
 #include "ranks_case.h"
 #include "thorough.h"
 #include "weft/distribute/prove.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
 #include "weft/session/session.h"
 #include "weft/train/local_norms.h"
 
@@ -156,6 +159,19 @@ TEST(BatchNormOnRanks, LocalStatisticsAreOfEqualShares) {
   const std::string wrong = said_of("EXPLAIN TRAIN normed ON LOCAL 2 WITH (batch_norm = local, b = 5)");
   EXPECT_NE(wrong.find("b of 5 does not go in 2 equal shares"), std::string::npos) << wrong;
   EXPECT_NE(said_of("SET batch_norm = mine").find("expected one of global, local"), std::string::npos);
+}
+
+// Ranks get their plans as text, and refuse one in which a node reads from a later phase.
+TEST(BatchNormOnRanks, PlansThatRulesRewroteRun) {
+  for (const std::string_view with : {"accumulate = 2", "clip_norm = 1", "clip_norm = 1, accumulate = 2",
+                                      "decompose = 2", "accumulate = 2, optimizer = sgd"}) {
+    const std::string text =
+        said_of(fmt::format("EXPLAIN (FORMAT plan) TRAIN normed ON LOCAL 2 WITH (rules = true, "
+                            "{}, distribution = 'rank=2: slice b')",
+                            with));
+    const auto read = plan::read(text.substr(std::min(text.find("plan normed"), text.size())), ops::all());
+    EXPECT_TRUE(read.ok()) << with << ": " << (read.ok() ? "" : read.error().message) << text.substr(0, 300);
+  }
 }
 
 TEST(BatchNormOnRanks, LocalStatisticsAreRun) {

@@ -31,7 +31,7 @@ TEST(Width, AnswersFitTheScreen) {
         "SHOW LAYERS", "SHOW CLUSTERS", "SHOW DEVICES", "SHOW SETTINGS", "SHOW FUNCTIONS", "SHOW OPERATORS",
         "SHOW RULES", "DESCRIBE gpt3_175b", "DESCRIBE superpod"}) {
     Session session;  // which plans once for both
-    for (const std::size_t width : {60, 100}) {
+    for (const std::size_t width : {60, 80, 100}) {
       session.width = width;
       const Reply reply = session.execute(statement);
       ASSERT_EQ(reply.exit_code, ExitCode::ok) << statement << reply.complaint;

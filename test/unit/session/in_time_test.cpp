@@ -324,8 +324,22 @@ TEST(ExplainInTime, MeasuresStages) {
   for (const std::string_view text :
        {"measured: rank 1, stage 1", "predicted: rank 0, stage 0", "micro-batch 3"})
     EXPECT_NE(html.find(text), std::string::npos) << text;
-  for (const std::string_view text : {"predicted: stage 1", "measured: rank 1, stage 1", "\"W3\"", "passes"})
+  for (const std::string_view text : {"predicted: stage 1", "measured: rank 1, stage 1", "\"W3\"", "passes",
+                                      "sums of gradients and update"})
     EXPECT_NE(json.find(text), std::string::npos) << text;
+
+  // The predicted timelines show the whole step: the last to end takes as long as was said.
+  const std::string_view open = "id=\"data\">";
+  const std::size_t begin = html.find(open) + open.size();
+  const auto data = nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  double last = 0;
+  for (const auto& timeline : data.at("timelines")) {
+    if (timeline.at("measured")) continue;
+    for (std::size_t i = 0; i < timeline.at("begin").size(); ++i)
+      last = std::max(last, timeline["begin"][i].get<double>() + timeline["length"][i].get<double>());
+  }
+  EXPECT_NEAR(last * 1e-9, said.at("step_seconds").get<double>(), 1e-8);
+  EXPECT_NE(html.find("sums of gradients and update"), std::string::npos);
 
   const auto alone =
       answer(session, "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (micro_batches = 4, threads = 1)");

@@ -131,6 +131,45 @@ TEST_F(RulesSession, LetsRulesFireOnPlansDrawnForThem) {
   for (const Json& row : Json::parse(reply.output)) EXPECT_GT(row["fired"], 10) << row;
 }
 
+// Equal as the prover means it: up to rounding where the proof is, and of the same files.
+TEST_F(RulesSession, TestsWhatIsProvenUpToRounding) {
+  constexpr std::string_view kUpToRounding =
+      "rule log_of_exp normalize\n"
+      "  given x[I]\n"
+      "  left  y = log(exp(x))\n"
+      "  right y = x\n"
+      "rule softplus_difference normalize\n"
+      "  given x[I]\n"
+      "  left  y = sub(log(add(constant(value=1, dtype=f32), exp(x))),"
+      " log(add(constant(value=1, dtype=f32), exp(neg(x)))))\n"
+      "  right y = x\n";
+  const std::string path = write("rounding.rules", kUpToRounding);
+  EXPECT_EQ(run(RulesProve{.files = {path}, .again = true}).exit_code, ExitCode::ok);
+  const Reply reply = run(RulesTest{.files = {path}, .format = Format::json});
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output;
+  for (const Json& row : Json::parse(reply.output)) {
+    EXPECT_EQ(row["verdict"], "proven up to rounding");
+    EXPECT_GT(row["fired"], 10) << row;
+  }
+  const Reply lines = run(RulesTest{.files = {kExamples + "by_position.jsonl"}, .format = Format::json});
+  EXPECT_EQ(lines.exit_code, ExitCode::user_error) << "one of the three is false";
+  EXPECT_EQ(Json::parse(lines.output).size(), 3u) << lines.output;
+}
+
+// What only confirms a statement stays out of a plan that is written to a file.
+TEST_F(RulesSession, KeepsNotesApartFromPlans) {
+  Session session;
+  std::string notes;
+  session.on_note = [&](std::string_view note) { notes += note; };
+  const Reply reply = session.execute(
+      "CREATE MODEL two (b = 2, d = 3) INPUT x[b, d] AS SELECT relu(x) AS y FROM x; EXPLAIN (FORMAT plan) INFER two");
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_EQ(notes, "created model two\n");
+  EXPECT_FALSE(reply.output.starts_with("created"));
+  const std::string path = write("p.plan", reply.output);
+  EXPECT_EQ(run(RulesApply{.plan = path, .files = {write("some.rules", kRules)}}).exit_code, ExitCode::ok);
+}
+
 TEST_F(RulesSession, NamesTheRulesThatItDoesNotUse) {
   const std::string rules = write("some.rules", std::string(kRules) + std::string(kWrongRule));
   RulesApply apply{.plan = kExamples + "attention.json", .files = {rules}};

@@ -64,10 +64,8 @@ TEST(SynthesizedRun, TreesGatherAndReduce) {
       const auto forest = synthesis::grow_forest(published(name), kind, 0);
       ASSERT_TRUE(forest.ok()) << name << ": " << forest.error().message;
       synthesis::TreeProgram request;
-      request.kind = kind;
-      request.ranks = forest->ranks;
-      request.pace.rate = forest->tree_rate;
-      const auto program = synthesis::tree_program(request, forest->down, forest->up);
+      request.chunks = forest->trees;
+      const auto program = synthesis::tree_program(request, *forest);
       ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
       expect_to_run(*program, name);
     }
@@ -90,14 +88,12 @@ TEST(SynthesizedRun, SchedulesInTimeDoEveryCollective) {
 TEST(SynthesizedRun, FlowsBringEveryBlock) {
   if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
   for (const char* name : {"dgx1_25GBps", "direct_torus4x4"}) {
-    const auto network = synthesis::step_network(published(name));
-    ASSERT_TRUE(network.ok());
-    const auto flow = synthesis::find_concurrent_flow(synthesis::flow_network(*network), 0.05);
+    const auto ways = synthesis::route_all_to_all(published(name));
+    ASSERT_TRUE(ways.ok()) << ways.error().message;
     synthesis::PathProgram request;
-    request.cut = 2;
-    request.pieces = 2;
-    request.pace.rate = flow.rate / request.cut;
-    const auto program = synthesis::path_program(*network, flow, request);
+    request.ranks = published(name).devices;
+    request.chunks = 4;
+    const auto program = synthesis::path_program(request, ways->paths, ways->routes);
     ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
     expect_to_run(*program, name);
   }

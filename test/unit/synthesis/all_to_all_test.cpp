@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <utility>
+#include <vector>
 
+#include "weft/base/random.h"
 #include "weft/collective/check.h"
 #include "weft/synthesis/index.h"
 #include "weft/synthesis/path_program.h"
@@ -46,48 +47,75 @@ TEST(AllToAll, ANarrowCableBoundsIt) {
 }
 
 TEST(AllToAll, SharesOfAPairAddUpAndPathsLead) {
-  const auto network = step_network(ring(5));
-  ASSERT_TRUE(network.ok());
-  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
-  std::vector<double> sums(25, 0);
-  for (const FlowPath& path : flow.paths) {
-    sums[at(path.from * 5 + path.to)] += path.share;
-    std::int32_t here = path.from;
-    for (const std::int32_t arc : path.arcs) {
-      EXPECT_EQ(network->edges[at(arc)].from, here);
-      here = network->edges[at(arc)].to;
+  for (const std::int32_t devices : {5, 24}) {
+    const auto found = route_all_to_all(ring(devices));
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    std::vector<double> sums(at(devices * devices), 0);
+    for (const RoutedPath& path : found->paths) {
+      sums[at(path.from * devices + path.to)] += path.share;
+      std::int32_t here = path.from;
+      for (const TreeEdge& edge : path.edges) {
+        EXPECT_EQ(edge.from, here);
+        here = edge.to;
+      }
+      EXPECT_EQ(here, path.to);
     }
-    EXPECT_EQ(here, path.to);
+    for (std::int32_t from = 0; from < devices; ++from)
+      for (std::int32_t to = 0; to < devices; ++to)
+        EXPECT_NEAR(sums[at(from * devices + to)], from == to ? 0 : 1, 1e-9);
   }
-  for (std::int32_t from = 0; from < 5; ++from)
-    for (std::int32_t to = 0; to < 5; ++to) EXPECT_NEAR(sums[at(from * 5 + to)], from == to ? 0 : 1, 1e-9);
+}
+
+// Bound and flow meet where there are few devices: links of any rates, some one way, some past a switch.
+TEST(AllToAll, BoundAndFlowMeet) {
+  Random random(5);
+  for (int trial = 0; trial < 12; ++trial) {
+    cluster::Topology topology = ring(static_cast<std::int32_t>(random.between(3, 7)));
+    const std::int32_t hub = topology.add_node(cluster::NodeKind::switch_, "hub");
+    for (cluster::DirectedLink& link : topology.links) link.bytes_per_second = 1e9 * static_cast<double>(random.between(10, 300));
+    for (std::int32_t d = 0; d < topology.devices; ++d) {
+      topology.add_link(d, hub, 1e9 * static_cast<double>(random.between(10, 300)), 1e-6);
+      topology.add_link(hub, d, 1e9 * static_cast<double>(random.between(10, 300)), 1e-6);
+    }
+    const auto found = route_all_to_all(topology);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    EXPECT_LE(found->flow, found->bound * (1 + 1e-9)) << trial;
+    EXPECT_GE(found->flow, found->bound * (1 - 1e-3)) << trial;
+    std::vector<double> load(topology.links.size(), 0);
+    cluster::Routes shortest(topology);
+    for (const RoutedPath& path : found->paths)
+      for (const TreeEdge& edge : path.edges)
+        for (const std::int32_t link :
+             edge.route >= 0 ? found->routes[at(edge.route)] : *shortest.route(edge.from, edge.to))
+          load[at(link)] += path.share * found->flow / topology.devices;
+    for (std::size_t l = 0; l < load.size(); ++l)
+      EXPECT_LE(load[l], topology.links[l].bytes_per_second * (1 + 1e-6)) << trial << " link " << l;
+  }
 }
 
 TEST(AllToAll, PathsBecomeProgramsThatAreRight) {
   for (const std::int32_t devices : {2, 3, 6})
-    for (const auto& [cut, pieces] : {std::pair(1, 1), std::pair(2, 3), std::pair(3, 2)}) {
-      const auto network = step_network(ring(devices));
-      ASSERT_TRUE(network.ok());
-      const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+    for (const std::int32_t chunks : {1, 6, 7}) {
+      const auto found = route_all_to_all(ring(devices));
+      ASSERT_TRUE(found.ok());
       PathProgram request;
-      request.cut = cut;
-      request.pieces = pieces;
-      request.pace.rate = flow.rate / cut;
+      request.ranks = devices;
+      request.chunks = chunks;
       request.pace.connection_rate = 3e8;
-      const auto program = path_program(*network, flow, request);
+      const auto program = path_program(request, found->paths, found->routes);
       ASSERT_TRUE(program.ok()) << program.error().message;
       const collective::Report report = collective::check(*program, {.slots = 2});
-      EXPECT_FALSE(report.finding) << devices << " " << cut << " " << pieces << ": " << print(*report.finding);
+      EXPECT_FALSE(report.finding) << devices << " " << chunks << ": " << print(*report.finding);
     }
 }
 
 TEST(AllToAll, TooManyChunksAreRefused) {
-  const auto network = step_network(ring(6));
-  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+  const auto found = route_all_to_all(ring(6));
+  ASSERT_TRUE(found.ok());
   PathProgram request;
-  request.cut = 8;
-  request.pieces = 1 << 20;
-  const auto program = path_program(*network, flow, request);
+  request.ranks = 6;
+  request.chunks = 1 << 23;
+  const auto program = path_program(request, found->paths, found->routes);
   ASSERT_FALSE(program.ok());
   EXPECT_TRUE(program.error().message.starts_with("the program would be too long")) << program.error().message;
 }

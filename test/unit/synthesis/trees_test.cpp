@@ -186,12 +186,10 @@ TEST(SynthesisForest, EveryKindMakesARightProgram) {
       const auto forest = grow_forest(topology, kind, 1);
       ASSERT_TRUE(forest.ok());
       TreeProgram request;
-      request.kind = kind;
-      request.ranks = forest->ranks;
-      request.root = forest->root;
-      request.pieces = 3;
-      request.pace.rate = forest->tree_rate;
-      const auto program = tree_program(request, forest->down, forest->up);
+      request.chunks = 3 * forest->trees;
+      request.pace.chunk_bytes = 1e5;
+      request.pace.seconds = 1e5 * static_cast<double>(request.chunks * forest->ranks) / forest->planned;
+      const auto program = tree_program(request, *forest);
       ASSERT_TRUE(program.ok());
       const collective::Report report = collective::check(*program, {.slots = 2});
       EXPECT_FALSE(report.finding) << collective::name(kind) << " " << trial << ": "

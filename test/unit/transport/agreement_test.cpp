@@ -91,6 +91,22 @@ TEST(Agreement, IgnoresBytesThatAreNoMessage) {
   EXPECT_FALSE(unpack_agreement("\x05"));
   EXPECT_FALSE(unpack_agreement(std::string("\x01\x00\x00", 3)));
   EXPECT_TRUE(unpack_agreement("\x01"));
+  // No list of ranks: twice the same, falling, negative.
+  const std::string sound = pack(Agreement::Word::decided, {1, 3, 700});
+  EXPECT_TRUE(unpack_agreement(sound));
+  for (const Agreement::Ranks& ranks : {Agreement::Ranks{3, 3}, {3, 1}, {-1}, {-5, 2}})
+    EXPECT_FALSE(unpack_agreement(pack(Agreement::Word::decided, ranks)));
+  for (std::size_t at = 0; at < sound.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = sound;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      const auto read = unpack_agreement(changed);
+      if (!read) continue;
+      EXPECT_GE(read->first, Agreement::Word::arrived);
+      EXPECT_LE(read->first, Agreement::Word::decided);
+      EXPECT_TRUE(std::ranges::is_sorted(read->second));
+      EXPECT_GE(read->second.front(), 0);
+    }
 }
 
 }  // namespace

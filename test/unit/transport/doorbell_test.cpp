@@ -180,5 +180,23 @@ TEST(Doorbells, NobodySpinsWhereRanksOutnumberCores) {
   EXPECT_EQ(patience_for(available_processors() + 1).spins, 0);
 }
 
+// In a process of its own and at times to come: what this one measured changes nothing.
+TEST(Doorbells, AfterALongYieldRanksSleepForAWhile) {
+  const Clock::time_point later = Clock::now() + 1h;
+  const pid_t child = fork();
+  if (child == 0) {
+    note_yield(999us, later);
+    if (!yields_return(later)) _exit(1);
+    note_yield(1ms, later);
+    if (yields_return(later)) _exit(2);
+    note_yield(1us, later + 50ms);  // of another thread
+    if (yields_return(later + 99ms)) _exit(3);
+    _exit(yields_return(later + 100ms) ? 0 : 4);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace weft::transport

@@ -85,9 +85,9 @@ TEST(Launch, AnswersWithEveryExitCode) {
 
 TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
   Told told;
-  auto options =
-      shell(3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 600;; esac",
-            told);
+  auto options = shell(
+      3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 600;; esac",
+      told);
   options.grace = 300ms;
   const auto begun = Clock::now();
   const auto end = launch(options);
@@ -122,25 +122,35 @@ TEST(Launch, LeavesNothingBehind) {
   }
 }
 
+// And what they have started, in the foreground and behind, though nobody is left who waits for it.
 TEST(Launch, RanksDieWithTheLauncher) {
-  const TemporaryFolder folder;
-  RankProcesses launcher;
-  launcher.start(0, [&](std::int32_t) {
-    const LaunchOptions options{2, {"/bin/sh", "-c", "echo $$ > " + folder.path() + "/$RANK; exec sleep 60"}};
-    return launch(options).ok() ? 0 : 1;
-  });
-  pid_t ranks[2] = {};
-  const auto until = Clock::now() + 5s;
-  for (int rank = 0; rank < 2; ++rank) {
-    while (ranks[rank] == 0 && Clock::now() < until)
-      std::ifstream(folder / std::to_string(rank)) >> ranks[rank];
-    ASSERT_NE(ranks[rank], 0);
-  }
-  ::kill(launcher.process(0), SIGKILL);
-  launcher.wait_all();
-  for (const pid_t rank : ranks) {
-    while (lives(rank) && Clock::now() < until) std::this_thread::sleep_for(1ms);
-    EXPECT_FALSE(lives(rank));
+  for (const int signal : {SIGKILL, SIGHUP}) {
+    const TemporaryFolder folder;
+    RankProcesses launcher;
+    launcher.start(0, [&](std::int32_t) {
+      const std::string line = "sleep 60 & echo $$ $! > " + folder.path() + "/$RANK; sh -c 'echo $$ > " +
+                               folder.path() + "/in$RANK; sleep 60; :'; :";
+      const LaunchOptions options{2, {"/bin/sh", "-c", line}};
+      return launch(options).ok() ? 0 : 1;
+    });
+    std::vector<pid_t> processes;
+    const auto until = Clock::now() + 20s;
+    for (const auto& [name, count] : {std::pair{"0", 2}, {"1", 2}, {"in0", 1}, {"in1", 1}}) {
+      std::vector<pid_t> found;
+      while (static_cast<int>(found.size()) < count && Clock::now() < until) {
+        found.clear();
+        std::ifstream file(folder / name);
+        for (pid_t process = 0; file >> process;) found.push_back(process);
+      }
+      ASSERT_EQ(static_cast<int>(found.size()), count) << name;
+      processes.insert(processes.end(), found.begin(), found.end());
+    }
+    ::kill(launcher.process(0), signal);
+    launcher.wait_all();
+    for (const pid_t process : processes) {
+      while (lives(process) && Clock::now() < until) std::this_thread::sleep_for(1ms);
+      EXPECT_FALSE(lives(process)) << "signal " << signal;
+    }
   }
 }
 

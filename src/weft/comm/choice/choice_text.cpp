@@ -5,10 +5,11 @@
 //   setting  all_reduce  4  1  shm  private
 //   candidate  direct one-shot  measured 2026-11-15  0  0
 //   time  256  1.1e-06
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "weft/base/number.h"
 
 #include "weft/comm/choice/choice.h"
 
@@ -34,8 +35,9 @@ Fields split(std::string_view line) {
 
 template <class Number>
 bool read(std::string_view text, Number least, Number most, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number >= least && number <= most;
+  const auto found = read_number<Number>(text, least, most);
+  if (found) number = *found;
+  return found.has_value();
 }
 
 bool read_cost(std::string_view text, double& number) { return read(text, 0.0, 1e12, number); }

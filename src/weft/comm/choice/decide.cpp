@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -95,31 +97,31 @@ Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, con
   return runner_of(std::move(program), call.priority);
 }
 
-Result<Runner*> Communicator::State::pair_with(std::int32_t other) {
-  {
-    const std::lock_guard lock(sending);
-    if (const auto found = pairs.find(other); found != pairs.end()) return found->second.runner.get();
-  }
-  const std::int32_t lower = std::min(rank, other), upper = std::max(rank, other);
-  std::vector<std::int32_t> two = {members[static_cast<std::size_t>(lower)],
-                                   members[static_cast<std::size_t>(upper)]};
-  auto pair = std::make_unique<Pair>();
-  pair->other = other;
-  WEFT_TRY(both, make_endpoint(two, mix(id ^ mix(static_cast<std::uint64_t>(lower) << 32 |
-                                                 static_cast<std::uint64_t>(upper)))));
-  pair->endpoint = std::move(both);
-  const transport::Capacity capacity;
-  const std::array<transport::Wire, 2> wires = {transport::Wire{0, 1, 0}, transport::Wire{1, 0, 0}};
-  WEFT_TRY(ends, pair->endpoint->open(wires, capacity));
-  pair->slot_bytes = static_cast<std::size_t>(capacity.slot_bytes);
-  pair->out = std::move(ends.outgoing[rank == lower ? 0 : 1]);
-  pair->in = std::move(ends.incoming[rank == lower ? 1 : 0]);
-  OpenPair open;
-  open.source = source_of(*pair->endpoint);
-  open.runner = pair_runner(*pair, *open.source, rank);
-  open.pair = std::move(pair);
+Runner* Communicator::State::pair_with(std::int32_t other) {
   const std::lock_guard lock(sending);
-  return pairs.emplace(other, std::move(open)).first->second.runner.get();
+  OpenPair& known = pairs[other];
+  if (known.runner) return known.runner.get();
+  known.pair = std::make_unique<Pair>();
+  known.pair->other = other;
+  known.runner = pair_runner(*known.pair, *endpoint_source, rank);
+  const auto open = [this, &pair = *known.pair] {
+    const std::int32_t lower = std::min(rank, pair.other), upper = std::max(rank, pair.other);
+    const std::vector<std::int32_t> two = {members[static_cast<std::size_t>(lower)],
+                                           members[static_cast<std::size_t>(upper)]};
+    const std::uint64_t name =
+        mix(id ^ mix(static_cast<std::uint64_t>(lower) << 32 | static_cast<std::uint64_t>(upper)));
+    pair.opened = pair.open(make_endpoint(two, name), rank == lower);
+    pair.is_open.store(true, std::memory_order_release);
+  };
+  try {
+    openers.emplace_back([this, open] {
+      open();
+      engine->begin_opened();
+    });
+  } catch (const std::system_error&) {  // no more threads: the caller waits
+    open();
+  }
+  return known.runner.get();
 }
 
 Result<const Decision*> Communicator::State::decide(const Call& call, std::uint64_t number) {

@@ -1,29 +1,40 @@
 #include "weft/comm/direct/direct.h"
 
+#include <algorithm>
+
 #include "weft/comm/direct/direct_operation.h"
 #include "weft/comm/direct/direct_side.h"
 
 namespace weft::comm {
 
 struct DirectGroup::State {
-  explicit State(std::unique_ptr<DirectSide> own) : side(std::move(own)) {
-    for (std::size_t index = 0; index < kOperations; ++index) {
+  explicit State(std::unique_ptr<DirectSide> own)
+      : side(std::move(own)), operations(count_operations(side->ranks)) {
+    for (std::size_t index = 0; index < operations.size(); ++index) {
       operations[index].side = side.get();
       operations[index].index = index;
       operations[index].sources.resize(static_cast<std::size_t>(side->ranks));
     }
   }
 
-  // An operation that is free, of those for sends or for collectives of a priority.
-  DirectOperation* free_operation(Priority priority, bool sends) {
-    const std::size_t first = (static_cast<std::size_t>(priority) + (sends ? kPriorities : 0)) * kLanes;
-    for (std::size_t index = first; index < first + kLanes; ++index)
-      if (!operations[index].active) return &operations[index];
-    return nullptr;
+  // The operations that a call may take: one after another of its kind waits for these alone.
+  std::span<DirectOperation> lane(const Call& call) {
+    const auto priority = static_cast<std::size_t>(call.priority),
+               ranks = static_cast<std::size_t>(side->ranks);
+    if (call.kind != Kind::send) return std::span(operations).subspan(priority * kLanes, kLanes);
+    const bool sends = call.root == side->rank;
+    const auto other = static_cast<std::size_t>(sends ? call.peer : call.root);
+    return std::span(operations)
+        .subspan(kPriorities * kLanes + (priority * 2 + (sends ? 0 : 1)) * ranks + other, 1);
+  }
+  DirectOperation* free_operation(const Call& call) {
+    const std::span<DirectOperation> all = lane(call);
+    const auto found = std::ranges::find(all, false, &DirectOperation::active);
+    return found == all.end() ? nullptr : &*found;
   }
 
   std::unique_ptr<DirectSide> side;
-  std::array<DirectOperation, kOperations> operations;
+  std::vector<DirectOperation> operations;
 };
 
 std::string_view name(DirectWay way) {
@@ -51,13 +62,12 @@ DirectGroup::~DirectGroup() = default;
 std::int32_t DirectGroup::rank() const { return state_->side->rank; }
 std::int32_t DirectGroup::ranks() const { return state_->side->ranks; }
 
-bool DirectGroup::can_start(Priority priority) const {
-  return state_->free_operation(priority, false) != nullptr &&
-         state_->free_operation(priority, true) != nullptr;
-}
+const void* DirectGroup::lane(const Call& call) const { return state_->lane(call).data(); }
+
+bool DirectGroup::can_start(const Call& call) const { return state_->free_operation(call) != nullptr; }
 
 Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectWish& wish) {
-  DirectOperation* const operation = state_->free_operation(call.priority, call.kind == Kind::send);
+  DirectOperation* const operation = state_->free_operation(call);
   WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
   operation->start(call, call_number, wish);
   return operation;

@@ -36,7 +36,8 @@
 
 namespace weft::comm {
 
-inline constexpr std::int32_t kLanes = 4;  // so many calls of each priority can be started and not finished
+// So many collectives of each priority can be started and not finished, and one send each way between two ranks.
+inline constexpr std::int32_t kLanes = 4;
 
 // How a direct collective is done.
 enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place, single_copy };
@@ -89,10 +90,12 @@ class DirectGroup {
   std::int32_t rank() const;
   std::int32_t ranks() const;
 
-  // Whether a lane of this priority is free at this rank.
-  bool can_start(Priority priority) const;
+  // Calls with one lane begin in the order they were made: collectives of a priority, and sends of a priority
+  // from one rank to another. Whether the call's lane has room at this rank.
+  const void* lane(const Call& call) const;
+  bool can_start(const Call& call) const;
   // Starts a call. The group owns the operation, which takes no memory from the heap. finish() frees its lane
-  // again; operations may be finished in any order. An operation is blocked until the one before it of the
+  // again; operations may be finished in any order. A collective is blocked until the one before it of the
   // same priority is done. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks. A wish
   // that does not fit is ignored: in place for what is not allocated, the mailbox for what is too large.
   Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});

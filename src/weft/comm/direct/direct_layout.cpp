@@ -95,15 +95,19 @@ std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel) {
 
 Call unpack_call(std::uint64_t what, std::uint64_t count) {
   const auto byte_of = [what](int position) { return static_cast<std::uint8_t>(what >> (8 * position)); };
+  // Another process wrote it: a number outside its enum leaves the default in place.
+  const auto take = [](std::uint8_t number, auto last, auto& to) {
+    if (number <= static_cast<std::uint8_t>(last)) to = static_cast<decltype(last)>(number);
+  };
   Call call;
-  call.kind = static_cast<Kind>(byte_of(0));
-  call.type = static_cast<ElementType>(byte_of(1));
-  call.op = static_cast<ReduceOp>(byte_of(2));
+  take(byte_of(0), Kind::custom, call.kind);
+  take(byte_of(1), ElementType::u64, call.type);
+  take(byte_of(2), ReduceOp::bit_xor, call.op);
   call.root = byte_of(3);
   call.peer = byte_of(4);
-  call.priority = static_cast<Priority>(byte_of(5));
+  take(byte_of(5), Priority::low, call.priority);
   call.count = static_cast<std::int64_t>(count);
-  call.purpose = static_cast<Purpose>(byte_of(6) >> 2);
+  take(static_cast<std::uint8_t>(byte_of(6) >> 2), Purpose::own_counts, call.purpose);
   return call;
 }
 

@@ -99,7 +99,7 @@ class DirectOperation final : public Operation {
   Blocks blocks;
   DirectStream* stream = nullptr;  // none: a send
   std::uint64_t call_number = 0;
-  std::uint64_t sequence = 0;  // in the stream; of a send, on its wire
+  std::uint64_t sequence = 0;  // in the stream
   DirectPlan plan;
   DirectPieces cut;
   TrialClock clock;

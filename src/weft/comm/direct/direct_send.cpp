@@ -18,16 +18,8 @@ std::size_t bytes_of_piece(const DirectOperation& operation) {
   return std::min(unit, all - std::min<std::size_t>(operation.cut.taken * unit, all));
 }
 
-// Sends on one way go one after another. False, with the answer, while it is another's turn.
-bool has_turn(DirectOperation& operation, const DirectWire& wire, Progress& answer) {
-  if (wire.done == operation.sequence) return true;
-  answer = operation.blocked_by_earlier_call();
-  return false;
-}
-
 Progress finish(DirectOperation& operation, DirectWire& wire) {
   wire.pieces += operation.cut.count;
-  ++wire.done;
   return operation.done();
 }
 
@@ -38,8 +30,6 @@ Progress SendStage::step(DirectOperation& operation) {
   const Call& call = operation.call;
   DirectWire& wire =
       side.streams[static_cast<std::size_t>(call.priority)].to[static_cast<std::size_t>(call.peer)];
-  Progress answer = Progress::blocked;
-  if (!has_turn(operation, wire, answer)) return answer;
   std::byte* const pair =
       side.layout.pair(side.segment.data(), static_cast<std::size_t>(call.priority), side.rank, call.peer);
   std::size_t moved = 0;
@@ -69,8 +59,6 @@ Progress ReceiveStage::step(DirectOperation& operation) {
   const Call& call = operation.call;
   DirectWire& wire =
       side.streams[static_cast<std::size_t>(call.priority)].from[static_cast<std::size_t>(call.root)];
-  Progress answer = Progress::blocked;
-  if (!has_turn(operation, wire, answer)) return answer;
   std::byte* const pair =
       side.layout.pair(side.segment.data(), static_cast<std::size_t>(call.priority), call.root, side.rank);
   std::size_t moved = 0;
@@ -98,7 +86,6 @@ Progress ReceiveStage::step(DirectOperation& operation) {
 }
 
 void DirectOperation::start_send() {
-  DirectStream& wires = side->streams[static_cast<std::size_t>(call.priority)];
   stream = nullptr;
   plan.way = DirectWay::one_shot;
   plan.takes = true;
@@ -106,10 +93,8 @@ void DirectOperation::start_send() {
   // One piece at least: the receiver of nothing waits for the sender all the same.
   cut.count = std::max<std::uint64_t>((blocks.largest() + cut.unit - 1) / cut.unit, 1);
   if (side->rank == call.root) {
-    sequence = wires.to[static_cast<std::size_t>(call.peer)].started++;
     stage = SendStage{};
   } else if (side->rank == call.peer) {
-    sequence = wires.from[static_cast<std::size_t>(call.root)].started++;
     stage = ReceiveStage{};
   } else {
     stage = Over{};

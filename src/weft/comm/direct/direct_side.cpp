@@ -35,7 +35,7 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       layout(all_ranks, how),
       oversubscribed(agree_on_oversubscription(facts(), all_ranks)),
       reach(facts(), own_rank, all_ranks, threads),
-      waiting(segment.data(), poison_record(), bells(), own_rank, oversubscribed) {
+      waiting(segment.data(), poison_record(), bells(), own_rank, all_ranks, oversubscribed) {
   bells().enter(ranks);
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     DirectStream& stream = streams[priority];

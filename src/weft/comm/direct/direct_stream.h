@@ -21,10 +21,9 @@ struct DirectPeer {
   std::uint64_t copied_in = 0, combined = 0, taken = 0, finished = 0;
 };
 
-// One way to or from another rank: sends on it are done in the order in which they were started.
+// One way to or from another rank, for one send at a time.
 struct DirectWire {
-  std::uint64_t started = 0, done = 0;  // sends
-  std::uint64_t pieces = 0;             // of the sends that are done
+  std::uint64_t pieces = 0;  // of the sends that are done
 };
 
 // Staged calls use the two halves of the slots in turns. Their pieces are numbered through all calls.

@@ -3,11 +3,11 @@
 // Operations say what they wait for; any thread of the rank may wait for all of them at once, as
 // transport/doorbell.h says: spin, yield, sleep.
 #pragma once
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "weft/comm/direct/direct.h"
 #include "weft/comm/direct/direct_layout.h"
@@ -15,13 +15,16 @@
 
 namespace weft::comm {
 
-inline constexpr std::size_t kOperations = kPriorities * kLanes * 2;  // collectives, then sends
+// Those of collectives, kLanes per priority, then those of sends: two per priority and other rank.
+constexpr std::size_t count_operations(std::int32_t ranks) {
+  return kPriorities * (kLanes + 2 * static_cast<std::size_t>(ranks));
+}
 
 class DirectWaiting {
  public:
   // `segment` is what all awaited words lie in. A poisoned group waits for nothing.
   DirectWaiting(std::byte* segment, const PoisonRecord& poison, transport::Doorbells& bells,
-                std::int32_t rank, bool oversubscribed);
+                std::int32_t rank, std::int32_t ranks, bool oversubscribed);
 
   // By the thread that steps operations: operation `index` goes on when `word` is at least `value`.
   void await(std::size_t index, const SharedWord& word, std::uint64_t value);
@@ -42,8 +45,9 @@ class DirectWaiting {
   transport::Patience patience_;
   std::atomic<std::uint32_t> wakes_{0};
   // The word's place and the value's low half in one word, so that a waiting thread reads both at once.
-  std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
-  std::atomic<std::uint32_t> blocked_{0};  // bit i: operation i waits
+  std::vector<std::atomic<std::uint64_t>> awaited_;
+  std::vector<std::atomic<std::uint64_t>>
+      blocked_;  // 64 operations each: a bit is set while its operation waits
 };
 
 }  // namespace weft::comm

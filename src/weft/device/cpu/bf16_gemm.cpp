@@ -8,6 +8,7 @@
 
 #include "weft/base/check.h"
 #include "weft/device/cpu/bf16_squares.h"
+#include "weft/device/cpu/instruction_set.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -250,8 +251,8 @@ void multiply_squares(Kernel32 kernel, Transpose a, Transpose b, std::int64_t m,
 }  // namespace
 
 bool has(Bf16Products way) {
-  static const bool avx512 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&
-                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  static const bool avx512 =
+      instruction_set() == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16");
   static const bool amx = avx512 && may_use_tiles();
   return way == Bf16Products::widened || (way == Bf16Products::amx ? amx : avx512);
 }

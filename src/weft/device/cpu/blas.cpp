@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/device/cpu/gemm_packing.h"
+#include "weft/device/cpu/instruction_set.h"
 #include "weft/device/cpu/openblas.h"
 
 namespace weft::device::cpu {
@@ -28,7 +29,7 @@ bool countable(std::initializer_list<std::int64_t> sizes) {
 // once 1411 and 1291. Elsewhere OpenBLAS has kernels for processors that ours does not know.
 bool ours_is_faster() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") != 0;
+  return instruction_set() == InstructionSet::avx512;
 #elif defined(__aarch64__) && !defined(__ARM_FEATURE_SVE)
   return true;
 #else

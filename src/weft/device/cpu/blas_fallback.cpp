@@ -17,6 +17,7 @@
 
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/gemm_packing.h"
+#include "weft/device/cpu/instruction_set.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -287,9 +288,9 @@ void multiply(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int
               const From* A, std::int64_t lda, const From* B, std::int64_t ldb, T beta, T* C,
               std::int64_t ldc, const program::Band* nothing = nullptr) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f"))
+  if (instruction_set() == InstructionSet::avx512)
     return multiply_with<Avx512>(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nothing);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (instruction_set() == InstructionSet::avx2)
     return multiply_with<Avx2>(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nothing);
 #endif
   multiply_with<Plain>(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nothing);

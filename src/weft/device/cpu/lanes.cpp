@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "weft/device/cpu/instruction_set.h"
 #include "weft/device/cpu/lanes_kernels.h"
 
 namespace weft::device::cpu {
@@ -9,9 +10,8 @@ namespace {
 
 const LaneKernels& widest_kernels() {
 #if WEFT_LANES_WIDER
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return kAvx512Lanes;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2Lanes;
+  if (instruction_set() == InstructionSet::avx512) return kAvx512Lanes;
+  if (instruction_set() == InstructionSet::avx2) return kAvx2Lanes;
 #endif
   return WEFT_LANES::kLaneKernels;
 }

@@ -1,5 +1,5 @@
 // The kernels of lanes.h for x86 processors of 2013 and later: vectors of 8 floats.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
 
 // Ahead of the pragma: what others may share must not come to need avx2.
 #include <immintrin.h>
@@ -13,7 +13,11 @@
 
 #include "weft/device/cpu/lanes.h"
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
 #pragma GCC target("avx2,fma")
+#endif
 #define WEFT_LANES_WIDTH 8
 
 #include "weft/device/cpu/lanes_kernels.h"
@@ -24,4 +28,7 @@ const LaneKernels kAvx2Lanes = WEFT_LANES::kLaneKernels;
 
 }  // namespace weft::device::cpu
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

@@ -1,8 +1,9 @@
 // The kernels of lanes.h for x86 servers of 2017 and later: vectors of 16 floats.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
 
-// g++ 12 suspects the registers that its own intrinsics leave undefined on purpose.
+#if !defined(__clang__)  // g++ 12 suspects the registers that its own intrinsics leave undefined on purpose
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 // Ahead of the pragma: what others may share must not come to need avx512.
 #include <immintrin.h>
@@ -16,7 +17,11 @@
 
 #include "weft/device/cpu/lanes.h"
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
+#else
 #pragma GCC target("avx512f,avx512dq,avx2,fma")
+#endif
 #define WEFT_LANES_WIDTH 16
 
 #include "weft/device/cpu/lanes_kernels.h"
@@ -27,4 +32,7 @@ const LaneKernels kAvx512Lanes = WEFT_LANES::kLaneKernels;
 
 }  // namespace weft::device::cpu
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

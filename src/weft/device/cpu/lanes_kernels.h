@@ -14,8 +14,8 @@
 #include "weft/device/cpu/lanes_rows.h"
 #include "weft/device/cpu/lanes_windows.h"
 
-// Whether the build holds the further sets: of the two compilers g++ alone knows the pragma they need.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// Whether the build holds the further sets: x86 alone has any.
+#if defined(__x86_64__)
 #define WEFT_LANES_WIDER 1
 #else
 #define WEFT_LANES_WIDER 0

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/device/cpu/instruction_set.h"
+
 namespace weft::device::cpu {
 namespace {
 
@@ -87,20 +89,14 @@ template <class Short>
   return round_lines<8, Short>(from, to, n);
 }
 
-int widest() {
-  static const int lanes = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 16
-                           : __builtin_cpu_supports("avx2")                                         ? 8
-                                                                                                    : 4;
-  return lanes;
-}
 #endif
 
 template <class Short>
 void widen_all(const Short* from, float* to, std::int64_t n) {
   std::int64_t i = 0;
 #if defined(__x86_64__)
-  if (widest() == 16) i = widen_512(from, to, n);
-  if (widest() == 8) i = widen_256(from, to, n);
+  if (instruction_set() == InstructionSet::avx512) i = widen_512(from, to, n);
+  if (instruction_set() == InstructionSet::avx2) i = widen_256(from, to, n);
 #endif
   i += widen_lines<kFewest>(from + i, to + i, n - i);
   if (i < n) widen_rest(from + i, to + i, n - i);
@@ -110,8 +106,8 @@ template <class Short>
 void narrow_all(const float* from, Short* to, std::int64_t n) {
   std::int64_t i = 0;
 #if defined(__x86_64__)
-  if (widest() == 16) i = narrow_512(from, to, n);
-  if (widest() == 8) i = narrow_256(from, to, n);
+  if (instruction_set() == InstructionSet::avx512) i = narrow_512(from, to, n);
+  if (instruction_set() == InstructionSet::avx2) i = narrow_256(from, to, n);
 #endif
   i += narrow_lines<kFewest>(from + i, to + i, n - i);
   if (i < n) narrow_rest(from + i, to + i, n - i);
@@ -121,8 +117,8 @@ template <class Short>
 void round_all(const float* from, float* to, std::int64_t n) {
   std::int64_t i = 0;
 #if defined(__x86_64__)
-  if (widest() == 16) i = round_512<Short>(from, to, n);
-  if (widest() == 8) i = round_256<Short>(from, to, n);
+  if (instruction_set() == InstructionSet::avx512) i = round_512<Short>(from, to, n);
+  if (instruction_set() == InstructionSet::avx2) i = round_256<Short>(from, to, n);
 #endif
   i += round_lines<kFewest, Short>(from + i, to + i, n - i);
   if (i < n) round_rest<Short>(from + i, to + i, n - i);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "weft/base/check.h"
+#include "weft/device/cpu/instruction_set.h"
 #include "weft/device/cpu/reduction_kernels.h"
 
 namespace weft::device::cpu {
@@ -10,12 +11,8 @@ namespace {
 
 const ReductionKernels& widest_kernels() {
 #if WEFT_REDUCTIONS_WIDER
-  __builtin_cpu_init();
-  const bool halves = __builtin_cpu_supports("f16c");
-  if (halves && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return kAvx512Reductions;
-  if (halves && __builtin_cpu_supports("avx2")) return kAvx2Reductions;
+  if (instruction_set() == InstructionSet::avx512) return kAvx512Reductions;
+  if (instruction_set() == InstructionSet::avx2) return kAvx2Reductions;
 #endif
   return WEFT_REDUCTIONS::kReductionKernels;
 }

@@ -1,11 +1,10 @@
 // The kernels of reduction.h for x86 processors of 2013 and later: vectors of 32 bytes.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
 
 // Ahead of the pragma: what others may share must not come to need avx2.
 #include <immintrin.h>
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +13,11 @@
 
 #include "weft/device/cpu/reduction.h"
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
+#else
 #pragma GCC target("avx2,f16c")
+#endif
 #define WEFT_REDUCTIONS_BYTES 32
 
 #include "weft/device/cpu/reduction_kernels.h"
@@ -25,4 +28,7 @@ const ReductionKernels kAvx2Reductions = WEFT_REDUCTIONS::kReductionKernels;
 
 }  // namespace weft::device::cpu
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

@@ -1,14 +1,14 @@
 // The kernels of reduction.h for x86 servers of 2017 and later: vectors of 64 bytes.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
 
-// g++ 12 suspects the registers that its own intrinsics leave undefined on purpose.
+#if !defined(__clang__)  // g++ 12 suspects the registers that its own intrinsics leave undefined on purpose
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 // Ahead of the pragma: what others may share must not come to need avx512.
 #include <immintrin.h>
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,12 @@
 
 #include "weft/device/cpu/reduction.h"
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c"))), \
+                             apply_to = function)
+#else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c")
+#endif
 #define WEFT_REDUCTIONS_BYTES 64
 
 #include "weft/device/cpu/reduction_kernels.h"
@@ -28,4 +33,7 @@ const ReductionKernels kAvx512Reductions = WEFT_REDUCTIONS::kReductionKernels;
 
 }  // namespace weft::device::cpu
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

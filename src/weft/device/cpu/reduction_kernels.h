@@ -19,8 +19,8 @@
 #include "weft/device/cpu/reduction.h"
 #include "weft/device/cpu/reduction_numbers.h"
 
-// Whether the build holds the further sets: of the two compilers g++ alone knows the pragma they need.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// Whether the build holds the further sets: x86 alone has any.
+#if defined(__x86_64__)
 #define WEFT_REDUCTIONS_WIDER 1
 #else
 #define WEFT_REDUCTIONS_WIDER 0
@@ -54,9 +54,11 @@ inline Vector combine(Vector a, Vector b) {
   if constexpr (op == ReduceOp::product) return a * b;
 #if defined(__aarch64__)
   if constexpr (op == ReduceOp::min && std::is_same_v<Vector, Floats>)
-    return std::bit_cast<Vector>(vminq_f32(std::bit_cast<float32x4_t>(a), std::bit_cast<float32x4_t>(b)));
+    return __builtin_bit_cast(
+        Vector, vminq_f32(__builtin_bit_cast(float32x4_t, a), __builtin_bit_cast(float32x4_t, b)));
   if constexpr (op == ReduceOp::max && std::is_same_v<Vector, Floats>)
-    return std::bit_cast<Vector>(vmaxq_f32(std::bit_cast<float32x4_t>(a), std::bit_cast<float32x4_t>(b)));
+    return __builtin_bit_cast(
+        Vector, vmaxq_f32(__builtin_bit_cast(float32x4_t, a), __builtin_bit_cast(float32x4_t, b)));
 #endif
   // A comparison with a NaN is false, and a NaN is not itself: either operand's NaN is the answer.
   if constexpr (op == ReduceOp::min) return ((a < b) | (a != a)) ? a : b;

@@ -8,7 +8,6 @@
 // Vectors are those of the language extension that g++ and clang share, as in lanes_vector.h, and what is
 // written over them is read once for every instruction set, in a namespace of its own.
 #pragma once
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -77,20 +76,21 @@ inline void narrow(std::uint16_t* to, Bits bits) {
 // The same with the upper half of each word; spelt out where the compiler makes slow work of it.
 inline Bits widen_upper(const std::uint16_t* from) {
 #if defined(__aarch64__)
-  return std::bit_cast<Bits>(vzip1q_u16(vdupq_n_u16(0), vcombine_u16(vld1_u16(from), vdup_n_u16(0))));
+  return __builtin_bit_cast(Bits, vzip1q_u16(vdupq_n_u16(0), vcombine_u16(vld1_u16(from), vdup_n_u16(0))));
 #else
   return widen(from) << 16;
 #endif
 }
 inline void narrow_upper(std::uint16_t* to, Bits bits) {
 #if defined(__aarch64__)
-  vst1_u16(to, vshrn_n_u32(std::bit_cast<uint32x4_t>(bits), 16));
+  vst1_u16(to, vshrn_n_u32(__builtin_bit_cast(uint32x4_t, bits), 16));
 #else
   narrow(to, bits >> 16);
 #endif
 }
-inline Bits bits_of(Floats x) { return std::bit_cast<Bits>(x); }
-inline Floats floats_of(Bits bits) { return std::bit_cast<Floats>(bits); }
+// The compiler's own cast: std::bit_cast is compiled for the baseline, and clang does not let a wide vector leave it.
+inline Bits bits_of(Floats x) { return __builtin_bit_cast(Bits, x); }
+inline Floats floats_of(Bits bits) { return __builtin_bit_cast(Floats, bits); }
 
 // The upper half of an f32.
 struct BFloat16 {
@@ -112,26 +112,28 @@ struct Float16 {
 
 #if defined(__aarch64__)
   static Vector load(const Stored* from) {
-    return std::bit_cast<Vector>(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))));
+    return __builtin_bit_cast(Vector, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))));
   }
   static void store(Stored* to, Vector x) {
-    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(std::bit_cast<float32x4_t>(x))));
+    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(__builtin_bit_cast(float32x4_t, x))));
   }
 #elif WEFT_REDUCTIONS_BYTES == 64
   static Vector load(const Stored* from) {
-    return std::bit_cast<Vector>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+    return __builtin_bit_cast(Vector,
+                              _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
   }
   static void store(Stored* to, Vector x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm512_cvtps_ph(std::bit_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
+                        _mm512_cvtps_ph(__builtin_bit_cast(__m512, x), _MM_FROUND_TO_NEAREST_INT));
   }
 #elif WEFT_REDUCTIONS_BYTES == 32
   static Vector load(const Stored* from) {
-    return std::bit_cast<Vector>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+    return __builtin_bit_cast(Vector,
+                              _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   }
   static void store(Stored* to, Vector x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                     _mm256_cvtps_ph(std::bit_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT));
+                     _mm256_cvtps_ph(__builtin_bit_cast(__m256, x), _MM_FROUND_TO_NEAREST_INT));
   }
 #else
   static Vector load(const Stored* from) {
@@ -145,7 +147,7 @@ struct Float16 {
     const Bits bits = bits_of(x), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
     const Bits normal = ((magnitude + 0xfff + ((magnitude >> 13) & 1)) >> 13) - (112 << 10);
     // Next to 0.5 the last bit of an f32 is worth 2^-24, as that of a subnormal half is.
-    const Bits subnormal = bits_of(floats_of(magnitude) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
+    const Bits subnormal = bits_of(floats_of(magnitude) + 0.5F) - __builtin_bit_cast(std::uint32_t, 0.5F);
     Bits half = floats_of(magnitude) < 0x1p-14F ? subnormal : normal;
     half = floats_of(magnitude) >= 65520.0F ? half * 0 + 0x7c00 : half;
     half = x != x ? half * 0 + 0x7e00 : half;

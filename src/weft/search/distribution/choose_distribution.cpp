@@ -42,6 +42,8 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
   return ratio;
 }
 
+constexpr const char* kEstimated = "; estimated, without rewrites, buckets and tiles";
+
 class Chooser {
  public:
   Chooser(const plan::Graph& graph, const cluster::Cluster& cluster, const Machine& machine,
@@ -49,7 +51,7 @@ class Chooser {
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        evaluator_(graph, machine, options.known, watching_of(options)),
+        evaluator_(graph, machine, options.known, watching_of(options), options.asked),
         roles_(distribute::index_roles(graph)),
         limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
 
@@ -59,6 +61,8 @@ class Chooser {
     static_cast<ChosenDistribution&>(choice_) = known;
     choice_.chosen = std::move(predicted);
     choice_.from_plan_cache = true;
+    choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
+    choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
     return std::move(choice_);
   }
@@ -68,8 +72,6 @@ class Chooser {
     LowerBound bound = lower_bound(graph_, cluster_, options_.devices_a_rank);
     evaluator_.watch().expect(bound.seconds);
     WEFT_TRY_STATUS(options_.given ? take_given() : take_best(space));
-    choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
-    choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
     choice_.lower_bound_seconds = bound.seconds;
     choice_.lower_bound_why = std::move(bound.why);
@@ -81,8 +83,15 @@ class Chooser {
     return std::move(choice_);
   }
 
-  Result<std::vector<Alternative>> families() {
+  enum class Beside : std::uint8_t { nothing, best };
+  Result<std::vector<Alternative>> families(Beside beside) {
     WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
+    if (beside == Beside::best) {
+      const SearchOutcome found = searched(space);
+      if (!found.best.empty() && found.best.front().score.fits)
+        choice_.alternatives.push_back({"without stages", found.best.front().distribution,
+                                        found.best.front().evaluation, /*fits=*/true, {}});
+    }
     add_families(space);
     return std::move(choice_.alternatives);
   }
@@ -114,11 +123,15 @@ class Chooser {
     return {};
   }
 
-  Status take_best(const DistributionSpace& space) {
+  SearchOutcome searched(const DistributionSpace& space) {
     DistributionBudget budget = options_.budget;
     budget.memory_bytes = limit_;
     const DistributionStrategy& strategy = options_.strategy != nullptr ? *options_.strategy : by_parts();
-    choice_.outcome = strategy.search(space, evaluator_, budget);
+    return strategy.search(space, evaluator_, budget);
+  }
+
+  Status take_best(const DistributionSpace& space) {
+    choice_.outcome = searched(space);
     if (choice_.outcome.best.empty() && choice_.outcome.ended == Ended::interrupted)
       return user_error("interrupted", "no plan was found till then");
     if (choice_.outcome.best.empty())
@@ -259,6 +272,10 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
   hasher.number(reinterpret_cast<std::uintptr_t>(options.strategy));
   for (const FixedPart::Slice& slice : options.fixed.slices) hasher.text(slice.index).text(slice.axis);
   hasher.number(options.fixed.slices.size());
+  hasher.number(static_cast<std::uint64_t>(options.asked.sync_every))
+      .number(static_cast<std::uint64_t>(options.asked.delay))
+      .number(static_cast<std::uint64_t>(options.asked.servers))
+      .real(options.asked.credit);
   for (const distribute::Exception& exception : options.fixed.exceptions)
     hasher.text(exception.tensor).text(exception.axis).text(exception.index);
   return hasher.digest();
@@ -268,17 +285,25 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
 
 Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                    const Machine& machine, const ChooseOptions& options) {
-  return Chooser(graph, cluster, machine, options).families();
+  return Chooser(graph, cluster, machine, options).families(Chooser::Beside::nothing);
+}
+
+Result<std::vector<Alternative>> estimate_best(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                               const Machine& machine, const ChooseOptions& options) {
+  return Chooser(graph, cluster, machine, options).families(Chooser::Beside::best);
 }
 
 std::string why_not_chosen(const Alternative& other, const Evaluation& chosen, double limit) {
-  return why_not(other.evaluation, other.fits, chosen, limit);
+  const std::string why = why_not(other.evaluation, other.fits, chosen, limit);
+  return other.estimated ? why + kEstimated : why;
 }
 
 std::string why_slower(const Alternative& other, double seconds, double limit) {
-  if (!other.fits) return why_not(other.evaluation, false, other.evaluation, limit);
   const double times = other.evaluation.seconds / seconds;
-  return times < 1 ? fmt::format("{:.2f}x faster", 1 / times) : fmt::format("{:.2f}x slower", times);
+  const std::string why = !other.fits ? why_not(other.evaluation, false, other.evaluation, limit)
+                          : times < 1 ? fmt::format("{:.2f}x faster", 1 / times)
+                                      : fmt::format("{:.2f}x slower", times);
+  return other.estimated ? why + kEstimated : why;
 }
 
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,

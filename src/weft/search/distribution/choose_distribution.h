@@ -28,6 +28,7 @@ struct TooLarge {
 struct ChooseOptions {
   double memory_bytes = 0;  // that a rank may take; 0: no limit
   FixedPart fixed;
+  Asked asked;                                     // by settings: plans that cannot keep it are not looked at
   DistributionBudget budget;                       // its memory_bytes is the one above
   const DistributionStrategy* strategy = nullptr;  // null: by_parts
   // Priced as it is, without a search: what a user wrote by hand.
@@ -49,6 +50,8 @@ struct Alternative {
   Evaluation evaluation;
   bool fits = false;
   std::string why_not;  // "1.8x slower: 41 ms more of communication that nothing hides"
+  // Of the plan as it is distributed: it was not carried through the stages that follow.
+  bool estimated = true;
 };
 
 // All but the plan itself.
@@ -76,6 +79,9 @@ Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const c
 // The families that EXPLAIN sets beside a choice, the best member of each, estimated.
 Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                    const Machine& machine, const ChooseOptions& options = {});
+// The same, and before them the best that the search finds, "without stages", where one fits.
+Result<std::vector<Alternative>> estimate_best(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                               const Machine& machine, const ChooseOptions& options = {});
 // Why another was chosen in its place, whose evaluation this is.
 std::string why_not_chosen(const Alternative& other, const Evaluation& chosen, double limit);
 // What speaks against one of them beside a plan of which no more is known than what it takes.

@@ -69,9 +69,11 @@ Evaluation PredictedPlan::evaluation() const {
           prediction.traffic};
 }
 
-Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known, Watching watching)
+Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known, Watching watching,
+                     const Asked& asked)
     : graph_(graph),
       machine_(std::move(machine)),
+      asked_(asked),
       known_plans_(machine_.digest == Digest() ? nullptr : known),
       watch_(std::move(watching)) {
   for (const Folded folded : {Folded::all, Folded::longest}) {
@@ -92,6 +94,7 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
   PredictedPlan made;
   WEFT_TRY(plan, distribute::distribute(graph_, distribution, {.prices = std::move(prices)}));
+  WEFT_TRY_STATUS(check_requirements(asked_, plan));
   made.plan = std::move(plan);
   sim::PredictOptions how = options;
   how.workers = machine_.workers;
@@ -113,9 +116,18 @@ Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph,
   return Spread{std::move(plan), std::move(costs)};
 }
 
+// Of the plan itself or one with fewer layers, not of a part: what is asked is asked of all of it.
+Result<Evaluator::Spread> Evaluator::spread_whole(const plan::Graph& graph,
+                                                  const distribute::Distribution& distribution,
+                                                  Shared& shared) const {
+  WEFT_TRY(made, spread(graph, distribution, shared));
+  WEFT_TRY_STATUS(check_requirements(asked_, made.plan));
+  return made;
+}
+
 Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& distribution) const {
-  if (!longer_) return spread(graph_, distribution, *shared_);
-  return spread(*longer_, without_dropped_layers(distribution), *shared_);
+  if (!longer_) return spread_whole(graph_, distribution, *shared_);
+  return spread_whole(*longer_, without_dropped_layers(distribution), *shared_);
 }
 
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
@@ -167,7 +179,7 @@ Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
 }
 
 Result<Evaluation> Evaluator::simulate_shorter(const distribute::Distribution& distribution) const {
-  WEFT_TRY(made, spread(*shorter_, without_dropped_layers(distribution), *shorter_shared_));
+  WEFT_TRY(made, spread_whole(*shorter_, without_dropped_layers(distribution), *shorter_shared_));
   return simulate(made);
 }
 

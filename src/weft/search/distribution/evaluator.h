@@ -27,6 +27,7 @@
 #include "weft/search/distribution/fold.h"
 #include "weft/search/distribution/least_of_plan.h"
 #include "weft/search/distribution/search_watch.h"
+#include "weft/search/requirements.h"
 #include "weft/sim/step/predict.h"
 
 namespace weft::search {
@@ -64,9 +65,10 @@ struct PredictedPlan {
 
 class Evaluator {
  public:
-  // Once the watch is over, nothing is evaluated any more: answers are those that are known, or an error.
-  // REQUIRES: the graph outlives it, and `known` where there is one.
-  Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr, Watching watching = {});
+  // Once the watch is over, nothing is evaluated any more: answers are those that are known, or an error. A plan that
+  // cannot keep what is asked is an error too. REQUIRES: the graph outlives it, and `known` where there is one.
+  Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr, Watching watching = {},
+            const Asked& asked = {});
 
   const plan::Graph& graph() const { return graph_; }
   SearchWatch& watch() const { return watch_; }
@@ -139,6 +141,8 @@ class Evaluator {
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
   Result<Spread> spread(const plan::Graph& graph, const distribute::Distribution& distribution,
                         Shared& shared) const;
+  Result<Spread> spread_whole(const plan::Graph& graph, const distribute::Distribution& distribution,
+                              Shared& shared) const;
   Result<Spread> spread(const distribute::Distribution& distribution) const;
   Result<Glance> glance(const distribute::Distribution& distribution) const;
   Digest key_of(const distribute::DistributedPlan& plan) const;
@@ -149,6 +153,7 @@ class Evaluator {
 
   const plan::Graph& graph_;
   Machine machine_;
+  Asked asked_;
   std::int64_t layers_ = 0;
   Folded folded_ = Folded::longest;
   std::optional<plan::Graph> shorter_, longer_;  // both are used where the longer one is there

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "weft/ops/communication.h"
+#include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/program/grouping.h"
 #include "weft/program/place.h"
@@ -102,11 +103,6 @@ class Floors {
   // How a node runs: by itself, or in one pass with others (program/grouping.h).
   enum class Unit : std::uint8_t { none, view, rows, own, exchange };
 
-  static bool is_convolution(const plan::Operator& op) {
-    return &op == &ops::conv2d() || &op == &ops::conv2d_input_gradient() ||
-           &op == &ops::conv2d_weight_gradient();
-  }
-
   static bool is_attention(const plan::Operator& op) {
     return &op == &ops::attention() || &op == &ops::attention_gradient();
   }
@@ -116,8 +112,8 @@ class Floors {
   static Unit unit_of(const NodeView& node) {
     if (ops::find_communication(node.op()) != nullptr) return Unit::exchange;
     if (program::is_placed_view(node.op())) return Unit::view;
-    const bool is_own =
-        is_product(node) || is_convolution(node.op()) || is_attention(node.op()) || is_linear_loss(node.op());
+    const bool is_own = is_product(node) || ops::is_convolution(node.op()) || is_attention(node.op()) ||
+                        is_linear_loss(node.op());
     return is_own ? Unit::own : Unit::rows;
   }
 
@@ -171,7 +167,7 @@ class Floors {
       if (cut) parts *= ranks_[axis];
     }
     double seconds = 2 * work.multiply_adds / parts / rate;
-    if (is_convolution(node.op())) seconds /= machine_.convolution_rate;
+    if (ops::is_convolution(node.op())) seconds /= machine_.convolution_rate;
     if (unit == Unit::own) {
       if (memory > 0) seconds = std::max(seconds, (read_bytes(node, false) + written_bytes(node)) / memory);
       seconds += machine_.launch_seconds;

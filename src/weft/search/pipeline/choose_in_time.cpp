@@ -77,7 +77,8 @@ class InTimeSearch {
         roles_(distribute::index_roles(*problem.plan)),
         limit_(problem.memory_bytes > 0 ? problem.memory_bytes : std::numeric_limits<double>::infinity()),
         whole_(*problem.plan),
-        uses_(problem, roles_) {}
+        uses_(problem, roles_),
+        watch_(problem.watching) {}
 
   Result<ChosenInTime> run() {
     for (const FixedPart::Slice& slice : problem_.fixed.slices) fixed_.push_back(slice.axis);
@@ -121,10 +122,7 @@ class InTimeSearch {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool over() const {
-    return Clock::now() >= problem_.until ||
-           (problem_.watching.interrupted && problem_.watching.interrupted());
-  }
+  bool over() const { return watch_.over() || Clock::now() >= problem_.until; }
   static bool better(const PlanInTime& a, const PlanInTime& b) {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.priced.seconds < b.priced.seconds : a.priced.peak_bytes < b.priced.peak_bytes;
@@ -424,6 +422,7 @@ class InTimeSearch {
         }
         if (price->seconds >= problem_.beat_seconds) continue;
         best = std::min(best, price->seconds);
+        watch_.see(static_cast<std::int64_t>(priced_.size()), best);
         found.emplace_back(price->seconds, c);
       }
     }
@@ -484,6 +483,7 @@ class InTimeSearch {
   double limit_;
   PricedParts whole_;
   SplitUses uses_;
+  mutable SearchWatch watch_;
   Names fixed_;  // axes that hints speak of
   std::vector<Split> splits_;
   std::map<std::pair<std::int64_t, std::size_t>, std::unique_ptr<PricedParts>>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "weft/cost/plan_cost.h"
@@ -356,6 +357,33 @@ void add_persistent(const LocalParts& local, bool accumulates, PartCosts& costs)
   }
 }
 
+double moved_by(std::span<const program::Place> places) {
+  double bytes = 0;
+  for (const program::Place& place : places) {
+    const program::Extent all = extent(place);
+    bytes += static_cast<double>(all.end - all.begin);
+  }
+  return bytes;
+}
+
+// By part: the share of a unit's time. One launch may update tensors of several parts; each has a share by the bytes that
+// its tensors move.
+std::map<std::size_t, double> shares_of_parts(const LocalParts& local, const Half& half,
+                                              const program::Unit& unit, std::size_t node) {
+  const auto* const updates = std::get_if<program::Updates>(&unit.kernel);
+  if (updates == nullptr) return {{local.part[node], 1}};
+  std::map<std::size_t, double> bytes;
+  double all = 0;
+  for (const program::OperatorCall& call : updates->calls) {
+    const std::size_t origin = half.origin[call.node.value];
+    const double moved = moved_by(call.operands) + moved_by(call.results);
+    bytes[local.part[origin == kNoNode ? node : origin]] += moved;
+    all += moved;
+  }
+  for (auto& [part, share] : bytes) share = all > 0 ? share / all : 1 / static_cast<double>(bytes.size());
+  return bytes;
+}
+
 // Sums and updates of many parameters overlap, whatever their order: each stream is as busy as it is.
 void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
   const program::Program& program = *half.program;
@@ -363,9 +391,9 @@ void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {
     const std::uint32_t unit = program.tasks[t].unit;
     if (nodes[unit] == kNoNode) continue;
-    PartCost& cost = costs[local.part[nodes[unit]]];
-    (program.units[unit].stream == 0 ? cost.update : cost.reducing) +=
-        half.timeline.tasks[t].end - half.timeline.tasks[t].begin;
+    const double seconds = half.timeline.tasks[t].end - half.timeline.tasks[t].begin;
+    for (const auto& [part, share] : shares_of_parts(local, half, program.units[unit], nodes[unit]))
+      (program.units[unit].stream == 0 ? costs[part].update : costs[part].reducing) += share * seconds;
   }
 }
 

@@ -30,7 +30,7 @@ Status check_hints(const InTimeProblem& problem, const Distribution& given) {
 
 Status check_rows(const InTimeProblem& problem, std::int64_t micro_batches) {
   if (problem.rows % micro_batches == 0) return {};
-  std::int64_t near = micro_batches;
+  std::int64_t near = std::min(micro_batches, problem.rows);
   while (problem.rows % near != 0) --near;
   return user_error(fmt::format("micro-batches have equal rows: {} do not divide {} = {}", micro_batches,
                                 problem.batch, problem.rows),

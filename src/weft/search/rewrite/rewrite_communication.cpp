@@ -9,6 +9,7 @@
 #include "weft/base/units.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/settle_phases.h"
 #include "weft/plan/verify.h"
 #include "weft/rule/instance.h"
 #include "weft/rule/match.h"
@@ -347,6 +348,7 @@ Result<RewrittenCommunication> rewrite_communication(const PredictedPlan& before
     PredictedPlan made;
     WEFT_TRY(plan, bench.finish());
     made.plan = std::move(plan);
+    WEFT_TRY_STATUS(plan::settle_phases(made.plan.graph));
     WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
                                       {.overlap = machine.overlap, .workers = machine.workers}));
     made.prediction = std::move(prediction);

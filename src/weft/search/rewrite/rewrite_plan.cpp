@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/settle_phases.h"
 #include "weft/plan/text.h"
 #include "weft/plan/verify.h"
 #include "weft/search/rewrite/plan_cache.h"
@@ -214,7 +215,10 @@ void Rewriter::tell(const Region& region, const RegionPlan& plan) {
 Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::Rule> rules,
                                const Pricing& pricing, const RewriteOptions& options) {
   WEFT_TRY_STATUS(plan::verify(graph));
-  return Rewriter(rules, pricing, options).run(graph);
+  Rewritten made = Rewriter(rules, pricing, options).run(graph);
+  // A region does not know in which phase the rest of the plan reads what it makes.
+  WEFT_TRY_STATUS(plan::settle_phases(made.plan));
+  return made;
 }
 
 }  // namespace weft::search

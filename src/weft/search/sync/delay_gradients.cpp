@@ -24,6 +24,20 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
+// Along which ranks hold addends.
+std::vector<std::size_t> addend_axes(const distribute::DistributedPlan& plan, ValueId x) {
+  std::vector<std::size_t> found;
+  const plan::Layout& layout = plan.layouts[x.value];
+  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis)
+    if (layout.axes[axis].is_partial()) found.push_back(axis);
+  return found;
+}
+
+bool sums_addends(const distribute::DistributedPlan& plan, const std::vector<bool>& is_gradient,
+                  const NodeView& node) {
+  return is_gradient[node.id().value] && node.input_count() == 1 && !addend_axes(plan, node.input(0)).empty();
+}
+
 class GradientDelay {
  public:
   GradientDelay(const distribute::DistributedPlan& plan, DelayedSums stand)
@@ -40,9 +54,6 @@ class GradientDelay {
       if (n == from) WEFT_TRY_STATUS(sum_early());
       if (!is_early_[n]) WEFT_TRY_STATUS(edit_.keep(NodeId(n)));
     }
-    if (kept_.empty())
-      return user_error("delay: this plan sums no gradients among ranks",
-                        "delay = 0, or a distribution that slices the batch");
     for (Kept& kept : kept_) WEFT_TRY_STATUS(keep_addends(kept));
     DelayedGradients made;
     WEFT_TRY(plan, edit_.finish());
@@ -88,7 +99,7 @@ class GradientDelay {
                             (ops::find_communication(node.op()) != nullptr || &node.op() == &ops::cast());
       if (is_summed[x.value] && hands_on)
         after.push_back(node.id());
-      else if (is_gradient_[n] && !addend_axes(x).empty())
+      else if (sums_addends(plan_, is_gradient_, node))
         sums.push_back(node.id());
       else
         continue;
@@ -114,14 +125,6 @@ class GradientDelay {
     return edit_.graph().result(sum);
   }
 
-  std::vector<std::size_t> addend_axes(ValueId x) const {
-    std::vector<std::size_t> found;
-    const plan::Layout& layout = plan_.layouts[x.value];
-    for (std::size_t axis = 0; axis < layout.axes.size(); ++axis)
-      if (layout.axes[axis].is_partial()) found.push_back(axis);
-    return found;
-  }
-
   Symbol fresh(const plan::Type& type, std::string name) {
     while (std::ranges::any_of(type.dims,
                                [&](const plan::Dim& dim) { return plan_.graph.text(dim.index) == name; }))
@@ -133,7 +136,7 @@ class GradientDelay {
     plan::Graph& graph = edit_.graph();
     const ValueId x = node.input(0);
     const plan::Type type = plan_.graph.type(x);
-    Kept kept{.sum = node.id(), .axes = addend_axes(x)};
+    Kept kept{.sum = node.id(), .axes = addend_axes(plan_, x)};
     const std::string& parameter = names_[x.value];
     kept.name = fmt::format("{}.delayed.{}", parameter.empty() ? "gradient" : parameter, node.word(0));
     while (!taken_.insert(kept.name).second || distribute::sources_of(plan_.graph).contains(kept.name))
@@ -196,7 +199,16 @@ class GradientDelay {
 
 }  // namespace
 
+Status check_delayable(const distribute::DistributedPlan& plan) {
+  const std::vector<bool> is_gradient = gradient_sums(plan.graph);
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n)
+    if (sums_addends(plan, is_gradient, plan.graph.view(NodeId(n)))) return {};
+  return user_error("delay: this plan sums no gradients among ranks",
+                    "delay = 0, or a distribution that slices the batch");
+}
+
 Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand) {
+  WEFT_TRY_STATUS(check_delayable(plan));
   return GradientDelay(plan, stand).run();
 }
 

@@ -22,6 +22,9 @@ struct DelayedGradients {
 
 enum class DelayedSums : std::uint8_t { after_forward, first, first_at_low_priority };
 
+// Fails where the plan sums no gradients over ranks, which is where delay_gradients fails.
+Status check_delayable(const distribute::DistributedPlan& plan);
+
 // Fails where the plan sums no gradients over ranks.
 Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand);
 

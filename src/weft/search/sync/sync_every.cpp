@@ -27,17 +27,28 @@ bool is_learned(const plan::Graph& graph, const NodeView& source) {
   return true;
 }
 
+bool is_in(const std::vector<std::size_t>& axes, std::size_t axis) {
+  return std::ranges::find(axes, axis) != axes.end();
+}
+
+// The sum of a gradient over ranks with other examples, which is left out.
+bool is_left_out(const distribute::DistributedPlan& plan, const std::vector<bool>& is_gradient,
+                 const std::vector<std::size_t>& data, const NodeView& node) {
+  if (!is_gradient[node.id().value] || &node.op() != &ops::all_reduce()) return false;
+  const ops::Communication* const op = ops::find_communication(node.op());
+  return op != nullptr && is_in(data, static_cast<std::size_t>(plan.mesh.find(op->axis(node))));
+}
+
 }  // namespace
 
-Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int64_t steps) {
+Status check_learns_alone(const distribute::DistributedPlan& plan) {
   const plan::Graph& graph = plan.graph;
   const std::vector<bool> is_gradient = gradient_sums(graph);
   const std::vector<std::size_t> data = distribute::data_axes(plan);
-  const auto is_data = [&](std::size_t axis) { return std::ranges::find(data, axis) != data.end(); };
-  LocalSteps made;
-  made.axes = data;
+  bool has_sums = false;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
+    has_sums = has_sums || is_left_out(plan, is_gradient, data, node);
     if (&node.op() != &ops::parameter() && &node.op() != &ops::state()) continue;
     const plan::Layout& layout = plan.layouts[node.result(0).value];
     for (const std::size_t axis : data)
@@ -47,14 +58,25 @@ Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int6
                                       plan.mesh.axes[axis].name, node.word(0)),
                           "a distribution that slices the batch and shards nothing can: distribution = "
                           "'rank=4: slice b'");
-    if (is_learned(graph, node)) made.bytes += graph.type(node.result(0)).bytes();
   }
+  if (has_sums) return {};
+  return user_error("sync_every: this plan sums no gradients among ranks that slice the batch",
+                    "sync_every = 1, or a distribution that slices the batch; a batch of fewer examples than "
+                    "ranks is not sliced");
+}
+
+Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int64_t steps) {
+  WEFT_TRY_STATUS(check_learns_alone(plan));
+  const plan::Graph& graph = plan.graph;
+  const std::vector<bool> is_gradient = gradient_sums(graph);
+  LocalSteps made;
+  made.axes = distribute::data_axes(plan);
   distribute::PlanEdit edit(plan);
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
-    const ops::Communication* const op = is_gradient[n] ? ops::find_communication(node.op()) : nullptr;
-    if (op == nullptr || &node.op() != &ops::all_reduce() ||
-        !is_data(static_cast<std::size_t>(plan.mesh.find(op->axis(node))))) {
+    const bool is_source = &node.op() == &ops::parameter() || &node.op() == &ops::state();
+    if (is_source && is_learned(graph, node)) made.bytes += graph.type(node.result(0)).bytes();
+    if (!is_left_out(plan, is_gradient, made.axes, node)) {
       WEFT_TRY_STATUS(edit.keep(node.id()));
       continue;
     }
@@ -68,11 +90,6 @@ Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int6
       edit.become(node.result(k), edit.graph().result(sum, k));
     made.gradients += static_cast<std::int64_t>(node.result_count());
   }
-  if (made.gradients == 0)
-    return user_error(
-        "sync_every: this plan sums no gradients among ranks that slice the batch",
-        "sync_every = 1, or a distribution that slices the batch; a batch of fewer examples than "
-        "ranks is not sliced");
   WEFT_TRY(edited, edit.finish());
   made.plan = std::move(edited);
   return made;

@@ -22,6 +22,9 @@ struct LocalSteps {
   std::vector<std::size_t> axes = {};  // of the mesh, along which they are
 };
 
+// Fails where sync_every would: ranks that slice the batch share a parameter or state, or sum no gradients.
+Status check_learns_alone(const distribute::DistributedPlan& plan);
+
 // REQUIRES: steps > 1. Fails where no gradient is summed along an axis that slices the batch, and where parameters or
 // states are sharded along one.
 Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int64_t steps);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/hash.h"
 #include "weft/cluster/routes.h"
@@ -37,6 +38,26 @@ void each_remote_cell(const collective::Actions& actions, const Agent& agent, co
   }
 }
 
+// A program made for other wires asks for links that are not there, or lead elsewhere.
+Status check_route(const cluster::Topology& topology, const collective::Connection& connection) {
+  std::int32_t node = connection.from;
+  for (const std::int32_t link : connection.links) {
+    const bool is_there = link >= 0 && static_cast<std::size_t>(link) < topology.links.size();
+    if (is_there && topology.links[static_cast<std::size_t>(link)].from == node) {
+      node = topology.links[static_cast<std::size_t>(link)].to;
+      continue;
+    }
+    return user_error(fmt::format("rank {} sends to {} over links {}, which is no way on {}", connection.from,
+                                  connection.to, fmt::join(connection.links, " "), topology.name),
+                      "the program was made for other wires");
+  }
+  if (node == connection.to) return {};
+  return user_error(fmt::format("rank {} sends to {} over links {}, which lead to {} on {}", connection.from,
+                                connection.to, fmt::join(connection.links, " "),
+                                topology.nodes[static_cast<std::size_t>(node)].name, topology.name),
+                    "the program was made for other wires");
+}
+
 }  // namespace
 
 Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topology& topology,
@@ -51,7 +72,8 @@ Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topolo
       for (std::int32_t a = agent.first; a < agent.end; ++a)
         visit(agent, actions.actions[static_cast<std::size_t>(a)], static_cast<std::size_t>(a));
   };
-  for (const collective::Connection& c : actions.connections) ways[{c.to, c.from, c.channel}];
+  for (const collective::Connection& c : actions.connections)
+    if (c.links.empty()) ways[{c.to, c.from, c.channel}];
   each_action([&](const Agent& agent, const Action& action, std::size_t) {
     each_remote_cell(actions, agent, action, [&](std::int32_t from, std::int32_t to, std::int32_t) {
       ways[{to, from, agent.block}];
@@ -72,8 +94,14 @@ Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topolo
   }
 
   Ways found;
-  for (const collective::Connection& c : actions.connections)
-    found.connections.push_back(ways[{c.to, c.from, c.channel}]);
+  for (const collective::Connection& c : actions.connections) {
+    if (c.links.empty()) {
+      found.connections.push_back(ways[{c.to, c.from, c.channel}]);
+      continue;
+    }
+    WEFT_TRY_STATUS(check_route(topology, c));
+    found.connections.push_back({network.add_route(c.links), cluster::latency(topology, c.links)});
+  }
   found.cells.resize(actions.cells.size());
   found.signals.resize(actions.actions.size(), 0);
   each_action([&](const Agent& agent, const Action& action, std::size_t index) {

@@ -122,7 +122,8 @@ bool MixedEndpoint::stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, 
     spin_pause();
     if (near_signal() != near_seen) return true;
   }
-  for (const auto end = std::min(until, Clock::now() + parts_.patience.yields); Clock::now() < end;) {
+  for (const auto end = std::min(until, Clock::now() + parts_.patience.yields);
+       yields_return() && Clock::now() < end;) {
     yield_core();
     if (near_signal() != near_seen || look_far()) return true;
   }

@@ -220,11 +220,11 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const bool yields = patience_.spins == 0;
   const auto end = std::min(until, begin + (yields ? patience_.yields : kLooking));
   const std::int32_t luck = luck_.load(std::memory_order_relaxed);
-  if (begin < end &&
+  if (begin < end && yields_return(begin) &&
       (yields || luck > 0 || vain_spins_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
     Watch watched = watch(Scope::look);
     bool few = true;
-    for (auto now = begin; now < end; now = Clock::now()) {
+    for (auto now = begin; now < end && yields_return(now); now = Clock::now()) {
       if (few && now - begin > kFewAtFirst) {
         watched = watch(Scope::look_all);
         few = false;

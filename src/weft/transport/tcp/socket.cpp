@@ -12,9 +12,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <system_error>
+
+#include "weft/base/number.h"
 
 namespace weft::transport::tcp {
 
@@ -134,10 +135,9 @@ Result<HostPort> parse_host_port(std::string_view text) {
     host = host.substr(1, host.size() - 2);
   else if (host.find(':') != std::string_view::npos)
     return wrong();
-  HostPort address{std::string(host), 0};
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
-  if (host.empty() || read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return wrong();
-  return address;
+  const auto port = read_number<std::uint16_t>(digits);
+  if (host.empty() || !port) return wrong();
+  return HostPort{std::string(host), *port};
 }
 
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port) {

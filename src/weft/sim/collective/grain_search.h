@@ -1,4 +1,4 @@
-// weft/session/grain_search.h -- how finely a synthesized program is cut. For the files of session/ only.
+// weft/sim/collective/grain_search.h -- how finely a synthesized program is cut.
 //
 //   chunk bytes      small ones fill and drain trees quickly, large ones hide what a message costs
 //   connection rate  many slow connections keep links busy, few fast ones bring a chunk sooner
@@ -13,7 +13,7 @@
 
 #include "weft/base/result.h"
 
-namespace weft::session {
+namespace weft::sim {
 
 struct Grain {
   double chunk_bytes = 0, connection_rate = 0;
@@ -31,4 +31,4 @@ struct GrainTrial {
 Status search_grains(std::span<const Grain> starts, double most_work,
                      const std::function<Result<GrainTrial>(const Grain&)>& attempt);
 
-}  // namespace weft::session
+}  // namespace weft::sim

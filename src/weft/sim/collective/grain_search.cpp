@@ -1,8 +1,8 @@
-#include "weft/session/grain_search.h"
+#include "weft/sim/collective/grain_search.h"
 
 #include <set>
 
-namespace weft::session {
+namespace weft::sim {
 
 Status search_grains(std::span<const Grain> starts, double most_work,
                      const std::function<Result<GrainTrial>(const Grain&)>& attempt) {
@@ -36,4 +36,4 @@ Status search_grains(std::span<const Grain> starts, double most_work,
   return {};
 }
 
-}  // namespace weft::session
+}  // namespace weft::sim

@@ -1,0 +1,34 @@
+// Jobs on all processors.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <new>
+#include <vector>
+
+#include "weft/base/do_all.h"
+
+namespace weft {
+namespace {
+
+TEST(DoAll, DoesEveryJobOnce) {
+  std::vector<std::atomic<int>> done(1000);
+  do_all(done.size(), [&](std::size_t j) { ++done[j]; });
+  for (const auto& times : done) EXPECT_EQ(times, 1);
+}
+
+// Memory may run out in any of them: the caller is told, and the program goes on.
+TEST(DoAll, HandsOnWhatAJobThrows) {
+  for (std::size_t culprit = 0; culprit < 20; ++culprit) {
+    std::atomic<int> done = 0;
+    EXPECT_THROW(do_all(20,
+                        [&](std::size_t j) {
+                          if (j == culprit) throw std::bad_alloc();
+                          ++done;
+                        }),
+                 std::bad_alloc);
+    EXPECT_LT(done, 20);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,397 @@
+// Operators of ONNX compute in Weft what ONNX says they compute: each case against loops written here.
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "onnx_file.h"
+#include "weft/imports/onnx.h"
+#include "weft/language/bind.h"
+#include "weft/ops/interpret.h"
+
+namespace weft::imports {
+namespace {
+
+using Shape = OnnxFile::Shape;
+using Values = std::map<std::string, std::vector<double>, std::less<>>;
+
+std::int64_t elements(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+// Numbers that differ from each other and in sign.
+std::vector<double> numbers(const Shape& shape, double seed = 1) {
+  std::vector<double> made(static_cast<std::size_t>(elements(shape)));
+  for (std::size_t i = 0; i < made.size(); ++i)
+    made[i] = std::round(16 * std::sin(seed + 1.7 * static_cast<double>(i))) / 8;
+  return made;
+}
+
+std::vector<float> as_floats(const std::vector<double>& numbers) { return {numbers.begin(), numbers.end()}; }
+
+bool reads_onnx() {
+  const auto none = import_onnx("", "m");
+  return none.error().message.find("built without") == std::string::npos;
+}
+
+// The outputs of the imported model, by the operators' reference semantics.
+std::vector<std::vector<double>> computed(const OnnxFile& file, const Values& inputs) {
+  const std::string bytes = file.bytes();
+  const auto model = import_onnx(bytes, "m");
+  EXPECT_TRUE(model.ok()) << model.error().message << "\n" << model.error().hint;
+  if (!model.ok()) return {};
+  SCOPED_TRACE(model->model.text);
+  const auto source = language::parse_and_keep(model->model.text);
+  EXPECT_TRUE(source.ok()) << source.error().message;
+  if (!source.ok()) return {};
+  language::Catalog catalog;
+  for (const language::syntax::Statement* statement : (*source)->script.statements) {
+    const Status defined = language::define(catalog, *source, *statement, {});
+    EXPECT_TRUE(defined.ok()) << defined.error().message << "\n" << defined.error().hint;
+    if (!defined.ok()) return {};
+  }
+  language::BindOptions options;
+  options.mode = language::Mode::infer;
+  const auto bound =
+      language::bind(catalog, language::syntax::Name{.text = model->model.name, .span = {}}, options);
+  EXPECT_TRUE(bound.ok()) << bound.error().message;
+  if (!bound.ok()) return {};
+  std::map<std::string, ops::Tensor<double>, std::less<>> sources;
+  for (std::size_t n = 0; n < bound->graph.node_count(); ++n) {
+    const plan::NodeView node = bound->graph.view(plan::NodeId(n));
+    if (node.input_count() > 0 || node.op().attributes().empty()) continue;
+    const std::string name(node.op().name() == "constant" ? "" : node.word(0));
+    std::vector<double> data;
+    if (const auto given = inputs.find(name); given != inputs.end()) data = given->second;
+    for (const auto& tensor : model->weights.tensors) {
+      if (tensor.name != name) continue;
+      for (std::size_t i = 0; i < tensor.data.size() / sizeof(float); ++i) {
+        float number = 0;
+        std::memcpy(&number, tensor.data.data() + i * sizeof number, sizeof number);
+        data.push_back(static_cast<double>(number));
+      }
+    }
+    ops::Tensor<double> tensor;
+    for (const plan::Dim& dim : node.result_type(0).dims) tensor.sizes.push_back(dim.size);
+    tensor.data = std::move(data);
+    sources.emplace(name, std::move(tensor));
+  }
+  const auto outputs =
+      ops::interpret<double>(bound->graph, [&](std::string_view name) -> const ops::Tensor<double>* {
+        const auto found = sources.find(name);
+        return found == sources.end() ? nullptr : &found->second;
+      });
+  EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+  if (!outputs.ok()) return {};
+  std::vector<std::vector<double>> made;
+  for (const auto& output : *outputs) made.push_back(output.data);
+  return made;
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-9) << "element " << i;
+}
+
+// An import that fails, with this in its message.
+void expect_refused(const OnnxFile& file, std::string_view message) {
+  const auto model = import_onnx(file.bytes(), "m");
+  ASSERT_FALSE(model.ok()) << model->model.text;
+  EXPECT_NE(model.error().message.find(message), std::string::npos) << model.error().message;
+}
+
+class OnnxOperators : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
+  }
+};
+
+TEST_F(OnnxOperators, SplitCutsAlongAnAxis) {
+  const Shape shape = {2, 7, 3};
+  const auto x = numbers(shape);
+  for (const bool given : {true, false}) {
+    OnnxFile file;
+    file.input("x", shape);
+    if (given) file.wholes("sizes", {3, 1, 3});
+    if (given)
+      file.node("Split", {"x", "sizes"}, {"a", "b", "c"}, {{"axis", {-2}, true}});
+    else  // equal ones, the last smaller
+      file.node("Split", {"x"}, {"a", "b", "c"}, {{"axis", {1}, true}, {"num_outputs", {3}, true}});
+    file.node("Relu", {"a"}, {"ra"}).node("Relu", {"b"}, {"rb"}).node("Relu", {"c"}, {"rc"});
+    for (const std::string_view name : {"ra", "rb", "rc"}) file.output(name, {});
+    const auto found = computed(file, {{"x", x}});
+    ASSERT_EQ(found.size(), 3u);
+    const std::int64_t begins[] = {0, 3, given ? 4 : 6}, ends[] = {3, given ? 4 : 6, 7};
+    for (std::size_t part = 0; part < 3; ++part) {
+      std::vector<double> wanted;
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t s = begins[part]; s < ends[part]; ++s)
+          for (std::int64_t d = 0; d < 3; ++d)
+            wanted.push_back(std::max(0.0, x[static_cast<std::size_t>((b * 7 + s) * 3 + d)]));
+      expect_near(found[part], wanted);
+    }
+  }
+}
+
+TEST_F(OnnxOperators, SliceTakesPlacesFromEitherEnd) {
+  const Shape shape = {3, 5, 4};
+  const auto x = numbers(shape);
+  OnnxFile file;
+  file.input("x", shape)
+      .wholes("starts", {1, -3})
+      .wholes("ends", {std::numeric_limits<std::int64_t>::max(), -1})
+      .wholes("axes", {0, 1})
+      .node("Slice", {"x", "starts", "ends", "axes"}, {"part"})
+      .node("Neg", {"part"}, {"y"})
+      .output("y", {});
+  std::vector<double> wanted;
+  for (std::size_t a = 1; a < 3; ++a)
+    for (std::size_t b = 2; b < 4; ++b)
+      for (std::size_t c = 0; c < 4; ++c) wanted.push_back(-x[(a * 5 + b) * 4 + c]);
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+
+  OnnxFile steps;
+  steps.input("x", shape).wholes("starts", {0}).wholes("ends", {3}).wholes("axes", {0}).wholes("steps", {2});
+  steps.node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"}).output("y", {});
+  expect_refused(steps, "steps: expected 1, found 2");
+  OnnxFile none;
+  none.input("x", shape)
+      .wholes("starts", {4})
+      .wholes("ends", {2})
+      .node("Slice", {"x", "starts", "ends"}, {"y"})
+      .output("y", {});
+  expect_refused(none, "expected positions");
+}
+
+// A class token: one row that every image has, in front of its patches; its answer is read off position 0.
+TEST_F(OnnxOperators, ExpandAndGatherOfOnePosition) {
+  const auto x = numbers({2, 3, 4}), token = numbers({1, 1, 4}, 2);
+  OnnxFile file;
+  file.input("x", {2, 3, 4})
+      .floats("token", {1, 1, 4}, as_floats(token))
+      .wholes("shape", {2, -1, -1})
+      .wholes("minus", {-1})
+      .wholes("ones", {1, 1, 1})
+      .node("Equal", {"shape", "minus"}, {"open"})
+      .node("Where", {"open", "ones", "shape"}, {"sizes"})
+      .node("Expand", {"token", "sizes"}, {"tokens"})
+      .node("Concat", {"tokens", "x"}, {"all"}, {{"axis", {1}, true}})
+      .node("Tanh", {"all"}, {"t"})
+      .whole("zero", 0)
+      .node("Gather", {"t", "zero"}, {"y"}, {{"axis", {1}, true}})
+      .output("y", {})
+      .output("t", {});
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 2u);
+  std::vector<double> first, all;
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t s = 0; s < 4; ++s)
+      for (std::size_t d = 0; d < 4; ++d) {
+        all.push_back(std::tanh(s == 0 ? token[d] : x[(b * 3 + s - 1) * 4 + d]));
+        if (s == 0) first.push_back(all.back());
+      }
+  expect_near(found[0], first);
+  expect_near(found[1], all);
+}
+
+TEST_F(OnnxOperators, WhereChoosesByComparisonsAndByTensorsOfBool) {
+  const auto x = numbers({3, 3}), y = numbers({3, 3}, 5), row = numbers({3}, 9);
+  const std::vector<char> mask = {1, 0, 0, 1, 1, 0, 1, 1, 1};
+  OnnxFile file;
+  file.input("x", {3, 3})
+      .input("y", {3, 3})
+      .floats("row", {3}, as_floats(row))
+      .tensor("mask", {3, 3}, mask, OnnxFile::kBool)
+      .floats("half", {}, {0.5f})
+      .node("Greater", {"x", "y"}, {"more"})
+      .node("LessOrEqual", {"x", "half"}, {"small"})
+      .node("Not", {"small"}, {"large"})
+      .node("And", {"more", "mask"}, {"both"})
+      .node("Or", {"both", "large"}, {"any"})
+      .node("Where", {"any", "x", "row"}, {"a"})
+      .node("Where", {"mask", "half", "y"}, {"b"})
+      .node("Cast", {"both"}, {"c"}, {{"to", {1}, true}})
+      .output("a", {})
+      .output("b", {})
+      .output("c", {});
+  std::vector<double> a, b, c;
+  for (std::size_t i = 0; i < 9; ++i) {
+    const bool both = x[i] > y[i] && mask[i] != 0;
+    a.push_back(both || x[i] > 0.5 ? x[i] : row[i % 3]);
+    b.push_back(mask[i] != 0 ? 0.5 : y[i]);
+    c.push_back(both ? 1 : 0);
+  }
+  const auto found = computed(file, {{"x", x}, {"y", y}});
+  ASSERT_EQ(found.size(), 3u);
+  expect_near(found[0], a);
+  expect_near(found[1], b);
+  expect_near(found[2], c);
+
+  OnnxFile wrong;
+  wrong.input("x", {3}).input("y", {3}).node("Where", {"x", "x", "y"}, {"z"}).output("z", {});
+  expect_refused(wrong, "expected a condition");
+}
+
+// The result's dims stand in ONNX's order, whichever operand has which.
+TEST_F(OnnxOperators, OperandsThatRepeatEachOther) {
+  const auto x = numbers({2, 1, 3}), y = numbers({4, 1}, 3);
+  OnnxFile file;
+  file.input("x", {2, 1, 3}).input("y", {4, 1}).node("Sub", {"x", "y"}, {"z"}).output("z", {});
+  std::vector<double> wanted;
+  for (std::size_t a = 0; a < 2; ++a)
+    for (std::size_t b = 0; b < 4; ++b)
+      for (std::size_t c = 0; c < 3; ++c) wanted.push_back(x[a * 3 + c] - y[b]);
+  const auto found = computed(file, {{"x", x}, {"y", y}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+}
+
+TEST_F(OnnxOperators, Reductions) {
+  const Shape shape = {2, 3, 4};
+  const auto x = numbers(shape);
+  const std::pair<const char*, std::function<double(double, double)>> kinds[] = {
+      {"ReduceSum", [](double a, double b) { return a + b; }},
+      {"ReduceMax", [](double a, double b) { return std::max(a, b); }},
+      {"ReduceMin", [](double a, double b) { return std::min(a, b); }}};
+  for (const auto& [name, join] : kinds)
+    for (const bool keeps : {true, false}) {
+      OnnxFile file;
+      file.input("x", shape).wholes("axes", {-1, 0});
+      const OnnxFile::Attribute keepdims{"keepdims", {keeps ? 1 : 0}, true};
+      if (std::string_view(name) == "ReduceSum")
+        file.node(name, {"x", "axes"}, {"r"}, {keepdims});
+      else
+        file.node(name, {"x"}, {"r"}, {keepdims, {"axes", {-1, 0}}});
+      file.node("Exp", {"r"}, {"y"}).output("y", {});
+      std::vector<double> wanted;
+      for (std::size_t s = 0; s < 3; ++s) {
+        double joined = x[s * 4];
+        for (std::size_t i = 1; i < 8; ++i) joined = join(joined, x[((i / 4) * 3 + s) * 4 + i % 4]);
+        wanted.push_back(std::exp(joined));
+      }
+      const auto found = computed(file, {{"x", x}});
+      ASSERT_EQ(found.size(), 1u);
+      expect_near(found[0], wanted);
+    }
+}
+
+TEST_F(OnnxOperators, EinsumByLetters) {
+  const auto q = numbers({2, 3, 2, 4}), k = numbers({2, 5, 2, 4}, 4);
+  OnnxFile file;
+  file.input("q", {2, 3, 2, 4})
+      .input("k", {2, 5, 2, 4})
+      .node("Einsum", {"q", "k"}, {"y"}, {{"equation", {}, false, "bqhd, bkhd -> bhqk"}})
+      .output("y", {});
+  std::vector<double> wanted;
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t h = 0; h < 2; ++h)
+      for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 5; ++j) {
+          double sum = 0;
+          for (std::size_t d = 0; d < 4; ++d)
+            sum += q[((b * 3 + i) * 2 + h) * 4 + d] * k[((b * 5 + j) * 2 + h) * 4 + d];
+          wanted.push_back(sum);
+        }
+  const auto found = computed(file, {{"q", q}, {"k", k}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+
+  // Without an arrow the letters that stand once, in order: here "ik".
+  const auto a = numbers({2, 3}), b = numbers({4, 3}, 2);
+  OnnxFile implicit;
+  implicit.input("a", {2, 3})
+      .input("b", {4, 3})
+      .node("Einsum", {"a", "b"}, {"y"}, {{"equation", {}, false, "ij,kj"}})
+      .output("y", {});
+  wanted.clear();
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      wanted.push_back(a[i * 3] * b[j * 3] + a[i * 3 + 1] * b[j * 3 + 1] + a[i * 3 + 2] * b[j * 3 + 2]);
+  const auto product = computed(implicit, {{"a", a}, {"b", b}});
+  ASSERT_EQ(product.size(), 1u);
+  expect_near(product[0], wanted);
+
+  for (const auto& [equation, message] :
+       {std::pair{"ii,kj->ik", "a letter once per operand"}, std::pair{"...j,kj->k", "expected letters"},
+        std::pair{"ij,kj->il", "each letter of the result"}, std::pair{"ij,jk->ik", "'j' is 3 and 4"}}) {
+    OnnxFile wrong;
+    wrong.input("a", {2, 3})
+        .input("b", {4, 3})
+        .node("Einsum", {"a", "b"}, {"y"}, {{"equation", {}, false, equation}})
+        .output("y", {});
+    expect_refused(wrong, message);
+  }
+}
+
+TEST_F(OnnxOperators, ConvTransposeSpreadsAnImage) {
+  const Shape image = {1, 2, 3, 4}, weight = {2, 3, 3, 3};
+  const auto x = numbers(image), w = numbers(weight, 7), bias = numbers({3}, 3);
+  OnnxFile file;
+  file.input("x", image)
+      .floats("w", weight, as_floats(w))
+      .floats("bias", {3}, as_floats(bias))
+      .node("ConvTranspose", {"x", "w", "bias"}, {"y"},
+            {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}, {"output_padding", {1, 1}}})
+      .output("y", {});
+  constexpr std::int64_t kHigh = 6, kWide = 8;
+  std::vector<double> wanted;
+  for (std::size_t o = 0; o < 3; ++o) wanted.insert(wanted.end(), kHigh * kWide, bias[o]);
+  for (std::int64_t i = 0; i < 2; ++i)
+    for (std::int64_t o = 0; o < 3; ++o)
+      for (std::int64_t h = 0; h < 3; ++h)
+        for (std::int64_t v = 0; v < 4; ++v)
+          for (std::int64_t r = 0; r < 3; ++r)
+            for (std::int64_t q = 0; q < 3; ++q) {
+              const std::int64_t row = h * 2 - 1 + r, column = v * 2 - 1 + q;
+              if (row < 0 || column < 0 || row >= kHigh || column >= kWide) continue;
+              wanted[static_cast<std::size_t>((o * kHigh + row) * kWide + column)] +=
+                  x[static_cast<std::size_t>((i * 3 + h) * 4 + v)] *
+                  w[static_cast<std::size_t>(((i * 3 + o) * 3 + r) * 3 + q)];
+            }
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+}
+
+// Scores and labels as exporters flatten them; labels that are no class count nothing.
+TEST_F(OnnxOperators, LabelsThroughAReshape) {
+  const auto scores = numbers({2, 3, 4});
+  const std::vector<double> labels = {1, 3, -100, 0, 2, 2};
+  OnnxFile file;
+  file.input("scores", {2, 3, 4})
+      .input("labels", {2, 3}, OnnxFile::kInt64)
+      .wholes("rows", {-1, 4})
+      .wholes("flat", {-1})
+      .node("Reshape", {"scores", "rows"}, {"s"})
+      .node("Cast", {"labels"}, {"cast"}, {{"to", {7}, true}})
+      .node("Reshape", {"cast", "flat"}, {"l"})
+      .node("SoftmaxCrossEntropyLoss", {"s", "l"}, {"loss"}, {{"ignore_index", {-100}, true}})
+      .output("loss", {});
+  double sum = 0;
+  for (std::size_t row = 0; row < 6; ++row) {
+    if (labels[row] < 0) continue;
+    double total = 0;
+    for (std::size_t c = 0; c < 4; ++c) total += std::exp(scores[row * 4 + c]);
+    sum += std::log(total) - scores[row * 4 + static_cast<std::size_t>(labels[row])];
+  }
+  const auto found = computed(file, {{"scores", scores}, {"labels", labels}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], {sum / 5});
+
+  OnnxFile wrong;
+  wrong.input("x", {2, 3})
+      .input("labels", {2, 3}, OnnxFile::kInt64)
+      .node("Add", {"x", "labels"}, {"y"})
+      .output("y", {});
+  wrong.node("SoftmaxCrossEntropyLoss", {"y", "labels"}, {"loss"});
+  expect_refused(wrong, "whole numbers");
+}
+
+}  // namespace
+}  // namespace weft::imports
