@@ -81,15 +81,32 @@ class Contract final : public OperatorOf<Contract> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
-    const DimList loops = *join_inputs(node);
+    const DimList all = *join_inputs(node);
+    std::span<const plan::Dim> loops(all.begin(), all.end());
+    const std::size_t inputs = node.input_count();
+    // The last index is a loop of its own, which is most of the work of a proof.
+    std::vector<std::int64_t> steps(inputs + 1, 0);
+    std::int64_t inner = 1;
+    const auto along = [&](std::size_t operand) {
+      return strides_along(operand < inputs ? node.input_type(operand) : node.result_type(0), loops);
+    };
+    if (!loops.empty()) {
+      inner = loops.back().size;
+      for (std::size_t k = 0; k <= inputs; ++k) steps[k] = along(k).back();
+      loops = loops.first(loops.size() - 1);
+    }
     Walk walk(sizes_of(loops));
-    for (std::size_t i = 0; i < node.input_count(); ++i) walk.track(strides_along(node.input_type(i), loops));
-    walk.track(strides_along(node.result_type(0), loops));
+    for (std::size_t k = 0; k <= inputs; ++k) walk.track(along(k));
     if (walk.empty()) return;
+    std::vector<const T*> from(inputs);
     do {
-      T product = at.input(0).data[walk.offset(0)];
-      for (std::size_t i = 1; i < node.input_count(); ++i) product *= at.input(i).data[walk.offset(i)];
-      at.result(0).data[walk.offset(node.input_count())] += product;
+      for (std::size_t k = 0; k < inputs; ++k) from[k] = at.input(k).data.data() + walk.offset(k);
+      T* to = at.result(0).data.data() + walk.offset(inputs);
+      for (std::int64_t i = 0; i < inner; ++i) {
+        T product = from[0][i * steps[0]];
+        for (std::size_t k = 1; k < inputs; ++k) product *= from[k][i * steps[k]];
+        to[i * steps[inputs]] += product;
+      }
     } while (walk.next());
   }
 };

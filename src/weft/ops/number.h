@@ -93,7 +93,7 @@ struct Numbers<Field> {
   Field from_integer(std::int64_t value) const;
   // Indices and counters are small integers in the field as well; a negative one comes back negative.
   std::int64_t to_integer(Field value) const;
-  Field divide(Field a, Field b) const { return a * b.inverse(); }
+  Field divide(Field a, Field b) const;
   Field apply(Function function, Field x) const;
   Field power(Field base, Field exponent) const;  // exact for small whole exponents, else uninterpreted
   Field remainder(Field a, Field b) const;        // exact for whole numbers, else uninterpreted
