@@ -38,7 +38,7 @@ test-gpu: ## run the tests of what executes plans on this machine's GPU (f64, wh
 	  build/dev/unit_exec --gtest_filter='Execution*:MaskedRegions*:OwnKernels*:ProgramProperty*-Execution.EveryOperator*'
 	@ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0 build/dev/unit_run --gtest_filter='Gpu*'
 
-test-%: ## build and run the unit tests of one folder of src/weft: make test-plan
+test-%: ## build and run the unit tests of one room of src/weft: make test-cost
 	@scripts/setup.sh build test
 	@scripts/build.sh dev $(JOBS) unit_$*
 	@ctest --preset dev -j $(JOBS) -L '^$*$$'

@@ -17,10 +17,10 @@
 
 #include "weft/base/check.h"
 #include "weft/base/file.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/library.h"
-#include "weft/rule/mutate_rule.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/mutate_rule.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace {
 

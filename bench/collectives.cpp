@@ -11,16 +11,16 @@
 #include <fmt/format.h>
 
 #include "support/measure.h"
-#include "weft/collective/check.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/library.h"
-#include "weft/collective/lower_one_sided.h"
+#include "weft/app/session/find_cluster.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/collectives/collective/lower_one_sided.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/mscclpp_json.h"
-#include "weft/price/collective_cluster.h"
-#include "weft/session/find_cluster.h"
-#include "weft/sim/collective/run_parameters.h"
-#include "weft/sim/collective/simulate_collective.h"
+#include "weft/predict/sim/collective/collective_cluster.h"
+#include "weft/predict/sim/collective/run_parameters.h"
+#include "weft/predict/sim/collective/simulate_collective.h"
 
 namespace {
 

@@ -25,8 +25,8 @@
 #include "support/peer.h"
 #include "support/training_rank.h"
 #include "weft/base/machine.h"
-#include "weft/program/step_parts.h"
-#include "weft/run/rank_program.h"
+#include "weft/program/tasks/step_parts.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace {
 

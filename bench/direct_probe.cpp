@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "weft/base/machine.h"
-#include "weft/comm/direct/direct.h"
+#include "weft/communication/comm/direct/direct.h"
 
 namespace {
 

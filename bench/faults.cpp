@@ -32,9 +32,9 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/rendezvous.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/rendezvous.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 namespace {
 

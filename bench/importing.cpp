@@ -17,10 +17,10 @@
 #include <fmt/format.h>
 
 #include "support/measure.h"
+#include "weft/app/command/import.h"
+#include "weft/app/command/improve.h"
 #include "weft/formats/protobuf_wire.h"
-#include "weft/imports/hugging_face.h"
-#include "weft/session/import.h"
-#include "weft/session/improve.h"
+#include "weft/translate/imports/hugging_face.h"
 
 namespace {
 
@@ -130,13 +130,13 @@ struct Child {
   double seconds = 0;
 };
 
-Child in_little_memory(const session::Import& request) {
+Child in_little_memory(const command::Import& request) {
   const double began = bench::wall_seconds();
   const pid_t child = fork();
   if (child == 0) {
     const rlimit own{kOwnMemory, kOwnMemory};
     setrlimit(RLIMIT_DATA, &own);
-    const session::Reply reply = session::run(request);
+    const session::Reply reply = command::run(request);
     fmt::print(stderr, "{}", reply.complaint);
     _exit(reply.exit_code == session::ExitCode::ok ? 0 : 1);
   }
@@ -146,7 +146,7 @@ Child in_little_memory(const session::Import& request) {
 }
 
 bool bench_onnx(const fs::path& folder, std::int64_t megabytes) {
-  session::Import request;
+  command::Import request;
   request.file = (folder / "maps.onnx").string();
   request.to = (folder / "maps.weft").string();
   const std::int64_t parameters = write_onnx(request.file, megabytes);
@@ -160,7 +160,7 @@ bool bench_onnx(const fs::path& folder, std::int64_t megabytes) {
 void bench_improve(const fs::path& folder) {
   const std::string config = (folder / "config.json").string();
   std::ofstream(config) << kLlama70;
-  session::Improve request;
+  command::Improve request;
   request.megatron =
       "--tensor-model-parallel-size 8 --sequence-parallel --pipeline-model-parallel-size 8 "
       "--micro-batch-size 1 "
@@ -168,7 +168,7 @@ void bench_improve(const fs::path& folder) {
   request.model = config;
   request.on = "superpod";
   const double began = bench::wall_seconds();
-  const session::Reply reply = session::run(request);
+  const session::Reply reply = command::run(request);
   fmt::print("{:44} {:>10.2f} s    {}\n", "weft improve of 70B on 1,024 devices",
              bench::wall_seconds() - began,
              reply.exit_code == session::ExitCode::ok ? "flags of Megatron" : reply.complaint);

@@ -23,7 +23,7 @@
 #include "weft/device/cpu/convolution.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/pooling.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 
 #include "support/measure.h"
 #include "weft/base/random.h"
-#include "weft/ops/build.h"
-#include "weft/rule/library.h"
-#include "weft/rule/match.h"
+#include "weft/plan/ops/build.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/match.h"
 
 namespace {
 

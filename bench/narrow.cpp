@@ -24,8 +24,8 @@
 #include "weft/base/random.h"
 #include "weft/device/cpu/bf16_gemm.h"
 #include "weft/device/element_access.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace {
 

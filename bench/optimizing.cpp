@@ -15,14 +15,14 @@
 #include <fmt/format.h>
 
 #include "support/measure.h"
+#include "weft/app/session/read_plan.h"
 #include "weft/base/units.h"
-#include "weft/cost/plan_cost.h"
 #include "weft/formats/model_json.h"
-#include "weft/rule/library.h"
-#include "weft/search/rewrite/backtracking.h"
-#include "weft/search/rewrite/rewrite_plan.h"
-#include "weft/search/rewrite/plan_cache.h"
-#include "weft/session/read_plan.h"
+#include "weft/planner/search/rewrite/backtracking.h"
+#include "weft/planner/search/rewrite/plan_cache.h"
+#include "weft/planner/search/rewrite/rewrite_plan.h"
+#include "weft/predict/cost/plan_cost.h"
+#include "weft/rules/rule/library.h"
 
 namespace {
 

@@ -22,13 +22,13 @@
 #include "support/training_rank.h"
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/operator_time.h"
-#include "weft/cost/statistics.h"
-#include "weft/cost/step_costs.h"
-#include "weft/program/step_parts.h"
-#include "weft/run/rank_program.h"
-#include "weft/sim/step/predict.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/statistics.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/predict/sim/step/predict.h"
+#include "weft/program/tasks/step_parts.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace {
 

@@ -20,10 +20,10 @@
 #include "support/measure.h"
 #include "weft/base/random.h"
 #include "weft/base/units.h"
-#include "weft/memory/check.h"
-#include "weft/memory/first_fit.h"
-#include "weft/memory/pack.h"
-#include "weft/memory/preference.h"
+#include "weft/program/memory/check.h"
+#include "weft/program/memory/first_fit.h"
+#include "weft/program/memory/pack.h"
+#include "weft/program/memory/preference.h"
 
 namespace {
 

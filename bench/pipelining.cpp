@@ -14,9 +14,9 @@
 #include "support/measure.h"
 #include "support/training_rank.h"
 #include "weft/base/units.h"
-#include "weft/cost/step_costs.h"
-#include "weft/pipeline/library.h"
-#include "weft/search/pipeline/choose_in_time.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/predict/cost/step_costs.h"
 
 namespace {
 

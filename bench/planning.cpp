@@ -26,10 +26,10 @@
 #include "weft/language/bind.h"
 #include "weft/language/catalog.h"
 #include "weft/language/parser.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
 #include "weft/language/shipped.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace {
 

@@ -24,8 +24,8 @@
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/base/random.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace {
 

@@ -19,11 +19,11 @@
 #include "support/measure.h"
 #include "weft/base/check.h"
 #include "weft/base/file.h"
-#include "weft/equation/generate.h"
-#include "weft/equation/prove_equation.h"
 #include "weft/formats/rules_jsonl.h"
-#include "weft/rule/library.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/rules/equation/generate.h"
+#include "weft/rules/equation/prove_equation.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace {
 

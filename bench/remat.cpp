@@ -15,8 +15,8 @@
 #include "support/corpus.h"
 #include "support/measure.h"
 #include "weft/base/units.h"
-#include "weft/memory/recompute.h"
-#include "weft/memory/recompute_judge.h"
+#include "weft/program/memory/recompute.h"
+#include "weft/program/memory/recompute_judge.h"
 
 namespace {
 

@@ -18,10 +18,10 @@
 #include "weft/formats/placement_json.h"
 #include "weft/formats/profile_text.h"
 #include "weft/formats/stage_costs_json.h"
-#include "weft/partition/steady.h"
-#include "weft/partition/two_stages.h"
-#include "weft/pipeline/library.h"
-#include "weft/pipeline/synthesize.h"
+#include "weft/parallel/partition/steady.h"
+#include "weft/parallel/partition/two_stages.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/synthesize.h"
 
 namespace {
 

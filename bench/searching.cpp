@@ -21,10 +21,10 @@
 #include "support/measure.h"
 #include "support/training_rank.h"
 #include "weft/base/units.h"
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/roofline.h"
-#include "weft/cost/step_costs.h"
-#include "weft/search/distribution/choose_distribution.h"
+#include "weft/planner/search/distribution/choose_distribution.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/predict/cost/step_costs.h"
 
 namespace {
 

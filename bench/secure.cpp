@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "weft/base/units.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/rendezvous.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/rendezvous.h"
 
 namespace {
 

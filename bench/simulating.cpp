@@ -15,15 +15,15 @@
 
 #include "support/measure.h"
 #include "weft/base/units.h"
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/step_costs.h"
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/language/shipped.h"
-#include "weft/sim/step/predict.h"
-#include "weft/sim/step/rank_classes.h"
-#include "weft/spmd/localize.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/spmd/localize.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/predict/sim/step/predict.h"
+#include "weft/predict/sim/step/rank_classes.h"
 
 namespace {
 

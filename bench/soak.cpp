@@ -23,8 +23,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/rendezvous.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/rendezvous.h"
 
 namespace {
 

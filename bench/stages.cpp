@@ -21,7 +21,7 @@
 #include "support/peer.h"
 #include "support/training_rank.h"
 #include "weft/base/machine.h"
-#include "weft/run/rank_program.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "support/measure.h"
 #include "support/training_rank.h"
 #include "weft/base/units.h"
-#include "weft/program/program.h"
+#include "weft/program/tasks/program.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/collective/compile.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/synthesis/step_pareto.h"
 #include "weft/formats/topology_json.h"
-#include "weft/synthesis/step_pareto.h"
 
 namespace {
 

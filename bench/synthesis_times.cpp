@@ -14,11 +14,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/app/command/collective.h"
 #include "weft/base/file.h"
+#include "weft/collectives/synthesis/forest.h"
+#include "weft/collectives/synthesis/time_search.h"
 #include "weft/formats/topology_json.h"
-#include "weft/session/collective.h"
-#include "weft/synthesis/forest.h"
-#include "weft/synthesis/time_search.h"
 
 namespace {
 
@@ -51,25 +51,25 @@ const std::map<std::string, std::string> kFiles = {
 
 // Through the door that people use: the program is made, checked and simulated at 1 GB.
 void attained(const std::filesystem::path& folder, bool quick) {
-  fmt::print("\nprograms at 1 GB, checked and simulated\n{:<12} {:<15} {:>12} {:>12} {:>8} {:>10}\n", "topology",
-             "collective", "optimum", "attained", "%", "seconds");
+  fmt::print("\nprograms at 1 GB, checked and simulated\n{:<12} {:<15} {:>12} {:>12} {:>8} {:>10}\n",
+             "topology", "collective", "optimum", "attained", "%", "seconds");
   for (const auto& [name, file] : kFiles) {
     if (quick && (name == "torus8x8" || name == "a100x8" || name == "mi250x2")) continue;
     for (const char* kind : {"all_gather", "all_reduce", "all_to_all"}) {
-      session::CollectiveSynthesize request;
+      command::CollectiveSynthesize request;
       request.collective = kind;
       request.cluster = (folder / (file + ".json")).string();
       request.format = session::Format::json;
       const auto start = std::chrono::steady_clock::now();
-      const session::Reply reply = session::run(request);
+      const session::Reply reply = command::run(request);
       const Json answer = Json::parse(reply.output, nullptr, false);
       if (!answer.is_object() || !answer["attained"].is_number()) {
         fmt::print("{:<12} {:<15} {}\n", name, kind, reply.complaint);
         continue;
       }
       const double best = answer["optimum"], has = answer["attained"];
-      fmt::print("{:<12} {:<15} {:>12.3f} {:>12.3f} {:>8.1f} {:>10.2f}\n", name, kind, best, has, 100 * has / best,
-                 since(start));
+      fmt::print("{:<12} {:<15} {:>12.3f} {:>12.3f} {:>8.1f} {:>10.2f}\n", name, kind, best, has,
+                 100 * has / best, since(start));
       std::fflush(stdout);
     }
   }

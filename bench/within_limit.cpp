@@ -17,9 +17,9 @@
 #include <nlohmann/json.hpp>
 
 #include "support/measure.h"
+#include "weft/app/session/session.h"
 #include "weft/base/units.h"
-#include "weft/run/rank_program.h"
-#include "weft/session/session.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace {
 

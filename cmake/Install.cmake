@@ -9,7 +9,7 @@
 
 include(CMakePackageConfigHelpers)
 
-set(public_headers "${CMAKE_SOURCE_DIR}/src/weft/session/weft.h" "${CMAKE_SOURCE_DIR}/src/weft/comm/weft_comm.h")
+set(public_headers "${CMAKE_SOURCE_DIR}/src/weft/app/session/weft.h" "${CMAKE_SOURCE_DIR}/src/weft/communication/comm/weft_comm.h")
 
 # The layers as they are, linked once more. They are archives, of which a linker takes what is asked for: one function of either header.
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/library.cpp" CONTENT "// libweft.so has no source of its own: see cmake/Install.cmake.\n")

@@ -53,7 +53,8 @@ TEST(Allocation, AStepTakesNoMemory) {
       const auto rank = start(graph, workers);
       EXPECT_EQ(rank->reference_units(), 0u) << model.name;
       fill(*rank, sources);
-      for (int step = 0; step < 3; ++step) EXPECT_TRUE(rank->step().ok());  // a thread's first product makes its packing space
+      for (int step = 0; step < 3; ++step)
+        EXPECT_TRUE(rank->step().ok());  // a thread's first product makes its packing space
       const std::int64_t before = allocations;
       for (int step = 0; step < 5; ++step) EXPECT_TRUE(rank->step().ok());
       EXPECT_EQ(allocations, before) << model.name << " on " << workers << " workers";

@@ -1,4 +1,4 @@
-// The folders of src/weft stand in one order, and an #include never looks down it.
+// The folders of src/weft are in one order, wing by wing, and an #include never points down it.
 
 #include <gtest/gtest.h>
 
@@ -55,14 +55,21 @@ std::vector<Include> includes_under(const fs::path& folder) {
   return includes;
 }
 
-// "weft/plan/graph.h" is of plan; empty when the path is not of that shape.
-std::string layer_of(std::string_view path) {
+// The listed folder that holds "weft/predict/cost/roofline.h": predict/cost, or device for "weft/device/cpu/gemm.h".
+// Empty when no listed folder holds it.
+std::string layer_of(std::string_view path, const std::map<std::string, int, std::less<>>& layers) {
   constexpr std::string_view kStart = "weft/";
   if (!path.starts_with(kStart)) return {};
   path.remove_prefix(kStart.size());
-  const std::size_t slash = path.find('/');
-  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos;
+       slash = path.find('/', slash + 1)) {
+    if (layers.contains(path.substr(0, slash))) return std::string(path.substr(0, slash));
+  }
+  return {};
 }
+
+// "predict" of "predict/cost".
+std::string_view wing_of(std::string_view layer) { return layer.substr(0, layer.find('/')); }
 
 // So a header that lacks an include does not compile.
 TEST(Layers, EverySourceIncludesItsOwnHeaderFirst) {
@@ -87,10 +94,48 @@ TEST(Layers, EveryListedFolderHasFiles) {
 
 TEST(Layers, EveryFolderIsListed) {
   const auto layers = read_layers();
-  for (const auto& entry : fs::directory_iterator(kRoot / "src/weft")) {
-    if (!entry.is_directory()) continue;
-    EXPECT_TRUE(layers.contains(entry.path().filename().string()))
-        << "src/weft/" << entry.path().filename().string() << " is not in layers.txt";
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src/weft")) {
+    if (!entry.is_regular_file() || entry.path().filename() == "README.md") continue;
+    const std::string file = fs::relative(entry.path(), kRoot / "src").string();
+    if (fs::path(file).parent_path() == "weft") continue;  // the list itself and what builds from it
+    EXPECT_FALSE(layer_of(file, layers).empty()) << "src/" << file << " is in no folder of layers.txt";
+  }
+}
+
+// The rooms of a wing follow one another, no room is a wing's or another room's name, and every wing says what it is for.
+TEST(Layers, WingsAreWhole) {
+  std::map<int, std::string> in_order;
+  std::map<std::string, int> rooms;
+  for (const auto& [layer, place] : read_layers()) {
+    in_order[place] = layer;
+    EXPECT_EQ(++rooms[fs::path(layer).filename().string()], 1) << layer << ": another folder has this name";
+  }
+  std::map<std::string, std::string, std::less<>> seen;
+  std::string_view last;
+  for (const auto& [place, layer] : in_order) {
+    const std::string_view wing = wing_of(layer);
+    if (wing != last) {
+      EXPECT_FALSE(seen.contains(wing)) << layer << " stands apart from " << seen.find(wing)->second;
+      EXPECT_TRUE(fs::exists(kRoot / "src/weft" / wing / "README.md"))
+          << "src/weft/" << wing << " lacks a README.md";
+    }
+    seen.emplace(wing, layer);
+    last = wing;
+  }
+}
+
+// What a visitor reads first stays short, and names each room that is there.
+TEST(Layers, ReadmesOfWingsNameTheirRooms) {
+  for (const auto& [layer, place] : read_layers()) {
+    const fs::path path = kRoot / "src/weft" / wing_of(layer) / "README.md";
+    std::ifstream in(path);
+    std::string text;
+    int lines = 0;
+    for (std::string line; std::getline(in, line); ++lines) text += line + "\n";
+    EXPECT_LE(lines, 15) << path;
+    if (layer.find('/') == std::string::npos) continue;
+    EXPECT_NE(text.find("`" + fs::path(layer).filename().string() + "`"), std::string::npos)
+        << path << " does not name " << layer;
   }
 }
 
@@ -99,10 +144,10 @@ TEST(Layers, IncludesFollowTheOrder) {
   const std::vector<Include> includes = includes_under("src/weft");
   ASSERT_FALSE(includes.empty());
   for (const Include& include : includes) {
-    const std::string from = layer_of(fs::relative(include.file, "src").string());
-    const std::string to = layer_of(include.path);
-    if (!layers.contains(from)) continue;  // EveryFolderIsListed names it once
-    if (to.empty() || !layers.contains(to)) {
+    const std::string from = layer_of(fs::relative(include.file, "src").string(), layers);
+    const std::string to = layer_of(include.path, layers);
+    if (from.empty()) continue;  // EveryFolderIsListed names it once
+    if (to.empty()) {
       ADD_FAILURE() << include.where() << ": not a file of a listed folder: " << include.path;
       continue;
     }
@@ -119,9 +164,10 @@ bool is_own(const Include& include) {
 }
 
 TEST(Layers, ProgramsIncludeTheLibraryAndThemselves) {
+  const auto layers = read_layers();
   for (const fs::path folder : {"apps", "bench"}) {
     for (const Include& include : includes_under(folder)) {
-      EXPECT_TRUE(is_own(include) || !layer_of(include.path).empty())
+      EXPECT_TRUE(is_own(include) || !layer_of(include.path, layers).empty())
           << include.where() << ": neither weft/ nor a neighbour: " << include.path;
     }
   }

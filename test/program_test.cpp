@@ -502,11 +502,13 @@ TEST(Program, CtrlCSaysWhatWasSaved) {
   const TemporaryFolder folder;
   const auto interrupted = [&](const std::string& settings) {
     std::filesystem::remove(folder / "log.csv");
-    return shell(fmt::format(
-        "cd '{}'; $weft -c \"TRAIN digits_mlp FROM '{}' STEPS 100000000 WITH (threads = 1, log = 'log.csv'{})\" & "
-        "pid=$!; for i in $(seq 600); do [ $(cat log.csv 2>/dev/null | wc -l) -gt 3 ] && break; sleep 0.1; done; "
-        "kill -INT $pid; wait $pid",
-        folder.path(), WEFT_SOURCE_DIR "/examples/digits.csv.gz", settings));
+    return shell(
+        fmt::format("cd '{}'; $weft -c \"TRAIN digits_mlp FROM '{}' STEPS 100000000 WITH (threads = 1, log = "
+                    "'log.csv'{})\" & "
+                    "pid=$!; for i in $(seq 600); do [ $(cat log.csv 2>/dev/null | wc -l) -gt 3 ] && break; "
+                    "sleep 0.1; done; "
+                    "kill -INT $pid; wait $pid",
+                    folder.path(), WEFT_SOURCE_DIR "/examples/digits.csv.gz", settings));
   };
   const Outcome lost = interrupted("");
   EXPECT_EQ(lost.exit_code, 130) << lost.text;

@@ -3,7 +3,7 @@
 
 #include "own_data.h"
 #include "rank_parts.h"
-#include "weft/run/rank_program.h"
+#include "weft/runtime/run/rank_program.h"
 
 int main(int argc, char** argv) {
   if (const auto code = weft::run::rank_main(weft::session::kRankParts)) return *code;

@@ -6,13 +6,13 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
-#include "weft/measure/bench_rank.h"
-#include "weft/session/bench.h"
+#include "weft/app/command/bench.h"
+#include "weft/runtime/measure/bench_rank.h"
 
 namespace weft {
 namespace {
 
-using session::Bench;
+using command::Bench;
 using session::Reply;
 
 constexpr std::string_view kBenchUsage =
@@ -63,7 +63,7 @@ Result<Reply> run_bench(int argc, char** argv, Output& output) {
     return user_error(error.what(), "weft bench --help shows how it is used");
   }
   if (asked || argc == 1) return usage;
-  return session::run(bench);
+  return command::run(bench);
 }
 
 Result<Reply> run_bench_rank(int argc, char** argv) {

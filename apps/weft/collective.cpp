@@ -7,14 +7,14 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "subcommands.h"
-#include "weft/session/collective.h"
-#include "weft/session/synthesize_steps.h"
-#include "weft/session/synthesize_time.h"
+#include "weft/app/command/collective.h"
+#include "weft/app/command/synthesize_steps.h"
+#include "weft/app/command/synthesize_time.h"
 
 namespace weft {
 namespace {
 
-using namespace session;  // NOLINT: this file is about nothing else
+using namespace command;  // NOLINT: this file is about nothing else
 
 constexpr std::string_view kCollectiveUsage =
     R"(weft collective: write, check, convert, price, choose and run collective algorithms
@@ -61,7 +61,7 @@ Reply synthesize_in_steps(const CollectiveSynthesize& asked, SynthesizeSteps ste
   // Ctrl-C ends it with what is known so far.
   interrupt::install();
   steps.interrupted = [] { return interrupt::requested(); };
-  return session::run(steps);
+  return command::run(steps);
 }
 
 Reply synthesize_in_time(const CollectiveSynthesize& asked, SynthesizeTime time) {
@@ -79,7 +79,7 @@ Reply synthesize_in_time(const CollectiveSynthesize& asked, SynthesizeTime time)
   time.interrupted = [] { return interrupt::requested(); };
   ProgressDisplay progress;
   time.on_progress = [&](const explain::Progress& now) { progress.show(now); };
-  Reply reply = session::run(time);
+  Reply reply = command::run(time);
   progress.clear();
   return reply;
 }
@@ -240,18 +240,18 @@ Result<Reply> run_collective(int argc, char** argv) {
     time.chunks = steps.chunks;
     if (synthesize.optimal == "time") return synthesize_in_time(synthesize, time);
     if (asks_for_steps(*synthesizes)) return synthesize_in_steps(synthesize, steps);
-    return session::run(synthesize);
+    return command::run(synthesize);
   };
   return run_subcommand(app,
-                        {{add_check(app, check), [&] { return session::run(check); }},
-                         {add_convert(app, convert), [&] { return session::run(convert); }},
-                         {add_compile(app, compile), [&] { return session::run(compile); }},
-                         {add_cost(app, cost), [&] { return session::run(cost); }},
-                         {add_choose(app, choose), [&] { return session::run(choose); }},
-                         {add_fit(app, fit), [&] { return session::run(fit); }},
-                         {add_run(app, trial), [&] { return session::run(trial); }},
-                         {add_show(app, show), [&] { return session::run(show); }},
-                         {add_list(app, list), [&] { return session::run(list); }},
+                        {{add_check(app, check), [&] { return command::run(check); }},
+                         {add_convert(app, convert), [&] { return command::run(convert); }},
+                         {add_compile(app, compile), [&] { return command::run(compile); }},
+                         {add_cost(app, cost), [&] { return command::run(cost); }},
+                         {add_choose(app, choose), [&] { return command::run(choose); }},
+                         {add_fit(app, fit), [&] { return command::run(fit); }},
+                         {add_run(app, trial), [&] { return command::run(trial); }},
+                         {add_show(app, show), [&] { return command::run(show); }},
+                         {add_list(app, list), [&] { return command::run(list); }},
                          {synthesizes, run_synthesize}},
                         "collective", kCollectiveUsage, argc, argv);
 }

@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft {
 

@@ -9,9 +9,9 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
-#include "weft/exec/left_flights.h"
-#include "weft/explain/diagnosis.h"
-#include "weft/transport/doctor.h"
+#include "weft/app/explain/diagnosis.h"
+#include "weft/communication/transport/doctor.h"
+#include "weft/runtime/exec/left_flights.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 // weft doctor [PID]: what the ranks on this machine are doing, in their own words.
 #pragma once
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "subcommands.h"
-#include "weft/session/import.h"
+#include "weft/app/command/import.h"
 
 namespace weft {
 namespace {
@@ -23,7 +23,7 @@ usage:
 }  // namespace
 
 Result<session::Reply> run_import(int argc, char** argv) {
-  session::Import import_model;
+  command::Import import_model;
   CLI::App app;
   app.add_option("FILE", import_model.file)->required();
   app.add_option("--name", import_model.name);
@@ -32,7 +32,7 @@ Result<session::Reply> run_import(int argc, char** argv) {
   app.add_flag("--plain-rotary", import_model.plain_rotary);
   add_format(&app, import_model.format);
   return run_command(
-      app, [&] { return session::run(import_model); }, "import", kImportUsage, argc, argv);
+      app, [&] { return command::run(import_model); }, "import", kImportUsage, argc, argv);
 }
 
 }  // namespace weft

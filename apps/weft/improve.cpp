@@ -8,7 +8,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "subcommands.h"
-#include "weft/session/improve.h"
+#include "weft/app/command/improve.h"
 
 namespace weft {
 namespace {
@@ -28,7 +28,7 @@ usage:
 }  // namespace
 
 Result<session::Reply> run_improve(int argc, char** argv) {
-  session::Improve improve;
+  command::Improve improve;
   CLI::App app;
   app.add_option("--megatron", improve.megatron);
   app.add_option("--deepspeed", improve.deepspeed);
@@ -43,7 +43,7 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   improve.width = output_width();
   improve.interrupted = interrupt::requested;
   return run_command(
-      app, [&] { return session::run(improve); }, "improve", kImproveUsage, argc, argv);
+      app, [&] { return command::run(improve); }, "improve", kImproveUsage, argc, argv);
 }
 
 }  // namespace weft

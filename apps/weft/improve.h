@@ -1,7 +1,7 @@
 // weft improve ...: reads the arguments of the command and has a session do it.
 #pragma once
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

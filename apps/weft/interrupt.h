@@ -11,7 +11,7 @@ void install();  // signals come here from now on; a read() under way returns EI
 void stay();     // no number of them ends the program
 bool requested();
 int exit_code(int code);  // of the program: 130 where a signal came and was not cleared, or else `code`
-void clear();  // before each statement typed at the prompt
+void clear();             // before each statement typed at the prompt
 
 // SIGTERM ends the program at once, unless that is put off: then it raises a flag, however often it comes.
 void put_off(bool on);

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "script.h"
-#include "weft/session/command_catalog.h"
+#include "weft/app/session/command_catalog.h"
 
 namespace weft {
 namespace {

@@ -12,11 +12,11 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
+#include "weft/app/session/session.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
-#include "weft/session/session.h"
-#include "weft/transport/launch.h"
-#include "weft/transport/rendezvous.h"
+#include "weft/communication/transport/launch.h"
+#include "weft/communication/transport/rendezvous.h"
 
 namespace weft {
 namespace {

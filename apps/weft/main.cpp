@@ -39,16 +39,16 @@
 #include "simulate.h"
 #include "top.h"
 #include "tune.h"
+#include "weft/app/explain/lines.h"
+#include "weft/app/session/reply.h"
+#include "weft/app/session/session.h"
 #include "weft/base/nearest.h"
 #include "weft/base/thread_error.h"
 #include "weft/device/device.h"
-#include "weft/explain/lines.h"
 #include "weft/language/complaint.h"
-#include "weft/run/local_ranks.h"
-#include "weft/run/rank_comparison.h"
-#include "weft/run/rank_program.h"
-#include "weft/session/reply.h"
-#include "weft/session/session.h"
+#include "weft/runtime/run/local_ranks.h"
+#include "weft/runtime/run/rank_comparison.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
-#include "weft/session/memory.h"
+#include "weft/app/command/memory.h"
 
 namespace weft {
 namespace {
@@ -21,7 +21,7 @@ usage:
 `weft help memory` explains the files and the answers.
 )";
 
-CLI::App* add_recompute(CLI::App& app, session::MemoryRecompute& request) {
+CLI::App* add_recompute(CLI::App& app, command::MemoryRecompute& request) {
   CLI::App* command = app.add_subcommand("recompute");
   command->add_option("FILE", request.file)->required();
   command->add_option("--graph", request.graph);
@@ -30,7 +30,7 @@ CLI::App* add_recompute(CLI::App& app, session::MemoryRecompute& request) {
   return command;
 }
 
-CLI::App* add_pack(CLI::App& app, session::MemoryPack& request) {
+CLI::App* add_pack(CLI::App& app, command::MemoryPack& request) {
   CLI::App* command = app.add_subcommand("pack");
   command->add_option("FILE", request.file)->required();
   command->add_option("--capacity", request.capacity);
@@ -40,7 +40,7 @@ CLI::App* add_pack(CLI::App& app, session::MemoryPack& request) {
   return command;
 }
 
-CLI::App* add_tile(CLI::App& app, session::MemoryTile& request) {
+CLI::App* add_tile(CLI::App& app, command::MemoryTile& request) {
   CLI::App* command = app.add_subcommand("tile");
   command->add_option("FILE", request.file)->required();
   command->add_option("--schedule", request.schedule);
@@ -51,14 +51,14 @@ CLI::App* add_tile(CLI::App& app, session::MemoryTile& request) {
 }  // namespace
 
 Result<session::Reply> run_memory(int argc, char** argv) {
-  session::MemoryRecompute recompute;
-  session::MemoryPack pack;
-  session::MemoryTile tile;
+  command::MemoryRecompute recompute;
+  command::MemoryPack pack;
+  command::MemoryTile tile;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_recompute(app, recompute), [&] { return session::run(recompute); }},
-                         {add_pack(app, pack), [&] { return session::run(pack); }},
-                         {add_tile(app, tile), [&] { return session::run(tile); }}},
+                        {{add_recompute(app, recompute), [&] { return command::run(recompute); }},
+                         {add_pack(app, pack), [&] { return command::run(pack); }},
+                         {add_tile(app, tile), [&] { return command::run(tile); }}},
                         "memory", kMemoryUsage, argc, argv);
 }
 

@@ -1,7 +1,7 @@
 // memory.h -- `weft memory`.
 #pragma once
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
-#include "weft/explain/lines.h"
-#include "weft/session/session.h"
+#include "weft/app/explain/lines.h"
+#include "weft/app/session/session.h"
 
 namespace weft {
 

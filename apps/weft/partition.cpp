@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "subcommands.h"
-#include "weft/session/partition.h"
+#include "weft/app/command/partition.h"
 
 namespace weft {
 namespace {
@@ -23,7 +23,7 @@ usage:
 }  // namespace
 
 Result<session::Reply> run_partition(int argc, char** argv) {
-  session::Partition partition;
+  command::Partition partition;
   CLI::App app;
   app.add_option("FILE", partition.file)->required();
   app.add_option("--devices", partition.devices);
@@ -34,7 +34,7 @@ Result<session::Reply> run_partition(int argc, char** argv) {
   app.add_flag("--straight", partition.straight);
   add_format(&app, partition.format);
   return run_command(
-      app, [&] { return session::run(partition); }, "partition", kPartitionUsage, argc, argv);
+      app, [&] { return command::run(partition); }, "partition", kPartitionUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
-#include "weft/session/plans.h"
+#include "weft/app/command/plans.h"
 
 namespace weft {
 namespace {
@@ -22,7 +22,7 @@ FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it; CASES is 
 each.
 )";
 
-CLI::App* add_prove(CLI::App& app, session::PlanProve& prove) {
+CLI::App* add_prove(CLI::App& app, command::PlanProve& prove) {
   CLI::App* command = app.add_subcommand("prove");
   command->add_option("FILE", prove.what)->required();
   command->add_option("--model", prove.model);
@@ -31,7 +31,7 @@ CLI::App* add_prove(CLI::App& app, session::PlanProve& prove) {
   return command;
 }
 
-CLI::App* add_price(CLI::App& app, session::PlanPrice& price) {
+CLI::App* add_price(CLI::App& app, command::PlanPrice& price) {
   CLI::App* command = app.add_subcommand("price");
   command->add_option("FILE", price.file)->required();
   command->add_option("--cluster", price.cluster);
@@ -40,7 +40,7 @@ CLI::App* add_price(CLI::App& app, session::PlanPrice& price) {
   return command;
 }
 
-CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
+CLI::App* add_show(CLI::App& app, command::PlanShow& show) {
   CLI::App* command = app.add_subcommand("show");
   command->add_option("FILE", show.file)->required();
   command->add_option("--mesh", show.mesh);
@@ -48,7 +48,7 @@ CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
   return command;
 }
 
-CLI::App* add_reshard(CLI::App& app, session::PlanReshard& reshard) {
+CLI::App* add_reshard(CLI::App& app, command::PlanReshard& reshard) {
   CLI::App* command = app.add_subcommand("reshard");
   command->add_option("CASES", reshard.file)->required();
   command->add_option("--case", reshard.name);
@@ -60,16 +60,16 @@ CLI::App* add_reshard(CLI::App& app, session::PlanReshard& reshard) {
 }  // namespace
 
 Result<session::Reply> run_plan(int argc, char** argv) {
-  session::PlanProve prove;
-  session::PlanPrice price;
-  session::PlanShow show;
-  session::PlanReshard reshard;
+  command::PlanProve prove;
+  command::PlanPrice price;
+  command::PlanShow show;
+  command::PlanReshard reshard;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_prove(app, prove), [&] { return session::run(prove); }},
-                         {add_price(app, price), [&] { return session::run(price); }},
-                         {add_show(app, show), [&] { return session::run(show); }},
-                         {add_reshard(app, reshard), [&] { return session::run(reshard); }}},
+                        {{add_prove(app, prove), [&] { return command::run(prove); }},
+                         {add_price(app, price), [&] { return command::run(price); }},
+                         {add_show(app, show), [&] { return command::run(show); }},
+                         {add_reshard(app, reshard), [&] { return command::run(reshard); }}},
                         "plan", kPlanUsage, argc, argv);
 }
 

@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "subcommands.h"
-#include "weft/session/profile.h"
+#include "weft/app/command/profile.h"
 
 namespace weft {
 namespace {
@@ -27,7 +27,7 @@ Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answ
 `weft help profile` explains what is measured and what it is good for.
 )";
 
-void add_options(CLI::App& app, session::Profile& profile) {
+void add_options(CLI::App& app, command::Profile& profile) {
   app.add_option("--ranks", profile.ranks)->check(CLI::Range(1, 1024));
   app.add_option("--transport", profile.transports)->delimiter(',')->allow_extra_args(false);
   app.add_option("--name", profile.name);
@@ -43,12 +43,12 @@ void add_options(CLI::App& app, session::Profile& profile) {
 }  // namespace
 
 Result<session::Reply> run_profile(int argc, char** argv) {
-  session::Profile profile;
+  command::Profile profile;
   profile.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   CLI::App app;
   add_options(app, profile);
   return run_command(
-      app, [&] { return session::run(profile); }, "profile", kProfileUsage, argc, argv);
+      app, [&] { return command::run(profile); }, "profile", kProfileUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 // On a terminal a bar that is drawn over itself and gone when the answer comes; elsewhere plain lines,
 // about ten a training and one a minute in long ones, and none of a search.
 #pragma once
-#include "weft/explain/progress.h"
+#include "weft/app/explain/progress.h"
 
 namespace weft {
 

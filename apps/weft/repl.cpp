@@ -10,7 +10,7 @@
 #include "completion.h"
 #include "interrupt.h"
 #include "line_editor.h"
-#include "weft/session/reply.h"
+#include "weft/app/session/reply.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 // being typed or stops the one that runs. An error is shown and the prompt comes back.
 #pragma once
 #include "output.h"
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft {
 

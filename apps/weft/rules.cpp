@@ -8,12 +8,12 @@
 #include "output.h"
 #include "progress.h"
 #include "subcommands.h"
-#include "weft/session/rules.h"
+#include "weft/app/command/rules.h"
 
 namespace weft {
 namespace {
 
-using namespace session;  // NOLINT: this file is about nothing else
+using namespace command;  // NOLINT: this file is about nothing else
 
 constexpr std::string_view kRulesUsage =
     R"(weft rules: read, prove, generate and apply rewrite rules
@@ -101,7 +101,7 @@ CLI::App* add_apply(CLI::App& app, RulesApply& apply) {
 
 }  // namespace
 
-Result<Reply> run_rules(int argc, char** argv, Output& output) {
+Result<session::Reply> run_rules(int argc, char** argv, Output& output) {
   RulesList list;
   RulesShow show;
   RulesProve prove;
@@ -117,18 +117,18 @@ Result<Reply> run_rules(int argc, char** argv, Output& output) {
   generate.interrupted = interrupt::requested;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_list(app, list), [&] { return session::run(list); }},
-                         {add_show(app, show), [&] { return session::run(show); }},
-                         {add_prove(app, prove), [&] { return session::run(prove); }},
+                        {{add_list(app, list), [&] { return command::run(list); }},
+                         {add_show(app, show), [&] { return command::run(show); }},
+                         {add_prove(app, prove), [&] { return command::run(prove); }},
                          {add_generate(app, generate),
                           [&] {
-                            Reply reply = session::run(generate);
+                            session::Reply reply = command::run(generate);
                             progress.clear();
                             return reply;
                           }},
-                         {add_test(app, test), [&] { return session::run(test); }},
-                         {add_why(app, why), [&] { return session::run(why); }},
-                         {add_apply(app, apply), [&] { return session::run(apply); }}},
+                         {add_test(app, test), [&] { return command::run(test); }},
+                         {add_why(app, why), [&] { return command::run(why); }},
+                         {add_apply(app, apply), [&] { return command::run(apply); }}},
                         "rules", kRulesUsage, argc, argv);
 }
 

@@ -1,8 +1,8 @@
 // weft rules ...: reads the arguments of the command and has a session do it.
 #pragma once
 #include "output.h"
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
-#include "weft/session/schedule.h"
+#include "weft/app/command/schedule.h"
 
 namespace weft {
 namespace {
@@ -27,7 +27,7 @@ TIMES: --forward F --backward B --weight W --transfer c, each a number or a comm
 `weft help schedule` explains each.
 )";
 
-void add_times(CLI::App* command, session::PassTimes& times) {
+void add_times(CLI::App* command, command::PassTimes& times) {
   command->add_option("--forward", times.forward);
   command->add_option("--backward", times.backward);
   command->add_option("--weight", times.weight);
@@ -53,7 +53,7 @@ CLI::App* add_about(CLI::App& app, const std::string& verb, Request& request) {
   return command;
 }
 
-CLI::App* add_list(CLI::App& app, session::ScheduleList& list) {
+CLI::App* add_list(CLI::App& app, command::ScheduleList& list) {
   CLI::App* command = app.add_subcommand("list");
   add_format(command, list.format);
   return command;
@@ -67,19 +67,19 @@ CLI::App* add_timed(CLI::App& app, const std::string& verb, Request& request) {
   return command;
 }
 
-CLI::App* add_show(CLI::App& app, session::ScheduleShow& show) {
+CLI::App* add_show(CLI::App& app, command::ScheduleShow& show) {
   CLI::App* command = add_timed(app, "show", show);
   command->add_option("-o", show.to);
   return command;
 }
 
-CLI::App* add_check(CLI::App& app, session::ScheduleCheck& check) {
+CLI::App* add_check(CLI::App& app, command::ScheduleCheck& check) {
   CLI::App* command = add_about(app, "check", check);
   command->add_option("--memory", check.memory);
   return command;
 }
 
-CLI::App* add_synthesize(CLI::App& app, session::ScheduleSynthesize& synthesize) {
+CLI::App* add_synthesize(CLI::App& app, command::ScheduleSynthesize& synthesize) {
   CLI::App* command = app.add_subcommand("synthesize");
   add_sizes(command, synthesize);
   add_format(command, synthesize.format);
@@ -96,18 +96,18 @@ CLI::App* add_synthesize(CLI::App& app, session::ScheduleSynthesize& synthesize)
 }  // namespace
 
 Result<session::Reply> run_schedule(int argc, char** argv) {
-  session::ScheduleList list;
-  session::ScheduleShow show;
-  session::ScheduleCheck check;
-  session::SchedulePrice price;
-  session::ScheduleSynthesize synthesize;
+  command::ScheduleList list;
+  command::ScheduleShow show;
+  command::ScheduleCheck check;
+  command::SchedulePrice price;
+  command::ScheduleSynthesize synthesize;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_list(app, list), [&] { return session::run(list); }},
-                         {add_show(app, show), [&] { return session::run(show); }},
-                         {add_check(app, check), [&] { return session::run(check); }},
-                         {add_timed(app, "price", price), [&] { return session::run(price); }},
-                         {add_synthesize(app, synthesize), [&] { return session::run(synthesize); }}},
+                        {{add_list(app, list), [&] { return command::run(list); }},
+                         {add_show(app, show), [&] { return command::run(show); }},
+                         {add_check(app, check), [&] { return command::run(check); }},
+                         {add_timed(app, "price", price), [&] { return command::run(price); }},
+                         {add_synthesize(app, synthesize), [&] { return command::run(synthesize); }}},
                         "schedule", kScheduleUsage, argc, argv);
 }
 

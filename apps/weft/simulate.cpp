@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "subcommands.h"
-#include "weft/session/simulate.h"
+#include "weft/app/command/simulate.h"
 
 namespace weft {
 namespace {
@@ -24,7 +24,7 @@ usage:
 }  // namespace
 
 Result<session::Reply> run_simulate(int argc, char** argv) {
-  session::Simulate simulate;
+  command::Simulate simulate;
   CLI::App app;
   app.add_option("TRACES", simulate.traces)->required();
   app.add_option("--network", simulate.network)->required();
@@ -34,7 +34,7 @@ Result<session::Reply> run_simulate(int argc, char** argv) {
   app.add_flag("--exact", simulate.exact);
   add_format(&app, simulate.format);
   return run_command(
-      app, [&] { return session::run(simulate); }, "simulate", kSimulateUsage, argc, argv);
+      app, [&] { return command::run(simulate); }, "simulate", kSimulateUsage, argc, argv);
 }
 
 }  // namespace weft

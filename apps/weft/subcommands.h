@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -12,8 +12,8 @@
 
 #include "interrupt.h"
 #include "subcommands.h"
-#include "weft/explain/rank_activity.h"
-#include "weft/transport/doctor.h"
+#include "weft/app/explain/rank_activity.h"
+#include "weft/communication/transport/doctor.h"
 
 namespace weft {
 namespace {

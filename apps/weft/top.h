@@ -1,8 +1,8 @@
 // weft top: how much the ranks on this machine communicate, every second.
 #pragma once
 #include "output.h"
+#include "weft/app/session/session.h"
 #include "weft/base/result.h"
-#include "weft/session/session.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "subcommands.h"
-#include "weft/session/tune.h"
+#include "weft/app/command/tune.h"
 
 namespace weft {
 namespace {
@@ -25,7 +25,7 @@ Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answ
 `weft help tune` explains what is measured and where it is kept.
 )";
 
-void add_options(CLI::App& app, session::Tune& tune) {
+void add_options(CLI::App& app, command::Tune& tune) {
   app.add_option("--ranks", tune.ranks)->delimiter(',')->allow_extra_args(false);
   app.add_option("--transport", tune.transports)->delimiter(',')->allow_extra_args(false);
   app.add_option("--collectives", tune.collectives)->delimiter(',')->allow_extra_args(false);
@@ -40,12 +40,12 @@ void add_options(CLI::App& app, session::Tune& tune) {
 }  // namespace
 
 Result<session::Reply> run_tune(int argc, char** argv) {
-  session::Tune tune;
+  command::Tune tune;
   tune.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   CLI::App app;
   add_options(app, tune);
   return run_command(
-      app, [&] { return session::run(tune); }, "tune", kTuneUsage, argc, argv);
+      app, [&] { return command::run(tune); }, "tune", kTuneUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -8,8 +8,8 @@
 #include "support/training_rank.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
-#include "weft/ops/operators.h"
-#include "weft/pipeline/in_time.h"
+#include "weft/parallel/pipeline/in_time.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::bench {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/run/feed.h"
-#include "weft/run/local_ranks_run.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/runtime/run/feed.h"
+#include "weft/runtime/run/local_ranks_run.h"
 
 namespace weft::bench {
 

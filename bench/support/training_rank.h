@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/exec/rank.h"
 #include "weft/language/bind.h"
-#include "weft/plan/graph.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::bench {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/comm/communicator.h"
+#include "weft/communication/comm/communicator.h"
 
 using weft::comm::ElementType;
 using weft::comm::ReduceOp;

@@ -2,7 +2,7 @@
 // a crash, never without end.
 
 #include "promise.h"
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 using weft::fuzz::promise;
 using weft::session::ExitCode;

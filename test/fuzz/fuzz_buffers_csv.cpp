@@ -2,7 +2,7 @@
 
 #include "promise.h"
 #include "weft/formats/buffers_csv.h"
-#include "weft/memory/check.h"
+#include "weft/program/memory/check.h"
 
 using weft::fuzz::promise;
 

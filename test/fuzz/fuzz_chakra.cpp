@@ -7,7 +7,7 @@
 #include "promise.h"
 #include "weft/formats/astra_config.h"
 #include "weft/formats/chakra.h"
-#include "weft/sim/trace/trace_run.h"
+#include "weft/predict/sim/trace/trace_run.h"
 
 using weft::fuzz::promise;
 namespace formats = weft::formats;

@@ -1,8 +1,8 @@
 // Any text is a model or an error of the user; a model's text is WeftQL, and its weights are sizes that can be counted.
 
 #include "promise.h"
-#include "weft/imports/hugging_face.h"
 #include "weft/language/parser.h"
+#include "weft/translate/imports/hugging_face.h"
 
 using weft::fuzz::promise;
 

@@ -2,9 +2,9 @@
 
 #include "promise.h"
 #include "weft/formats/model_json.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 using weft::fuzz::promise;
 

@@ -1,8 +1,8 @@
 // Any bytes are a model or an error of the user; a model's text is WeftQL.
 
 #include "promise.h"
-#include "weft/imports/onnx.h"
 #include "weft/language/parser.h"
+#include "weft/translate/imports/onnx.h"
 
 using weft::fuzz::promise;
 

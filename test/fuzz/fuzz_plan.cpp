@@ -2,10 +2,10 @@
 // and is well formed.
 
 #include "promise.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 using weft::fuzz::promise;
 

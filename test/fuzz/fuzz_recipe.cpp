@@ -1,7 +1,7 @@
 // Any text is a recipe or an error of the user, in each of four languages; a recipe that is printed is read again.
 
 #include "promise.h"
-#include "weft/recipe/languages.h"
+#include "weft/translate/recipe/languages.h"
 
 using weft::fuzz::promise;
 using namespace weft::recipe;

@@ -2,7 +2,7 @@
 
 #include "promise.h"
 #include "weft/formats/recompute_json.h"
-#include "weft/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_judge.h"
 
 using weft::fuzz::promise;
 

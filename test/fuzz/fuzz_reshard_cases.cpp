@@ -2,9 +2,9 @@
 // bring every element to where it is needed, and no time is below its bound.
 
 #include "promise.h"
+#include "weft/collectives/reshard/replay.h"
+#include "weft/collectives/reshard/timing.h"
 #include "weft/formats/reshard_cases.h"
-#include "weft/reshard/replay.h"
-#include "weft/reshard/timing.h"
 
 using weft::fuzz::promise;
 using namespace weft::formats;

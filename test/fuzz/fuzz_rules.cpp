@@ -2,9 +2,9 @@
 // judging one at a few shapes ends with a verdict.
 #include "promise.h"
 #include "weft/language/complaint.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/prove_rule.h"
-#include "weft/rule/rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/prove_rule.h"
+#include "weft/rules/rule/rule.h"
 
 using weft::fuzz::promise;
 using namespace weft::rule;

@@ -2,9 +2,9 @@
 // is JSON.
 
 #include "promise.h"
-#include "weft/equation/prove_equation.h"
 #include "weft/formats/json_node.h"
 #include "weft/formats/rules_jsonl.h"
+#include "weft/rules/equation/prove_equation.h"
 
 using weft::formats::parse_json;
 using weft::formats::RuleLines;

@@ -12,8 +12,8 @@
 
 #include "promise.h"
 #include "weft/base/crc32c.h"
-#include "weft/transport/handshake.h"
-#include "weft/transport/tcp/connection.h"
+#include "weft/communication/transport/handshake.h"
+#include "weft/communication/transport/tcp/connection.h"
 
 using weft::fuzz::promise;
 using namespace weft::transport;

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include "doors.h"
-#include "weft/collective/check.h"
-#include "weft/collective/claims.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/library.h"
-#include "weft/collective/passes.h"
-#include "weft/collective/program_text.h"
+#include "weft/app/command/collective.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/claims.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/collectives/collective/passes.h"
+#include "weft/collectives/collective/program_text.h"
 #include "weft/language/complaint.h"
-#include "weft/session/collective.h"
 
 namespace weft::golden {
 namespace {
@@ -51,7 +51,8 @@ std::string chunk_program_door(const Case& test) {
 std::string check_door(const Case& test) {
   const auto program = collective::parse_program(test.input);
   if (!program.ok()) return complaint(program.error(), test.input);
-  const collective::Report report = collective::check(*program, {.slots = static_cast<std::int32_t>(test.number("slots", 0))});
+  const collective::Report report =
+      collective::check(*program, {.slots = static_cast<std::int32_t>(test.number("slots", 0))});
   if (!report.finding) return fmt::format("ok, slots {}, small {}\n", report.slots, report.slots_small);
   return fmt::format("{}: {}\n", name(report.verdict()), collective::print(*report.finding));
 }
@@ -73,24 +74,24 @@ std::string compile_door(const Case& test) {
 }
 
 std::string cost_door(const Case& test) {
-  session::CollectiveCost request;
+  command::CollectiveCost request;
   request.cluster = test.flag("on");
   request.sizes = test.flag("sizes");
   request.protocol = test.flag("protocol");
   request.algorithm = test.input;
   while (!request.algorithm.empty() && request.algorithm.back() == '\n') request.algorithm.pop_back();
-  return print(session::run(request));
+  return print(command::run(request));
 }
 
 std::string choose_door(const Case& test) {
-  session::CollectiveChoose request;
+  command::CollectiveChoose request;
   request.collective = test.flag("collective");
   request.cluster = test.flag("on");
   request.sizes = test.flag("sizes");
   std::istringstream lines(test.input);
   for (std::string line; std::getline(lines, line);)
     if (!line.empty()) request.candidates.push_back(line);
-  return print(session::run(request));
+  return print(command::run(request));
 }
 
 }  // namespace weft::golden

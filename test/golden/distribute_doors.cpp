@@ -5,16 +5,16 @@
 #include <fmt/format.h>
 
 #include "doors.h"
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/communication.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/spmd/layouts.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/layouts.h"
 
 namespace weft::golden {
 namespace {

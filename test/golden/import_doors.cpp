@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "doors.h"
-#include "weft/imports/hugging_face.h"
+#include "weft/translate/imports/hugging_face.h"
 
 namespace weft::golden {
 

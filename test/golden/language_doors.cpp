@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "doors.h"
+#include "weft/app/session/session.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/language/print.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/session/session.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::golden {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "doors.h"
 #include "weft/language/complaint.h"
-#include "weft/pipeline/draw.h"
-#include "weft/pipeline/library.h"
-#include "weft/pipeline/price.h"
-#include "weft/pipeline/synthesize.h"
+#include "weft/parallel/pipeline/draw.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/synthesize.h"
 
 namespace weft::golden {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "doors.h"
 #include "weft/language/complaint.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::golden {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "doors.h"
 #include "weft/language/complaint.h"
-#include "weft/memory/check.h"
-#include "weft/memory/pack.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/memory/check.h"
+#include "weft/program/memory/pack.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::golden {
 std::string program_door(const Case& test) {

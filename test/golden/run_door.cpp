@@ -11,9 +11,9 @@
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
 #include "weft/language/complaint.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::golden {
 namespace {

@@ -11,7 +11,7 @@
 #include "doors.h"
 #include "temporary_folder.h"
 #include "weft/base/nearest.h"
-#include "weft/run/rank_program.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace weft::golden {
 namespace {

@@ -24,8 +24,8 @@
 
 #include "bare_sockets.h"
 #include "weft/base/units.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/mpi/job.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/mpi/job.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 namespace weft::hosts {
 

@@ -19,8 +19,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
-#include "weft/transport/mpi/endpoint.h"
-#include "weft/transport/mpi/job.h"
+#include "weft/communication/transport/mpi/endpoint.h"
+#include "weft/communication/transport/mpi/job.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan_cases.h"
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::plans {
 

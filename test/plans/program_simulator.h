@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::plans {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/exec/crew.h"
-#include "weft/program/waits.h"
+#include "weft/program/tasks/waits.h"
+#include "weft/runtime/exec/crew.h"
 
 namespace weft::exec {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "weft/comm/engine.h"
-#include "weft/comm/message_box.h"
-#include "weft/transport/job.h"
+#include "weft/communication/comm/engine.h"
+#include "weft/communication/comm/message_box.h"
+#include "weft/communication/transport/job.h"
 
 namespace weft::comm {
 namespace {

@@ -39,7 +39,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
 
-#include "weft/measure/bench_rank.h"
+#include "weft/runtime/measure/bench_rank.h"
 
 namespace weft {
 namespace {

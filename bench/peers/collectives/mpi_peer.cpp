@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/measure/bench_rank.h"
+#include "weft/runtime/measure/bench_rank.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,8 @@
 #include "weft/base/check.h"
 
 #ifdef __clang__
-#pragma STDC FP_CONTRACT OFF  // a product rounded before its sum, whether or not the machine could do both at once
+#pragma STDC FP_CONTRACT \
+    OFF  // a product rounded before its sum, whether or not the machine could do both at once
 #endif
 
 namespace weft {

@@ -26,7 +26,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/program/program.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::device {
 

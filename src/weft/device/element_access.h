@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "weft/plan/dtype.h"
+#include "weft/plan/graph/dtype.h"
 
 namespace weft::device {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/sim/trace/trace_network.h"
-#include "weft/sim/trace/trace_system.h"
+#include "weft/predict/sim/trace/trace_network.h"
+#include "weft/predict/sim/trace/trace_system.h"
 
 namespace weft::formats {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/memory/pack.h"
+#include "weft/program/memory/pack.h"
 
 namespace weft::formats {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/sim/trace/execution_trace.h"
+#include "weft/predict/sim/trace/execution_trace.h"
 
 namespace weft::formats {
 

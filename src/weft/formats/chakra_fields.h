@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "weft/sim/trace/execution_trace.h"
+#include "weft/predict/sim/trace/execution_trace.h"
 
 namespace weft::formats::chakra {
 

@@ -162,8 +162,9 @@ class ChakraReader {
     const auto signed_whole = static_cast<std::int64_t>(attribute.whole);
     if (attribute.name == "is_cpu_op") raw.node.on_cpu = attribute.whole != 0;
     if (attribute.name == "comm_type")
-      raw.node.collective =
-          attribute.whole < std::size(chakra::kCollectives) ? chakra::kCollectives[attribute.whole] : chakra::Collective::other;
+      raw.node.collective = attribute.whole < std::size(chakra::kCollectives)
+                                ? chakra::kCollectives[attribute.whole]
+                                : chakra::Collective::other;
     if (attribute.name == "comm_src") raw.from = signed_whole;
     if (attribute.name == "comm_dst") raw.to = signed_whole;
     if (attribute.name == "comm_tag") raw.node.tag = signed_whole;

@@ -46,7 +46,8 @@ void write_communication(const TraceNode& node, const sim::ExecutionTrace& trace
   writer.attribute("comm_size", chakra::kInt64, static_cast<std::uint64_t>(node.bytes));
   if (node.kind == chakra::Kind::collective) {
     const bool other = node.collective == chakra::Collective::other;
-    writer.attribute("comm_type", chakra::kInt64, other ? chakra::kOtherNumber : number_of(chakra::kCollectives, node.collective));
+    writer.attribute("comm_type", chakra::kInt64,
+                     other ? chakra::kOtherNumber : number_of(chakra::kCollectives, node.collective));
     if (node.group >= 0) writer.attribute("pg_name", trace.groups[static_cast<std::size_t>(node.group)].name);
     return;
   }
@@ -91,7 +92,8 @@ std::string print_chakra(const sim::ExecutionTrace& trace, std::size_t rank) {
       write_communication(node, trace, rank, writer);
     }
     if (node.seconds > 0)
-      writer.attribute(chakra::kNanoseconds, chakra::kUint64, static_cast<std::uint64_t>(std::round(node.seconds * 1e9)));
+      writer.attribute(chakra::kNanoseconds, chakra::kUint64,
+                       static_cast<std::uint64_t>(std::round(node.seconds * 1e9)));
     file.delimited(writer.node().bytes());
   }
   return file.take();

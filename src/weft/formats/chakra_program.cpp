@@ -84,8 +84,7 @@ class RankTraceWriter {
     if (exchange.kind == Exchange::Kind::permute_ranks)
       return add_permutation(exchange, axis, ranks, std::move(node));
     if (plan::is_message(exchange.kind)) {
-      node.kind =
-          exchange.kind == Exchange::Kind::send ? TraceNode::Kind::send : TraceNode::Kind::receive;
+      node.kind = exchange.kind == Exchange::Kind::send ? TraceNode::Kind::send : TraceNode::Kind::receive;
       node.peer = ranks[static_cast<std::size_t>(exchange.shift)];
       node.tag = exchange.tag;
       return add(std::move(node));
@@ -146,8 +145,8 @@ Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, c
   return trace;
 }
 
-Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs, const plan::Mesh& mesh,
-                                            const cost::StepCosts& costs) {
+Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs,
+                                            const plan::Mesh& mesh, const cost::StepCosts& costs) {
   WEFT_CHECK(programs.size() == static_cast<std::size_t>(mesh.ranks()), "a program a rank");
   sim::ExecutionTrace trace;
   for (std::size_t rank = 0; rank < programs.size(); ++rank) {

@@ -12,12 +12,12 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/cost/step_costs.h"
-#include "weft/plan/layout.h"
-#include "weft/program/program.h"
-#include "weft/program/timeline.h"
-#include "weft/sim/trace/execution_trace.h"
-#include "weft/sim/step/predict.h"
+#include "weft/plan/graph/layout.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/predict/sim/step/predict.h"
+#include "weft/predict/sim/trace/execution_trace.h"
+#include "weft/program/tasks/program.h"
+#include "weft/program/tasks/timeline.h"
 
 namespace weft::formats {
 
@@ -30,8 +30,8 @@ Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, c
 
 // Where ranks do not do the same, as stages do not: programs[r] is what rank r runs. Every task is priced by itself, and
 // when it comes follows from what it waits for, messages of other ranks among it.
-Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs, const plan::Mesh& mesh,
-                                            const cost::StepCosts& costs);
+Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs,
+                                            const plan::Mesh& mesh, const cost::StepCosts& costs);
 
 Status write_chakra(const sim::Prediction& prediction, const plan::Mesh& mesh, const std::string& prefix);
 

@@ -10,14 +10,14 @@
 
 #include "weft/base/file.h"
 #include "weft/base/letters.h"
-#include "weft/collective/check_work.h"
-#include "weft/collective/claims.h"
-#include "weft/collective/library.h"
-#include "weft/collective/program_text.h"
-#include "weft/collective/recover_moves.h"
-#include "weft/collective/restate.h"
+#include "weft/collectives/collective/check_work.h"
+#include "weft/collectives/collective/claims.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/collective/recover_moves.h"
+#include "weft/collectives/collective/restate.h"
+#include "weft/collectives/synthesis/named_trees.h"
 #include "weft/formats/mscclpp_json.h"
-#include "weft/synthesis/named_trees.h"
 
 namespace weft::formats {
 namespace {
@@ -74,7 +74,7 @@ Result<CollectiveSource> traced(const collective::Algorithm& algorithm, collecti
 }
 
 Result<CollectiveSource> source_from_text(const std::string& text, const std::string& path,
-                                   const std::string& parameters, const CollectiveReading& reading) {
+                                          const std::string& parameters, const CollectiveReading& reading) {
   CollectiveSource source;
   const std::string word = first_word(text);
   if (word == "algorithm") {

@@ -15,11 +15,11 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collective/algorithm.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/moves.h"
-#include "weft/collective/one_sided.h"
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/algorithm.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/collective/program.h"
 #include "weft/formats/msccl_xml.h"
 
 namespace weft::formats {

@@ -7,8 +7,8 @@
 #include "weft/formats/model_initial.h"
 #include "weft/formats/model_names.h"
 #include "weft/formats/model_reshape.h"
-#include "weft/ops/build.h"
-#include "weft/ops/loops.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/loops.h"
 
 namespace weft::formats {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/model_file.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
 
 namespace weft::formats {
 

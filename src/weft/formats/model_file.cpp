@@ -13,7 +13,7 @@
 #include "weft/formats/model_attributes.h"
 #include "weft/formats/model_form.h"
 #include "weft/formats/value.h"
-#include "weft/plan/type.h"
+#include "weft/plan/graph/type.h"
 
 namespace weft::formats {
 namespace {

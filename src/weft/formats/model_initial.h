@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/formats/model_file.h"
-#include "weft/ops/build.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::formats {
 

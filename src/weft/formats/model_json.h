@@ -23,7 +23,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
 
 namespace weft::formats {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "weft/collective/check.h"
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::formats {
 

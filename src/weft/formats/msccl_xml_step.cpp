@@ -21,7 +21,7 @@ constexpr std::int64_t kAnyStepNumber = std::numeric_limits<std::int32_t>::max()
 
 // In the order in which everybody writes them; all are required.
 constexpr std::array<std::string_view, 10> kStepAttributes = {"s",      "type", "srcbuf", "srcoff", "dstbuf",
-                                                          "dstoff", "cnt",  "depid",  "deps",   "hasdep"};
+                                                              "dstoff", "cnt",  "depid",  "deps",   "hasdep"};
 // clang-format off
 enum StepAttribute { kPosition, kType, kSourceBuffer, kSourceOffset, kTargetBuffer, kTargetOffset, kCount,
                  kWaitBlock, kWaitStep, kPublishes };
@@ -32,12 +32,12 @@ struct Range {
   std::int64_t low, high;
 };
 constexpr std::array<Range, 7> kStepNumbers = {{{kPosition, 0, kAnyStepNumber},
-                                            {kSourceOffset, -1, kMaxXmlChunks},
-                                            {kTargetOffset, -1, kMaxXmlChunks},
-                                            {kCount, 0, kMaxXmlChunks},
-                                            {kWaitBlock, -1, kAnyStepNumber},
-                                            {kWaitStep, -1, kAnyStepNumber},
-                                            {kPublishes, 0, 1}}};
+                                                {kSourceOffset, -1, kMaxXmlChunks},
+                                                {kTargetOffset, -1, kMaxXmlChunks},
+                                                {kCount, 0, kMaxXmlChunks},
+                                                {kWaitBlock, -1, kAnyStepNumber},
+                                                {kWaitStep, -1, kAnyStepNumber},
+                                                {kPublishes, 0, 1}}};
 
 std::optional<Op> find_op(std::string_view type) {
   const auto at = std::ranges::find(kStepTypes, type);

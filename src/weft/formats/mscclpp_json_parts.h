@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collective/one_sided.h"
+#include "weft/collectives/collective/one_sided.h"
 #include "weft/formats/json_node.h"
 
 namespace weft::formats {

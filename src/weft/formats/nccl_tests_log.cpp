@@ -228,7 +228,8 @@ std::string print_half(const CollectiveRow& row, double microseconds, double bus
 }
 
 bool has_root(collective::Kind kind) {
-  return kind == collective::Kind::broadcast || kind == collective::Kind::reduce || kind == collective::Kind::gather || kind == collective::Kind::scatter;
+  return kind == collective::Kind::broadcast || kind == collective::Kind::reduce ||
+         kind == collective::Kind::gather || kind == collective::Kind::scatter;
 }
 
 }  // namespace

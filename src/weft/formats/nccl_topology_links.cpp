@@ -90,7 +90,8 @@ class Graph {
       const NcclPci& pci = system_.pcis[i];
       if (!is_vertex(index(i))) continue;
       const Vertex self{Vertex::Kind::pci, index(i)};
-      add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+      add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width),
+               kPciLatency);
       for (const std::string& target : pci.links)
         if (const auto other = by_bus_.find(key(pci.cpu, target)); other != by_bus_.end())
           add(self, other->second, NcclLink::Kind::pci, kLocal, kPciLatency);
@@ -101,7 +102,8 @@ class Graph {
     const NcclGpu& gpu = system_.gpus[i];
     const NcclPci& pci = system_.pcis[gpu.pci];
     const Vertex self{Vertex::Kind::gpu, i}, cpu{Vertex::Kind::cpu, pci.cpu};
-    add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+    add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width),
+             kPciLatency);
     for (const NcclPeer& peer : gpu.peers) {
       if (peer.kind == NcclPeer::Kind::c2c) {
         constexpr double kMegabytes = 1000;  // of a gigabyte
@@ -127,9 +129,11 @@ class Graph {
   void add_nic(std::int32_t i) {
     const NcclNic& nic = system_.nics[i];
     const Vertex self{Vertex::Kind::nic, i};
-    if (nic.pci < 0) return add_both(self, {Vertex::Kind::cpu, nic.cpu}, NcclLink::Kind::pci, kLocal, kPciLatency);
+    if (nic.pci < 0)
+      return add_both(self, {Vertex::Kind::cpu, nic.cpu}, NcclLink::Kind::pci, kLocal, kPciLatency);
     const NcclPci& pci = system_.pcis[nic.pci];
-    add_both(self, above(nic.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+    add_both(self, above(nic.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width),
+             kPciLatency);
   }
 
   void add_net(std::int32_t i) {

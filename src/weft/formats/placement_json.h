@@ -7,7 +7,7 @@
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/json_node.h"
-#include "weft/partition/placement.h"
+#include "weft/parallel/partition/placement.h"
 
 namespace weft::formats {
 

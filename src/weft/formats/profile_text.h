@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/partition/profile.h"
+#include "weft/parallel/partition/profile.h"
 
 namespace weft::formats {
 

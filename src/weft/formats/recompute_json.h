@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/memory/recompute.h"
+#include "weft/program/memory/recompute.h"
 
 namespace weft::formats {
 

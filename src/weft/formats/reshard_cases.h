@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/reshard/holdings.h"
+#include "weft/collectives/reshard/holdings.h"
 
 namespace weft::formats {
 

@@ -19,8 +19,8 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/equation/equation.h"
-#include "weft/rule/verdict.h"
+#include "weft/rules/equation/equation.h"
+#include "weft/rules/rule/verdict.h"
 
 namespace weft::formats {
 

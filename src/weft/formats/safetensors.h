@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/plan/dtype.h"
+#include "weft/plan/graph/dtype.h"
 
 namespace weft::formats {
 

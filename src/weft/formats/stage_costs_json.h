@@ -8,7 +8,7 @@
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/json_node.h"
-#include "weft/partition/hybrid.h"
+#include "weft/parallel/partition/hybrid.h"
 
 namespace weft::formats {
 

@@ -8,8 +8,8 @@
 //     nets                                 ports of one switch, the network
 #pragma once
 #include "weft/base/result.h"
-#include "weft/cluster/topology.h"
 #include "weft/formats/nccl_topology_xml.h"
+#include "weft/plan/cluster/topology.h"
 
 namespace weft::formats {
 

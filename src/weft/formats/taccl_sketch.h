@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/synthesis/sketch.h"
+#include "weft/collectives/synthesis/sketch.h"
 
 namespace weft::formats {
 

@@ -10,7 +10,7 @@
 
 #include "weft/base/result.h"
 #include "weft/formats/json_node.h"
-#include "weft/memory/tiling.h"
+#include "weft/program/memory/tiling.h"
 
 namespace weft::formats {
 

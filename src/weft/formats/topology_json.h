@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/cluster/topology.h"
+#include "weft/plan/cluster/topology.h"
 
 namespace weft::formats {
 

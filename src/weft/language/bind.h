@@ -16,7 +16,7 @@
 
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
 
 namespace weft::language {
 

@@ -7,7 +7,7 @@
 
 #include "weft/language/binder.h"
 #include "weft/language/contraction_order.h"
-#include "weft/ops/build.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::language {
 

@@ -10,7 +10,7 @@
 
 #include "weft/language/binder.h"
 #include "weft/language/print.h"
-#include "weft/ops/build.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::language {
 

@@ -6,7 +6,7 @@
 
 #include "weft/base/nearest.h"
 #include "weft/language/binder.h"
-#include "weft/ops/build.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::language {
 

@@ -6,9 +6,9 @@
 
 #include "weft/base/nearest.h"
 #include "weft/language/binder.h"
-#include "weft/ops/build.h"
-#include "weft/ops/operators.h"
-#include "weft/ops/pointwise.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::language {
 

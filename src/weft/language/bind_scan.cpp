@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/language/binder.h"
-#include "weft/ops/build.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::language {
 

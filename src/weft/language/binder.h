@@ -23,8 +23,8 @@
 #include "weft/base/inline_vector.h"
 #include "weft/language/bind.h"
 #include "weft/language/functions.h"
-#include "weft/ops/build.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::language {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/cluster/cluster.h"
 #include "weft/language/syntax.h"
+#include "weft/plan/cluster/cluster.h"
 
 namespace weft::language {
 

@@ -10,7 +10,7 @@ namespace weft::language {
 namespace {
 
 constexpr std::size_t kWidestShown = 100;  // columns of source shown
-constexpr std::size_t kLead = 40;     // of them before the place, when the line is cut
+constexpr std::size_t kLead = 40;          // of them before the place, when the line is cut
 
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));

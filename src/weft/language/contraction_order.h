@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/plan/type.h"
+#include "weft/plan/graph/type.h"
 
 namespace weft::language {
 

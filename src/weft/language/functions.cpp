@@ -7,7 +7,7 @@
 
 #include "weft/base/letters.h"
 #include "weft/base/symbols.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::language {
 namespace {

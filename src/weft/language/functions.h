@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "weft/ops/operator.h"
+#include "weft/plan/ops/operator.h"
 
 namespace weft::language {
 

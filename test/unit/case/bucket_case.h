@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/ops/operators.h"
-#include "weft/search/bucket/merge_exchanges.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/planner/search/bucket/merge_exchanges.h"
 
 namespace weft::search {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/sim/trace/execution_trace.h"
-#include "weft/sim/trace/trace_network.h"
-#include "weft/sim/trace/trace_system.h"
+#include "weft/predict/sim/trace/execution_trace.h"
+#include "weft/predict/sim/trace/trace_network.h"
+#include "weft/predict/sim/trace/trace_system.h"
 
 namespace weft::sim {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::collective {
 

@@ -16,7 +16,7 @@
 #include "weft/device/cpu/processor.h"
 #include "weft/device/device.h"
 #include "weft/device/recording.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::device {
 

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "mesh_case.h"
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/language/catalog.h"
-#include "weft/ops/communication.h"
-#include "weft/plan/verify.h"
 #include "weft/language/shipped.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/communication.h"
 
 namespace weft::distribute {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/transport/endpoint.h"
-#include "weft/transport/job.h"
+#include "weft/communication/transport/endpoint.h"
+#include "weft/communication/transport/job.h"
 
 namespace weft::transport {
 

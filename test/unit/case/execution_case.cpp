@@ -8,8 +8,8 @@
 
 #include "weft/device/element_access.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/operators.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::exec {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "ops_case.h"
-#include "weft/exec/rank.h"
 #include "weft/language/bind.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::exec {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/transport/mpi/table.h"
+#include "weft/communication/transport/mpi/table.h"
 
 namespace weft::transport::mpi {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "weft/transport/job.h"
+#include "weft/communication/transport/job.h"
 
 namespace weft::transport {
 

@@ -15,9 +15,9 @@
 #include "mesh_case.h"
 #include "weft/device/cpu/kernel.h"
 #include "weft/device/element_access.h"
-#include "weft/plan/verify.h"
-#include "weft/program/program.h"
-#include "weft/spmd/localize.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/spmd/localize.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::program {
 

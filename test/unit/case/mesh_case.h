@@ -12,11 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/spmd/layouts.h"
-#include "weft/spmd/mesh.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/layouts.h"
+#include "weft/plan/spmd/mesh.h"
 
 namespace weft::ops {
 

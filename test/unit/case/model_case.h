@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/ops/interpret.h"
-#include "weft/plan/graph.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/ops/interpret.h"
 
 namespace weft::formats {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "elsewhere_job.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/job.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/job.h"
 
 namespace weft::comm {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/ops/loops.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/loops.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/ops/evaluation.h"
-#include "weft/ops/interpret.h"
-#include "weft/plan/graph.h"
-#include "weft/plan/signature.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/graph/signature.h"
+#include "weft/plan/ops/evaluation.h"
+#include "weft/plan/ops/interpret.h"
 
 namespace weft::ops {
 

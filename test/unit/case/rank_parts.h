@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "weft/run/rank_program.h"
+#include "weft/runtime/run/rank_program.h"
 
 namespace weft::session {
 

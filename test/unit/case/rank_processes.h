@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/transport/rendezvous.h"
+#include "weft/communication/transport/rendezvous.h"
 
 namespace weft::transport {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/run/local_ranks_run.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/runtime/run/local_ranks_run.h"
 
 namespace weft::session {
 

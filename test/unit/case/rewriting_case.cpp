@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/hash.h"
-#include "weft/ops/build.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::rule {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/plan/graph.h"
-#include "weft/rule/draft.h"
-#include "weft/rule/match.h"
-#include "weft/rule/rule.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/rules/rule/draft.h"
+#include "weft/rules/rule/match.h"
+#include "weft/rules/rule/rule.h"
 
 namespace weft::rule {
 

@@ -2,11 +2,11 @@
 #pragma once
 #include <vector>
 
-#include "weft/cluster/cluster.h"
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/roofline.h"
-#include "weft/cost/step_costs.h"
-#include "weft/search/distribution/evaluator.h"
+#include "weft/plan/cluster/cluster.h"
+#include "weft/planner/search/distribution/evaluator.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/predict/cost/step_costs.h"
 
 namespace weft::search {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft::session {
 

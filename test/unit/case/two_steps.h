@@ -13,11 +13,11 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
-#include "weft/distribute/distribute.h"
-#include "weft/ops/exchange.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/spmd/mesh.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/plan/ops/exchange.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/mesh.h"
 
 namespace weft::distribute {
 

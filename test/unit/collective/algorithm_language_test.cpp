@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "weft/collective/algorithm.h"
-#include "weft/collective/claims.h"
-#include "weft/collective/library.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/algorithm.h"
+#include "weft/collectives/collective/claims.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/collectives/collective/program_text.h"
 #include "weft/language/complaint.h"
 
 namespace weft::collective {

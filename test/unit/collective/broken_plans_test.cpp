@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "../../plans/plan_cases.h"
-#include "weft/collective/check.h"
+#include "weft/collectives/collective/check.h"
 
 namespace weft::collective {
 namespace {

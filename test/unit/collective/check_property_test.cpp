@@ -9,7 +9,7 @@
 
 #include "chunk_programs.h"
 #include "weft/base/random.h"
-#include "weft/collective/check.h"
+#include "weft/collectives/collective/check.h"
 
 namespace weft::collective {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "weft/collective/check.h"
-#include "weft/collective/collective.h"
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::collective {
 namespace {

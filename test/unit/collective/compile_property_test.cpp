@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "weft/base/random.h"
-#include "weft/collective/check.h"
-#include "weft/collective/check_moves.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/out_of_place.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/check_moves.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/out_of_place.h"
+#include "weft/collectives/collective/program_text.h"
 
 namespace weft::collective {
 namespace {

@@ -1,23 +1,23 @@
 // Moves become programs: what every pass does, and that the outcome is right, small and fits the FIFOs.
-#include "weft/collective/compile.h"
+#include "weft/collectives/collective/compile.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include "weft/collective/block_waits.h"
-#include "weft/collective/check.h"
-#include "weft/collective/check_moves.h"
-#include "weft/collective/cut.h"
-#include "weft/collective/dependence.h"
-#include "weft/collective/fuse.h"
-#include "weft/collective/instances.h"
-#include "weft/collective/order.h"
-#include "weft/collective/out_of_place.h"
-#include "weft/collective/passes.h"
-#include "weft/collective/program_text.h"
-#include "weft/collective/split.h"
+#include "weft/collectives/collective/block_waits.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/check_moves.h"
+#include "weft/collectives/collective/cut.h"
+#include "weft/collectives/collective/dependence.h"
+#include "weft/collectives/collective/fuse.h"
+#include "weft/collectives/collective/instances.h"
+#include "weft/collectives/collective/order.h"
+#include "weft/collectives/collective/out_of_place.h"
+#include "weft/collectives/collective/passes.h"
+#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/collective/split.h"
 
 namespace weft::collective {
 namespace {

@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/collective/claims.h"
-#include "weft/collective/library.h"
-#include "weft/collective/program.h"
+#include "weft/collectives/collective/claims.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/collectives/collective/program.h"
 
 namespace weft::collective {
 namespace {

@@ -5,9 +5,9 @@
 #include "../../plans/plan_simulator.h"
 #include "../../plans/program_simulator.h"
 #include "thorough.h"
-#include "weft/collective/check.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/library.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/library.h"
 
 namespace weft::collective {
 namespace {

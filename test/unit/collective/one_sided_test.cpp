@@ -1,5 +1,5 @@
 // Plans that put and signal: made from programs that send and receive, judged, and broken on purpose.
-#include "weft/collective/one_sided.h"
+#include "weft/collectives/collective/one_sided.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 
 #include <rapidcheck/gtest.h>
 
-#include "weft/collective/lower_one_sided.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/lower_one_sided.h"
+#include "weft/collectives/collective/program_text.h"
 
 namespace weft::collective {
 namespace {

@@ -6,7 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/program_text.h"
 #include "weft/language/complaint.h"
 
 namespace weft::collective {

@@ -1,12 +1,12 @@
-#include "weft/collective/summation_service.h"
+#include "weft/collectives/collective/summation_service.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "weft/collective/check.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/library.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/library.h"
 
 namespace weft::collective {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "weft/comm/weft_comm.h"
+#include "weft/communication/comm/weft_comm.h"
 
 namespace {
 

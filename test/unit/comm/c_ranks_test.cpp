@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/comm/weft_comm.h"
+#include "weft/communication/comm/weft_comm.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // What a call says of itself, and which calls are refused.
-#include "weft/comm/call.h"
+#include "weft/communication/comm/call.h"
 
 #include <limits>
 #include <set>

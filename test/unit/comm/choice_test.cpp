@@ -1,6 +1,6 @@
 // Which algorithm runs a call: times between measured sizes, what happens where nothing was measured, and the
 // table as text.
-#include "weft/comm/choice/choice.h"
+#include "weft/communication/comm/choice/choice.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "temporary_folder.h"
-#include "weft/cost/statistics.h"
+#include "weft/predict/cost/statistics.h"
 
 namespace weft::comm {
 namespace {

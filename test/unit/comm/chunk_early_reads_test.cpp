@@ -1,15 +1,15 @@
 // What a rank reads of its input before anything is written there, and which copies that saves.
-#include "weft/comm/chunk/chunk_early_reads.h"
+#include "weft/communication/comm/chunk/chunk_early_reads.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
-#include "weft/collective/check.h"
-#include "weft/collective/library.h"
-#include "weft/comm/chunk/chunk_memory.h"
-#include "weft/comm/chunk/program_store.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/communication/comm/chunk/chunk_memory.h"
+#include "weft/communication/comm/chunk/program_store.h"
 
 namespace weft::comm {
 namespace {

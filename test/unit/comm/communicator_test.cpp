@@ -1,6 +1,6 @@
 // weft::comm from outside: ranks are threads of this process unless a test says otherwise.
 
-#include "weft/comm/communicator.h"
+#include "weft/communication/comm/communicator.h"
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@
 #include <fmt/format.h>
 
 #include "on_ranks.h"
-#include "weft/comm/chunk/program_store.h"
-#include "weft/transport/job.h"
+#include "weft/communication/comm/chunk/program_store.h"
+#include "weft/communication/transport/job.h"
 
 namespace weft::comm {
 namespace {

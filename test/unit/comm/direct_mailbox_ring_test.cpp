@@ -1,5 +1,5 @@
 // No entry of a mailbox lies on one that somebody may still read.
-#include "weft/comm/direct/direct_mailbox_ring.h"
+#include "weft/communication/comm/direct/direct_mailbox_ring.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Direct collectives against a plain reference: the same sources combined in the order of ranks must give the
 // same bits, whatever the way, the timing, or where the buffers are.
-#include "weft/comm/direct/direct.h"
-#include "weft/comm/direct/direct_layout.h"
+#include "weft/communication/comm/direct/direct.h"
+#include "weft/communication/comm/direct/direct_layout.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "thorough.h"
+#include "weft/communication/transport/peer_memory.h"
 #include "weft/device/cpu/reduction.h"
-#include "weft/transport/peer_memory.h"
 
 namespace weft::comm {
 namespace {

@@ -1,6 +1,6 @@
 // Ranks find out on real calls whether private buffers are quicker read through the kernel, and find out again
 // when that has changed.
-#include "weft/comm/direct/direct_trial.h"
+#include "weft/communication/comm/direct/direct_trial.h"
 
 #include <array>
 #include <functional>

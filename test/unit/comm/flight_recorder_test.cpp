@@ -1,6 +1,6 @@
 // The last calls of a rank: what is written down, kept and told.
 
-#include "weft/comm/flight_recorder.h"
+#include "weft/communication/comm/flight_recorder.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/comm/gpu/chunk_text.h"
-#include "weft/comm/gpu/gpu_direct.h"
+#include "weft/communication/comm/gpu/chunk_text.h"
+#include "weft/communication/comm/gpu/gpu_direct.h"
 
 namespace weft::comm::gpu {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "on_ranks.h"
 #include "weft/base/file.h"
-#include "weft/comm/metrics.h"
-#include "weft/comm/metrics_file.h"
+#include "weft/communication/comm/metrics.h"
+#include "weft/communication/comm/metrics_file.h"
 
 namespace weft::comm {
 namespace {

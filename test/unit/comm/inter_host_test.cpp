@@ -1,12 +1,12 @@
 // What of an algorithm goes from machine to machine, and that the choice across machines heeds it.
 
-#include "weft/comm/inter_host.h"
+#include "weft/communication/comm/inter_host.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/collective/library.h"
-#include "weft/comm/choice/choice.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/communication/comm/choice/choice.h"
 
 namespace {
 

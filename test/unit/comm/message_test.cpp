@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "on_ranks.h"
-#include "weft/comm/message_box.h"
-#include "weft/transport/inproc/job.h"
+#include "weft/communication/comm/message_box.h"
+#include "weft/communication/transport/inproc/job.h"
 
 namespace weft::comm {
 namespace {

@@ -1,7 +1,7 @@
 // Groups that span machines: memory within each, sockets between them, one way of waiting for both.
 // Machines are pretended: threads of this process whose job says that they are elsewhere.
 
-#include "weft/transport/mixed/endpoint.h"
+#include "weft/communication/transport/mixed/endpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 
 #include "elsewhere_job.h"
 #include "weft/base/hash.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/inproc/job.h"
-#include "weft/transport/machine_ranks.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/inproc/job.h"
+#include "weft/communication/transport/machine_ranks.h"
 
 namespace weft::transport {
 namespace {

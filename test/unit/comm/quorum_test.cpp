@@ -1,4 +1,4 @@
-#include "weft/comm/quorum.h"
+#include "weft/communication/comm/quorum.h"
 
 #include <gtest/gtest.h>
 

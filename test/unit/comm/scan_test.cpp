@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "on_ranks.h"
-#include "weft/comm/communicator.h"
+#include "weft/communication/comm/communicator.h"
 #include "weft/device/element_access.h"
 
 namespace weft::comm {

@@ -12,9 +12,9 @@
 
 #include "elsewhere_job.h"
 #include "rank_processes.h"
-#include "weft/comm/communicator.h"
-#include "weft/transport/tcp/endpoint.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/comm/communicator.h"
+#include "weft/communication/transport/tcp/endpoint.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 namespace weft::transport {
 namespace {

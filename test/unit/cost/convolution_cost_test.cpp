@@ -1,5 +1,5 @@
 // Prices of convolutions beside what they took on an H200, and what shapes make of them.
-#include "weft/cost/convolution_cost.h"
+#include "weft/predict/cost/convolution_cost.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "weft/cost/unit_seconds.h"
-#include "weft/ops/convolution.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/predict/cost/unit_seconds.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::cost {
 namespace {

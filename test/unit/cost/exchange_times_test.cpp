@@ -1,5 +1,5 @@
 // Collectives of steps that ran: what they took by themselves and what ranks waited, kept and used again.
-#include "weft/cost/exchange_times.h"
+#include "weft/predict/cost/exchange_times.h"
 
 #include <cmath>
 

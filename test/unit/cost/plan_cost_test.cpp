@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/cost/plan_cost.h"
-#include "weft/cost/roofline.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/predict/cost/plan_cost.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::cost {
 namespace {

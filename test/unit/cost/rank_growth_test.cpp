@@ -1,5 +1,5 @@
 // Times among many ranks from times among few: exact where an algorithm is what its growth says.
-#include "weft/cost/rank_growth.h"
+#include "weft/predict/cost/rank_growth.h"
 
 #include <cmath>
 #include <limits>

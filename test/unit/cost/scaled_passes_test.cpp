@@ -1,15 +1,15 @@
 // What products of eight bits cost: passes that scale are counted as they run.
-#include "weft/cost/scaled_passes.h"
+#include "weft/predict/cost/scaled_passes.h"
 
 #include <memory>
 
 #include <gtest/gtest.h>
 
-#include "weft/cost/plan_cost.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
-#include "weft/train/f8_products.h"
+#include "weft/parallel/train/f8_products.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/predict/cost/plan_cost.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::cost {
 namespace {

@@ -1,6 +1,6 @@
 // The statistics database: what goes in comes out, for this machine, whoever else writes, and nothing that is
 // not ours is read or harmed.
-#include "weft/cost/statistics.h"
+#include "weft/predict/cost/statistics.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include "temporary_folder.h"
 #include "weft/base/file.h"
-#include "weft/cost/machine_identity.h"
+#include "weft/predict/cost/machine_identity.h"
 
 namespace weft::cost {
 namespace {

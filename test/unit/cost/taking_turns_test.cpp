@@ -1,5 +1,5 @@
 // What tasks cost a step whose ranks outnumber the processors: the same whoever had the first turn.
-#include "weft/cost/taking_turns.h"
+#include "weft/predict/cost/taking_turns.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What runs each collective of a program: named from its price, alike on all ranks.
-#include "weft/cost/choose_algorithms.h"
+#include "weft/predict/cost/choose_algorithms.h"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #include "kernels_case.h"
 #include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/narrow.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // The recurrence's kernel against its definition: decays with any of the indices, both ways, row by row.
 #include "kernels_case.h"
 #include "weft/device/cpu/recurrence.h"
-#include "weft/ops/evaluation.h"
+#include "weft/plan/ops/evaluation.h"
 
 namespace weft::device::cpu {
 namespace {

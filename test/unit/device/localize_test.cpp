@@ -1,5 +1,5 @@
 // The plan of one rank: exchanges that stay, positions that are told, and what a rank with nothing does.
-#include "weft/spmd/localize.h"
+#include "weft/plan/spmd/localize.h"
 
 #include <array>
 

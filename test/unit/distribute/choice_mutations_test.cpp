@@ -9,10 +9,10 @@
 #include "changed_training.h"
 #include "distribute_case.h"
 #include "thorough.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/trace_origins.h"
-#include "weft/distribute/without_codecs.h"
-#include "weft/plan/text.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/trace_origins.h"
+#include "weft/parallel/distribute/without_codecs.h"
+#include "weft/plan/graph/text.h"
 
 namespace weft::distribute {
 namespace {

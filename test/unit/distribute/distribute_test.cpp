@@ -2,11 +2,11 @@
 // device does, over a prime field, so that nothing is lost in rounding.
 #include "distribute_case.h"
 
-#include "weft/distribute/convert.h"
-#include "weft/distribute/index_roles.h"
-#include "weft/distribute/open_nodes.h"
-#include "weft/plan/text.h"
-#include "weft/spmd/localize.h"
+#include "weft/parallel/distribute/convert.h"
+#include "weft/parallel/distribute/index_roles.h"
+#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/spmd/localize.h"
 
 namespace weft::distribute {
 namespace {

@@ -1,5 +1,5 @@
 // What lets a plan differ from the model is refused where it is not meant.
-#include "weft/distribute/excuses.h"
+#include "weft/parallel/distribute/excuses.h"
 
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/trace_origins.h"
-#include "weft/plan/text.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/trace_origins.h"
+#include "weft/plan/graph/text.h"
 
 namespace weft::distribute {
 namespace {

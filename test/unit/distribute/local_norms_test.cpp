@@ -1,13 +1,13 @@
 // Batch norms with statistics of their own for each share of the batch.
-#include "weft/train/local_norms.h"
+#include "weft/parallel/train/local_norms.h"
 
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
 #include "ops_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
 
 namespace weft::train {
 namespace {

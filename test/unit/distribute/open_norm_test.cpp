@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "ops_case.h"
-#include "weft/distribute/open_nodes.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/plan/text.h"
-#include "weft/spmd/open_rows.h"
+#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/spmd/open_rows.h"
 
 namespace weft::distribute {
 namespace {

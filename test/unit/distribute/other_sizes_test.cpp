@@ -1,16 +1,16 @@
 // Plans that rules rewrote, at other sizes: nodes in another order, sizes that stand in nodes of their own, and
 // numbers that are one because two sizes are equal.
-#include "weft/distribute/other_sizes.h"
+#include "weft/parallel/distribute/other_sizes.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/shrink.h"
-#include "weft/distribute/trace_origins.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/spmd/layouts.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/shrink.h"
+#include "weft/parallel/distribute/trace_origins.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/layouts.h"
 
 namespace weft::distribute {
 namespace {

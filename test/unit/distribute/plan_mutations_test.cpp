@@ -12,12 +12,12 @@
 #include "distribute_case.h"
 #include "mutated_plan.h"
 #include "two_steps.h"
-#include "weft/distribute/promises.h"
-#include "weft/distribute/proof_meshes.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/shrink.h"
-#include "weft/distribute/trace_origins.h"
+#include "weft/parallel/distribute/promises.h"
+#include "weft/parallel/distribute/proof_meshes.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/shrink.h"
+#include "weft/parallel/distribute/trace_origins.h"
 
 namespace weft::distribute {
 namespace {

@@ -1,14 +1,14 @@
 // Distributed plans replayed at small sizes and proven against the plan of one device.
-#include "weft/distribute/prove.h"
+#include "weft/parallel/distribute/prove.h"
 
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
-#include "weft/distribute/proof_meshes.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/trace_origins.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/parallel/distribute/proof_meshes.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/trace_origins.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::distribute {
 namespace {

@@ -1,13 +1,13 @@
 // Plans of one device at smaller sizes.
-#include "weft/distribute/shrink.h"
+#include "weft/parallel/distribute/shrink.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/language/bind.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::distribute {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/distribute/distribution.h"
-#include "weft/distribute/stage_meshes.h"
+#include "weft/parallel/distribute/distribution.h"
+#include "weft/parallel/distribute/stage_meshes.h"
 
 namespace weft::distribute {
 namespace {

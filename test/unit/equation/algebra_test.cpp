@@ -1,9 +1,9 @@
 // What the field's operations mean: shapes, joints and values of each.
-#include "weft/equation/algebra.h"
+#include "weft/rules/equation/algebra.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/equation/lower_operation.h"
+#include "weft/rules/equation/lower_operation.h"
 
 namespace weft::equation {
 namespace {

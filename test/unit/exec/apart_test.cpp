@@ -7,10 +7,10 @@
 
 #include "distant_device.h"
 #include "execution_case.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::exec {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "distant_device.h"
 #include "execution_case.h"
-#include "weft/exec/rank.h"
-#include "weft/transport/doctor.h"
+#include "weft/communication/transport/doctor.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::exec {
 namespace {

@@ -15,7 +15,7 @@
 #include "execution_case.h"
 #include "weft/device/cpu/kernel.h"
 #include "weft/device/device.h"
-#include "weft/exec/rank.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::device {
 namespace {

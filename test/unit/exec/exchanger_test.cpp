@@ -17,9 +17,9 @@
 
 #include "distant_device.h"
 #include "mesh_case.h"
-#include "weft/exec/comm_exchanger.h"
-#include "weft/exec/rank.h"
-#include "weft/spmd/localize.h"
+#include "weft/plan/spmd/localize.h"
+#include "weft/runtime/exec/comm_exchanger.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::exec {
 namespace {

@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/comm/gpu/gpu_launch.h"
+#include "weft/communication/comm/gpu/gpu_launch.h"
 #include "weft/device/cuda/gpu.h"
 #include "weft/device/cuda/launch.h"
-#include "weft/exec/rank.h"
+#include "weft/runtime/exec/rank.h"
 
 namespace weft::exec {
 namespace {

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/program.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::exec {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "distant_device.h"
 #include "execution_case.h"
-#include "weft/exec/loading.h"
-#include "weft/program/program.h"
+#include "weft/program/tasks/program.h"
+#include "weft/runtime/exec/loading.h"
 
 namespace weft::exec {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::exec {
 namespace {

@@ -1,6 +1,6 @@
 // Masks over positions: what the analysis finds, what it leaves alone, and that programs which make use of it
 // compute what others do, bit for bit.
-#include "weft/program/masked_regions.h"
+#include "weft/program/tasks/masked_regions.h"
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::program {
 namespace {

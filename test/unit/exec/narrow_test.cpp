@@ -6,7 +6,7 @@
 
 #include "execution_case.h"
 #include "weft/device/element_access.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::exec {
 namespace {
@@ -100,7 +100,9 @@ void expect_attention_as_defined(std::string_view cases, std::uint64_t seed) {
 }
 
 TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) { expect_attention_as_defined(kAttentions, 31); }
-TEST(OwnKernels, AttentionOverSeveralTilesIsItsDefinition) { expect_attention_as_defined(kLongAttentions, 33); }
+TEST(OwnKernels, AttentionOverSeveralTilesIsItsDefinition) {
+  expect_attention_as_defined(kLongAttentions, 33);
+}
 
 // By kernels of its own, on one worker and on three.
 void expect_as_defined(const ops::Case& c, Random& random, double part) {

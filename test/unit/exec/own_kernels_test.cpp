@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::exec {
 namespace {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/memory/check.h"
-#include "weft/ops/build.h"
-#include "weft/ops/loops.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/loops.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/memory/check.h"
 
 namespace weft::exec {
 namespace {

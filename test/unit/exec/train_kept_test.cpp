@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/training_plan.h"
 
 namespace weft::train {
 namespace {

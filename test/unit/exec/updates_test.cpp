@@ -1,5 +1,5 @@
 // Updates of many tensors as one unit: everything is still read and written in an order that gives the same numbers.
-#include "weft/program/updates.h"
+#include "weft/program/tasks/updates.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/explain/diagnosis.h"
+#include "weft/app/explain/diagnosis.h"
 
 namespace weft::explain {
 namespace {

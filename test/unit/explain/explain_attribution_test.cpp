@@ -7,10 +7,10 @@
 #include <string>
 
 #include "execution_case.h"
-#include "weft/explain/outline.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/program/attribution.h"
+#include "weft/app/explain/outline.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/tasks/attribution.h"
 
 namespace weft::program {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/explain/explanation.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/app/explain/explanation.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::explain {
 namespace {

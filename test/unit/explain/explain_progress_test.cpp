@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "weft/app/explain/progress.h"
 #include "weft/base/utf8.h"
-#include "weft/explain/progress.h"
 
 namespace weft::explain {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/explain/lines.h"
-#include "weft/explain/table.h"
+#include "weft/app/explain/lines.h"
+#include "weft/app/explain/table.h"
 
 namespace weft::explain {
 namespace {

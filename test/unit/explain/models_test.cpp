@@ -4,15 +4,15 @@
 #include <cmath>
 #include <map>
 
+#include "weft/app/explain/description.h"
 #include "weft/base/random.h"
-#include "weft/explain/description.h"
 #include "weft/language/bind.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/verify.h"
-#include "weft/train/differentiate.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/train/differentiate.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft {
 namespace {

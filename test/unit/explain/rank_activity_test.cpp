@@ -1,5 +1,5 @@
 // What `weft top` makes of what ranks say of themselves.
-#include "weft/explain/rank_activity.h"
+#include "weft/app/explain/rank_activity.h"
 
 #include <gtest/gtest.h>
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "weft/explain/plot.h"
-#include "weft/explain/program_table.h"
-#include "weft/explain/space_time.h"
-#include "weft/explain/step_order.h"
-#include "weft/explain/svg.h"
-#include "weft/explain/ticks.h"
+#include "weft/app/explain/plot.h"
+#include "weft/app/explain/program_table.h"
+#include "weft/app/explain/space_time.h"
+#include "weft/app/explain/step_order.h"
+#include "weft/app/explain/svg.h"
+#include "weft/app/explain/ticks.h"
 
 namespace weft::explain {
 namespace {

@@ -1,5 +1,5 @@
 // Trees as text and as a drawing.
-#include "weft/explain/tree_plot.h"
+#include "weft/app/explain/tree_plot.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Rules by position that were written to fool the prover: the judges are those of rules in text.
 #include <gtest/gtest.h>
 
-#include "weft/equation/prove_equation.h"
 #include "weft/formats/rules_jsonl.h"
+#include "weft/rules/equation/prove_equation.h"
 
 namespace weft::formats {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "weft/base/file.h"
 #include "weft/formats/profile_text.h"
-#include "weft/partition/buckets.h"
+#include "weft/parallel/partition/buckets.h"
 
 namespace weft::formats {
 namespace {

@@ -12,7 +12,7 @@
 #include "weft/base/file.h"
 #include "weft/base/random.h"
 #include "weft/formats/nccl_tests_log.h"
-#include "weft/sim/collective/fit.h"
+#include "weft/predict/sim/collective/fit.h"
 
 namespace weft::sim {
 namespace {

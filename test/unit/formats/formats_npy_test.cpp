@@ -121,7 +121,8 @@ TEST(Npy, WantsTheModelsShape) {
   const std::vector<Field> wide = {{"pixels", 64, DType::f32}, {"label", 1, DType::i32}};
   EXPECT_EQ(error_of(npy("<f4", "(1, 64)", std::vector<float>(64)), wide),
             "rows.npy has 64 columns, expected 65 (pixels 64, label 1)");
-  EXPECT_EQ(error_of(npy<float>("<f4", "(3,)", {1, 2, 3})), "rows.npy has 1 column, expected 3 (pixels 2, label 1)");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(3,)", {1, 2, 3})),
+            "rows.npy has 1 column, expected 3 (pixels 2, label 1)");
   EXPECT_EQ(error_of(npy<float>("<f4", "()", {1})), "rows.npy is a single number, expected rows of 3");
   EXPECT_EQ(error_of(npy<float>("<f4", "(1, 3)", {1, 2, 3}, "True")),
             "rows.npy is in Fortran order, expected C order");

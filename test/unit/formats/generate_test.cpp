@@ -1,6 +1,6 @@
 // The generator and what it is made of. Sets are small, so that a case takes milliseconds; what it does
 // with the presets is measured in bench.
-#include "weft/equation/generate.h"
+#include "weft/rules/equation/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "weft/base/file.h"
-#include "weft/equation/canonical.h"
-#include "weft/equation/coverage.h"
-#include "weft/equation/enumerate.h"
-#include "weft/equation/follows.h"
-#include "weft/equation/rank.h"
-#include "weft/equation/term_rules.h"
 #include "weft/formats/rules_jsonl.h"
+#include "weft/rules/equation/canonical.h"
+#include "weft/rules/equation/coverage.h"
+#include "weft/rules/equation/enumerate.h"
+#include "weft/rules/equation/follows.h"
+#include "weft/rules/equation/rank.h"
+#include "weft/rules/equation/term_rules.h"
 
 namespace weft::equation {
 namespace {

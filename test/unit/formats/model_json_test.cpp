@@ -6,9 +6,9 @@
 
 #include "model_case.h"
 #include "weft/formats/model_json.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::formats {
 namespace {

@@ -70,7 +70,8 @@ class MscclXml : public testing::Test {
 // The ways of connections are an attribute that loaders pass over.
 TEST_F(MscclXml, LinksComeBack) {
   const auto with = [](std::string_view links) {
-    return replaced(pair_file(), R"(recv="1" chan="0")", fmt::format(R"(recv="1" chan="0" links="{}")", links));
+    return replaced(pair_file(), R"(recv="1" chan="0")",
+                    fmt::format(R"(recv="1" chan="0" links="{}")", links));
   };
   const auto read = read_msccl_xml(with("4 0 17"));
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -82,7 +83,8 @@ TEST_F(MscclXml, LinksComeBack) {
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_TRUE(again->program == read->program);
   for (const char* wrong : {"x", "-1", "4,5", "4  5", "99999999999"})
-    EXPECT_NE(error_of(with(wrong)).find("links"), std::string::npos) << wrong << ": " << error_of(with(wrong));
+    EXPECT_NE(error_of(with(wrong)).find("links"), std::string::npos)
+        << wrong << ": " << error_of(with(wrong));
 }
 
 TEST_F(MscclXml, ReadsWhatTheFileSays) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/synthesis/forest.h"
+#include "weft/collectives/synthesis/forest.h"
 
 namespace weft::formats {
 namespace {

@@ -8,8 +8,8 @@
 #include "weft/formats/placement_json.h"
 #include "weft/formats/profile_text.h"
 #include "weft/formats/stage_costs_json.h"
-#include "weft/partition/steady.h"
-#include "weft/partition/two_stages.h"
+#include "weft/parallel/partition/steady.h"
+#include "weft/parallel/partition/two_stages.h"
 
 namespace weft::formats {
 namespace {

@@ -1,5 +1,5 @@
 // Rules of every kind judged: what holds, what holds under a guard, and what does not and where.
-#include "weft/equation/prove_equation.h"
+#include "weft/rules/equation/prove_equation.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,15 +1,15 @@
 // What threadblocks do, written down as moves again, must do the same.
-#include "weft/collective/recover_moves.h"
+#include "weft/collectives/collective/recover_moves.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "weft/base/file.h"
-#include "weft/collective/check.h"
-#include "weft/collective/check_moves.h"
-#include "weft/collective/one_sided.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/check_moves.h"
+#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/collective/program_text.h"
 #include "weft/formats/mscclpp_json.h"
 
 namespace weft::collective {

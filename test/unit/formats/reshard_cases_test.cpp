@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/reshard/replay.h"
-#include "weft/reshard/timing.h"
+#include "weft/collectives/reshard/replay.h"
+#include "weft/collectives/reshard/timing.h"
 
 namespace weft::formats {
 namespace {

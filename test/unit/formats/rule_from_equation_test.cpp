@@ -1,11 +1,11 @@
 // Equations by position become rules by index names, and the prover has the last word on them.
 #include <gtest/gtest.h>
 
-#include "weft/equation/rule_from_equation.h"
 #include "weft/formats/rules_jsonl.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/fire_rule.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/equation/rule_from_equation.h"
+#include "weft/rules/rule/fire_rule.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace weft::equation {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/equation/prove_equation.h"
+#include "weft/rules/equation/prove_equation.h"
 
 namespace weft::formats {
 namespace {

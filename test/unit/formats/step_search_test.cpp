@@ -1,6 +1,6 @@
 // C chunks, S steps, R rounds: what there is comes out as a program that the checker accepts, and what there
 // is not agrees with trying everything.
-#include "weft/synthesis/step_search.h"
+#include "weft/collectives/synthesis/step_search.h"
 
 #include <gtest/gtest.h>
 
@@ -15,12 +15,12 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/collective/check.h"
-#include "weft/collective/compile.h"
-#include "weft/collective/program_text.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/synthesis/step_bounds.h"
+#include "weft/collectives/synthesis/step_pareto.h"
 #include "weft/formats/topology_json.h"
-#include "weft/synthesis/step_bounds.h"
-#include "weft/synthesis/step_pareto.h"
 
 namespace weft::synthesis {
 namespace {

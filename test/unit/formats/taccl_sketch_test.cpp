@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "weft/base/file.h"
+#include "weft/collectives/synthesis/forest.h"
 #include "weft/formats/topology_json.h"
-#include "weft/synthesis/forest.h"
 
 namespace weft::formats {
 namespace {

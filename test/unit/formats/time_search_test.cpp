@@ -1,12 +1,12 @@
 // Schedules in seconds: right, deterministic, near their bounds, and no later than others have found.
-#include "weft/synthesis/time_search.h"
+#include "weft/collectives/synthesis/time_search.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "weft/base/file.h"
-#include "weft/collective/compile.h"
+#include "weft/collectives/collective/compile.h"
 #include "weft/formats/topology_json.h"
 
 namespace weft::synthesis {
@@ -67,7 +67,8 @@ TEST(TimeSearch, TreesAreTimedForLongMessages) {
   for (std::int32_t i = 0; i < 8; ++i) topology.add_cable(i, (i + 1) % 8, 1e9, 1e-6);
   const auto network = step_network(topology);
   ASSERT_TRUE(network.ok());
-  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
+  for (const Kind kind :
+       {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
     const auto forest = grow_forest(topology, kind, 0);
     ASSERT_TRUE(forest.ok());
     TimeEffort effort;

@@ -1,5 +1,5 @@
 // Topologies: what the shapes of a cluster come to, and the ways through them.
-#include "weft/cluster/topology.h"
+#include "weft/plan/cluster/topology.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <set>
 
 #include "weft/base/file.h"
-#include "weft/cluster/routes.h"
 #include "weft/formats/system_topology.h"
 #include "weft/formats/topology_json.h"
+#include "weft/plan/cluster/routes.h"
 
 namespace weft::cluster {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "field_samples.h"
 #include "thorough.h"
-#include "weft/imports/hugging_face.h"
 #include "weft/language/bind.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/translate/imports/hugging_face.h"
 
 namespace weft::imports {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/imports/hugging_face.h"
+#include "weft/translate/imports/hugging_face.h"
 
 namespace weft::imports {
 namespace {

@@ -8,8 +8,8 @@
 #include "field_samples.h"
 #include "thorough.h"
 #include "weft/formats/json_node.h"
-#include "weft/imports/fields.h"
-#include "weft/imports/hugging_face.h"
+#include "weft/translate/imports/fields.h"
+#include "weft/translate/imports/hugging_face.h"
 
 namespace weft::imports {
 namespace {

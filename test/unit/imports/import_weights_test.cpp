@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/imports/hugging_face.h"
-#include "weft/imports/weights.h"
+#include "weft/translate/imports/hugging_face.h"
+#include "weft/translate/imports/weights.h"
 
 namespace weft::imports {
 namespace {

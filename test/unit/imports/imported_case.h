@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "torch_reference.h"
-#include "weft/imports/hugging_face.h"
-#include "weft/imports/weights.h"
 #include "weft/language/bind.h"
-#include "weft/ops/interpret.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/translate/imports/hugging_face.h"
+#include "weft/translate/imports/weights.h"
 
 namespace weft::imports {
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/imports/onnx.h"
-#include "weft/imports/onnx_blocks.h"
+#include "weft/translate/imports/onnx.h"
+#include "weft/translate/imports/onnx_blocks.h"
 
 namespace weft::imports {
 namespace {

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "onnx_file.h"
-#include "weft/imports/onnx.h"
 #include "weft/language/bind.h"
-#include "weft/ops/interpret.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/translate/imports/onnx.h"
 
 namespace weft::imports {
 namespace {

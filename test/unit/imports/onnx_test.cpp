@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/formats/protobuf_wire.h"
-#include "weft/imports/onnx.h"
+#include "weft/translate/imports/onnx.h"
 
 namespace weft::imports {
 namespace {

@@ -17,7 +17,7 @@
 #include "weft/language/complaint.h"
 #include "weft/language/functions.h"
 #include "weft/language/shipped.h"
-#include "weft/plan/hash.h"
+#include "weft/plan/graph/hash.h"
 
 namespace weft::language {
 namespace {
@@ -148,7 +148,8 @@ TEST(CallHints, LeadBackToShippedModels) {
           const auto intended = bind_script(with(right), options);
           std::optional<Digest> meant;
           if (intended.ok()) meant = plan::structural_hash(intended->graph);
-          expect_right_hint(with(uses), call.span.offset - model.statement->span.offset, options, meant, tally);
+          expect_right_hint(with(uses), call.span.offset - model.statement->span.offset, options, meant,
+                            tally);
         };
         std::vector<std::string> plain;
         for (const syntax::Name& index : indices) plain.emplace_back(index.text);

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "weft/base/random.h"
-#include "weft/memory/check.h"
-#include "weft/memory/pack.h"
+#include "weft/program/memory/check.h"
+#include "weft/program/memory/pack.h"
 
 namespace weft::memory {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "weft/base/random.h"
-#include "weft/memory/boxes.h"
-#include "weft/memory/check.h"
-#include "weft/memory/pack.h"
+#include "weft/program/memory/boxes.h"
+#include "weft/program/memory/check.h"
+#include "weft/program/memory/pack.h"
 
 namespace weft::memory {
 namespace {

@@ -13,12 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/random.h"
-#include "weft/memory/recompute.h"
-#include "weft/memory/recompute_chain.h"
-#include "weft/memory/recompute_greedy.h"
-#include "weft/memory/recompute_judge.h"
-#include "weft/memory/recompute_least.h"
-#include "weft/memory/recompute_polish.h"
+#include "weft/program/memory/recompute.h"
+#include "weft/program/memory/recompute_chain.h"
+#include "weft/program/memory/recompute_greedy.h"
+#include "weft/program/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_least.h"
+#include "weft/program/memory/recompute_polish.h"
 
 namespace weft::memory {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "weft/base/random.h"
-#include "weft/memory/spare.h"
+#include "weft/program/memory/spare.h"
 
 namespace weft::memory {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/memory/tiling.h"
-#include "weft/memory/tiling_plan.h"
+#include "weft/program/memory/tiling.h"
+#include "weft/program/memory/tiling_plan.h"
 
 namespace weft::memory {
 namespace {

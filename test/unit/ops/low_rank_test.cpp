@@ -1,5 +1,5 @@
 // A matrix as two thin ones: what is lost, and of what nothing is.
-#include "weft/ops/low_rank.h"
+#include "weft/plan/ops/low_rank.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/ops/codec.h"
+#include "weft/plan/ops/codec.h"
 
 namespace weft::ops {
 namespace {

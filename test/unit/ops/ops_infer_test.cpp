@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/communication.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

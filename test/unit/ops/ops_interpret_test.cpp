@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/build.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::ops {
 namespace {

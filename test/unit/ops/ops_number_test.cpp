@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "weft/ops/evaluation.h"
-#include "weft/ops/number.h"
+#include "weft/plan/ops/evaluation.h"
+#include "weft/plan/ops/number.h"
 
 namespace weft::ops {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/build.h"
-#include "weft/ops/loops.h"
-#include "weft/plan/signature.h"
+#include "weft/plan/graph/signature.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/loops.h"
 
 namespace weft::ops {
 namespace {

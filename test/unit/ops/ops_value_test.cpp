@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

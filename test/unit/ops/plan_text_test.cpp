@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
-#include "weft/ops/build.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/build.h"
 
 namespace weft::plan {
 namespace {

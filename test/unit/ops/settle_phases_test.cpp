@@ -1,12 +1,12 @@
 // Nodes whose phase is that of a later reader.
-#include "weft/plan/settle_phases.h"
+#include "weft/plan/graph/settle_phases.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/ops/build.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::plan {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "weft/base/random.h"
-#include "weft/partition/buckets.h"
-#include "weft/partition/graph_buckets.h"
+#include "weft/parallel/partition/buckets.h"
+#include "weft/parallel/partition/graph_buckets.h"
 
 namespace weft::partition {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "exhaustive.h"
 #include "weft/base/random.h"
-#include "weft/partition/choices.h"
-#include "weft/partition/hybrid.h"
-#include "weft/partition/placement.h"
-#include "weft/partition/steady.h"
-#include "weft/partition/two_stages.h"
+#include "weft/parallel/partition/choices.h"
+#include "weft/parallel/partition/hybrid.h"
+#include "weft/parallel/partition/placement.h"
+#include "weft/parallel/partition/steady.h"
+#include "weft/parallel/partition/two_stages.h"
 
 namespace weft::partition {
 namespace {
@@ -166,7 +166,8 @@ TEST(Placement, ClassesStayTogether) {
   EXPECT_DOUBLE_EQ(answer->cost, 3);  // the middle: 2, and four transfers
   const auto judged = judge(placement, answer->stages);
   ASSERT_TRUE(judged.ok()) << judged.error().message;
-  placement.nodes[2].class_of = placement.nodes[5].class_of = 0;  // 0 -> 1 -> 2 with 0 and 2 together: nothing can be cut
+  placement.nodes[2].class_of = placement.nodes[5].class_of =
+      0;  // 0 -> 1 -> 2 with 0 and 2 together: nothing can be cut
   const auto whole = place(placement);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->stages.size(), 1u);

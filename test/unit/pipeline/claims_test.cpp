@@ -1,5 +1,5 @@
 // What schedules claim of themselves is tested, and a false claim is refused with what is so instead.
-#include "weft/pipeline/check_claims.h"
+#include "weft/parallel/pipeline/check_claims.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/pipeline/library.h"
+#include "weft/parallel/pipeline/library.h"
 
 namespace weft::pipeline {
 namespace {
@@ -58,10 +58,12 @@ TEST(ScheduleClaimsTest, ClaimsThatAreOffByALittleAreRefused) {
     if (right.empty()) continue;  // FROM says that its claims are not for these sizes
     ASSERT_EQ(right, "BUBBLE and PEAK") << entry.path();
     for (const char* more : {"1 + ", "W + ", "0.01 + ", "0 - 1 + "})
-      EXPECT_TRUE(verdict(replaced(text, "\n  BUBBLE ", std::string("\n  BUBBLE ") + more), sizes).starts_with("BUBBLE "))
+      EXPECT_TRUE(verdict(replaced(text, "\n  BUBBLE ", std::string("\n  BUBBLE ") + more), sizes)
+                      .starts_with("BUBBLE "))
           << entry.path() << " " << more;
     for (const char* more : {"1 + ", "0.5 * ", "0 - 1 + "})
-      EXPECT_TRUE(verdict(replaced(text, "\n  PEAK ", std::string("\n  PEAK ") + more), sizes).starts_with("PEAK "))
+      EXPECT_TRUE(
+          verdict(replaced(text, "\n  PEAK ", std::string("\n  PEAK ") + more), sizes).starts_with("PEAK "))
           << entry.path() << " " << more;
     ++files;
   }

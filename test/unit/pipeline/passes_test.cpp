@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
-#include "weft/train/passes.h"
+#include "weft/parallel/train/passes.h"
 
 namespace weft::train {
 namespace {

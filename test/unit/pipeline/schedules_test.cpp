@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/pipeline/library.h"
-#include "weft/pipeline/price.h"
-#include "weft/pipeline/verify.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/verify.h"
 
 namespace weft::pipeline {
 namespace {

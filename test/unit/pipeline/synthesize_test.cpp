@@ -1,5 +1,5 @@
 // Synthesized schedules against exhaustive search and against the shipped ones.
-#include "weft/pipeline/synthesize.h"
+#include "weft/parallel/pipeline/synthesize.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/random.h"
-#include "weft/pipeline/library.h"
-#include "weft/pipeline/verify.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/verify.h"
 
 namespace weft::pipeline {
 namespace {

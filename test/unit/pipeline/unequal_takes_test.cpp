@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
-#include "weft/ops/operators.h"
-#include "weft/pipeline/in_time.h"
-#include "weft/pipeline/prove_in_time.h"
-#include "weft/pipeline/unroll.h"
+#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/prove_in_time.h"
+#include "weft/parallel/pipeline/unroll.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::pipeline {
 namespace {

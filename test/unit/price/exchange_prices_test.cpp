@@ -1,6 +1,6 @@
 // Prices of collectives by the algorithm that would run: simulated on the group's wires, fitted where NCCL
 // was measured, carried on to more ranks where groups are large.
-#include "weft/price/exchange_prices.h"
+#include "weft/planner/price/exchange_prices.h"
 
 #include <cmath>
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 #include "thorough.h"
 #include "weft/base/median.h"
-#include "weft/cost/exchange_seconds.h"
-#include "weft/price/group_times.h"
+#include "weft/planner/price/group_times.h"
+#include "weft/predict/cost/exchange_seconds.h"
 
 namespace weft::price {
 namespace {
@@ -130,7 +130,7 @@ TEST(ExchangePricesTest, LargeGroupsAreCarriedOn) {
 // What is carried on is what a simulation of that many ranks would say: here of 64.
 TEST(ExchangePricesTest, WhatIsCarriedOnIsWhatWouldBeSimulated) {
   const cluster::Cluster cluster = nodes(64, 1);
-  const CollectiveCluster wires = wires_of(cluster).value();
+  const sim::CollectiveCluster wires = sim::wires_of(cluster).value();
   ExchangePrices prices(cluster, "shm");
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::broadcast_from}) {
     GroupTimes simulated(wires, candidates_for(cost::collective_kind(kind), wires, cluster.axes[0].link));

@@ -1,7 +1,7 @@
 // ds_config.json as recipes and back.
 #include <gtest/gtest.h>
 
-#include "weft/recipe/languages.h"
+#include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
 namespace {

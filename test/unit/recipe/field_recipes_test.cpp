@@ -2,7 +2,7 @@
 // again from what is written of it.
 #include <gtest/gtest.h>
 
-#include "weft/recipe/improve.h"
+#include "weft/translate/recipe/improve.h"
 
 namespace weft::recipe {
 namespace {

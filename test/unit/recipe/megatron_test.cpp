@@ -1,7 +1,7 @@
 // Megatron-LM's flags as recipes and back, and what contradicts itself.
 #include <gtest/gtest.h>
 
-#include "weft/recipe/languages.h"
+#include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
 namespace {

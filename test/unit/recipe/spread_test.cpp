@@ -1,8 +1,8 @@
 // Recipes laid over the devices of a cluster, and read back from plans.
 #include <gtest/gtest.h>
 
-#include "weft/recipe/improve.h"
-#include "weft/recipe/spread.h"
+#include "weft/translate/recipe/improve.h"
+#include "weft/translate/recipe/spread.h"
 
 namespace weft::recipe {
 namespace {

@@ -1,7 +1,7 @@
 // job.toml as recipes and back, and placements for DTensor.
 #include <gtest/gtest.h>
 
-#include "weft/recipe/languages.h"
+#include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
 namespace {

@@ -1,5 +1,5 @@
 // Boxes: ranges of elements as boxes again.
-#include "weft/reshard/box.h"
+#include "weft/collectives/reshard/box.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The judge: what it accepts and what it refuses.
-#include "weft/reshard/replay.h"
+#include "weft/collectives/reshard/replay.h"
 
 #include <gtest/gtest.h>
 

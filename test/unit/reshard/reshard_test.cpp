@@ -1,5 +1,5 @@
 // Reshards: random meshes and layouts, every element followed, every time held against its bound.
-#include "weft/reshard/reshard.h"
+#include "weft/collectives/reshard/reshard.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <string>
 
 #include "weft/base/random.h"
-#include "weft/reshard/holdings.h"
-#include "weft/reshard/replay.h"
-#include "weft/reshard/timing.h"
+#include "weft/collectives/reshard/holdings.h"
+#include "weft/collectives/reshard/replay.h"
+#include "weft/collectives/reshard/timing.h"
 
 namespace weft::reshard {
 namespace {

@@ -1,5 +1,5 @@
 // Rounds: nobody does two things at once, and the busiest host is never idle.
-#include "weft/reshard/rounds.h"
+#include "weft/collectives/reshard/rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Senders: the flow against every set of hosts and every way to share.
-#include "weft/reshard/senders.h"
+#include "weft/collectives/reshard/senders.h"
 
 #include <gtest/gtest.h>
 

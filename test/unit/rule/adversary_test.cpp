@@ -7,9 +7,9 @@
 
 #include "thorough.h"
 #include "weft/base/file.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/library.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace weft::rule {
 namespace {

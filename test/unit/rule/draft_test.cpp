@@ -1,5 +1,5 @@
 // A plan while it is rewritten: what dies, what stays, what becomes one, and the way back.
-#include "weft/rule/draft.h"
+#include "weft/rules/rule/draft.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "rewriting_case.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
 
 namespace weft::rule {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "thorough.h"
 #include "weft/base/file.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/library.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace weft::rule {
 namespace {
@@ -73,8 +73,10 @@ constexpr std::array kNarrow = {Narrow{"f8e5m2", 8}, Narrow{"f8e4m3", 16}, Narro
 
 // D stands for the dtype that rows are counted in.
 constexpr std::array<std::string_view, 13> kCountedInD = {
-    "given p[m], x[n, I]\n left y = gather(p, x, along=n)\n right y = gather(cast(cast(p, to=D), to=i32), x, along=n)",
-    "given p[m], x[n, I]\n left y = gather(cast(cast(p, to=D), to=i32), x, along=n)\n right y = gather(p, x, along=n)",
+    "given p[m], x[n, I]\n left y = gather(p, x, along=n)\n right y = gather(cast(cast(p, to=D), to=i32), x, "
+    "along=n)",
+    "given p[m], x[n, I]\n left y = gather(cast(cast(p, to=D), to=i32), x, along=n)\n right y = gather(p, x, "
+    "along=n)",
     "given p[m], x[n, I]\n left y = gather(p, x, along=n)\n"
     "right y = gather(cast(cast(cast(p, to=f64), to=D), to=i32), x, along=n)",
     "given x[B, v], label[B]\n left y = cross-entropy(x, label, over=v)\n"
@@ -90,8 +92,10 @@ constexpr std::array<std::string_view, 13> kCountedInD = {
     "given x[n]\n left y = mul(x, cast(position(along=n, size=size(x, n)), to=f64))\n"
     "right y = mul(x, cast(cast(position(along=n, size=size(x, n)), to=D), to=f64))\n when same_dtype(x, y)",
     "given x[s, t]\n"
-    "left y = select(less-equal(position(along=t, size=size(x, t)), position(along=s, size=size(x, s))), x, sub(x, x))\n"
-    "right y = select(less-equal(cast(position(along=t, size=size(x, t)), to=D), cast(position(along=s, size=size(x, s)), "
+    "left y = select(less-equal(position(along=t, size=size(x, t)), position(along=s, size=size(x, s))), x, "
+    "sub(x, x))\n"
+    "right y = select(less-equal(cast(position(along=t, size=size(x, t)), to=D), cast(position(along=s, "
+    "size=size(x, s)), "
     "to=D)), x, sub(x, x))",
     "given p[m], x[n, I]\n left y = gather(add(p, constant(value=1, dtype=i32)), x, along=n)\n"
     "right y = gather(cast(add(cast(p, to=D), constant(value=1, dtype=D)), to=i32), x, along=n)",
@@ -105,8 +109,8 @@ std::vector<Rule> counted_in(const Narrow& narrow) {
   for (std::size_t k = 0; k < kCountedInD.size(); ++k) {
     const std::string body =
         std::regex_replace(std::string(kCountedInD[k]), std::regex("\\bD\\b"), std::string(narrow.dtype));
-    auto read = parse_rules(fmt::format("rule counted_in_{}_{} explore\n {}\n", narrow.dtype, k, body), "rows.rules",
-                            ops::all());
+    auto read = parse_rules(fmt::format("rule counted_in_{}_{} explore\n {}\n", narrow.dtype, k, body),
+                            "rows.rules", ops::all());
     EXPECT_TRUE(read.ok()) << read.error().message << "\n" << body;
     if (read.ok()) rules.push_back(std::move(read->front()));
   }
@@ -192,7 +196,8 @@ TEST(Untried, IsNotProven) {
 
 TEST(Range, IsSaid) {
   judge(rules_in("range.rules"), 7, [](const Rule& rule, const Verdict& verdict) {
-    EXPECT_TRUE(!holds(verdict) || !verdict.range.is_all() || verdict.range.finite_only) << told(rule, verdict);
+    EXPECT_TRUE(!holds(verdict) || !verdict.range.is_all() || verdict.range.finite_only)
+        << told(rule, verdict);
   });
   const auto found = parse_rules(
       "rule root_of_a_square explore\n given x[I]\n left y = sqrt(mul(x, x))\n right y = abs(x)\n", "a.rules",

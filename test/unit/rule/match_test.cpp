@@ -1,5 +1,5 @@
 // Where rules match: structure, orders, index variables, attributes and guards; and three ways to the answer.
-#include "weft/rule/match.h"
+#include "weft/rules/rule/match.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "rewriting_case.h"
 #include "weft/base/file.h"
-#include "weft/rule/instance.h"
+#include "weft/rules/rule/instance.h"
 
 namespace weft::rule {
 namespace {

@@ -6,13 +6,13 @@
 
 #include "thorough.h"
 #include "weft/base/random.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/instance.h"
-#include "weft/rule/library.h"
-#include "weft/rule/mutate_rule.h"
-#include "weft/rule/prove_rule.h"
-#include "weft/spmd/mesh.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/mesh.h"
+#include "weft/rules/rule/instance.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/mutate_rule.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace weft::rule {
 namespace {

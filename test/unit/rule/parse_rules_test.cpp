@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "weft/language/complaint.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/library.h"
-#include "weft/rule/rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/rule.h"
 
 namespace weft::rule {
 namespace {

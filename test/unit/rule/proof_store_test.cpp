@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "weft/base/file.h"
-#include "weft/ops/operators.h"
-#include "weft/rule/behaviour.h"
-#include "weft/rule/proof_store.h"
-#include "weft/rule/proof_text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/behaviour.h"
+#include "weft/rules/rule/proof_store.h"
+#include "weft/rules/rule/proof_text.h"
 
 namespace weft::rule {
 namespace {

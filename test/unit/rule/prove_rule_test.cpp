@@ -1,10 +1,10 @@
 // Rules are proven, guarded or refuted for what they say.
 #include <gtest/gtest.h>
 
-#include "weft/ops/operators.h"
-#include "weft/rule/instance.h"
-#include "weft/rule/library.h"
-#include "weft/rule/prove_rule.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/instance.h"
+#include "weft/rules/rule/library.h"
+#include "weft/rules/rule/prove_rule.h"
 
 namespace weft::rule {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "distant_device.h"
 #include "ranks_case.h"
-#include "weft/run/batches_ahead.h"
-#include "weft/run/fit_program.h"
-#include "weft/run/training.h"
+#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/fit_program.h"
+#include "weft/runtime/run/training.h"
 
 namespace weft::session {
 namespace {

@@ -1,5 +1,5 @@
 // Chunk programs on threads of this process: every shipped algorithm, odd sizes, all types and operations.
-#include "weft/comm/chunk/chunk_machine.h"
+#include "weft/communication/comm/chunk/chunk_machine.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,13 +12,13 @@
 #include <gtest/gtest.h>
 
 #include "thorough.h"
-#include "weft/collective/check.h"
-#include "weft/collective/library.h"
-#include "weft/comm/chunk/chunk_classes.h"
-#include "weft/comm/chunk/chunk_cursor.h"
-#include "weft/comm/chunk/program_store.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/library.h"
+#include "weft/communication/comm/chunk/chunk_classes.h"
+#include "weft/communication/comm/chunk/chunk_cursor.h"
+#include "weft/communication/comm/chunk/program_store.h"
 #include "weft/formats/collective_source.h"
-#include "weft/run/collective_trial.h"
+#include "weft/runtime/run/collective_trial.h"
 
 namespace weft::comm {
 namespace {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
-#include "weft/pipeline/in_time.h"
-#include "weft/run/fit_program.h"
+#include "weft/parallel/pipeline/in_time.h"
+#include "weft/runtime/run/fit_program.h"
 
 namespace weft::session {
 namespace {

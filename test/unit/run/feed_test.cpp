@@ -12,10 +12,10 @@
 
 #include "execution_case.h"
 #include "temporary_folder.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/run/feed.h"
-#include "weft/run/feed_inputs.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/runtime/run/feed.h"
+#include "weft/runtime/run/feed_inputs.h"
 
 namespace weft::session {
 namespace {

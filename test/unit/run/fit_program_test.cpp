@@ -8,11 +8,11 @@
 
 #include "distant_device.h"
 #include "distribute_case.h"
-#include "weft/exec/rank.h"
-#include "weft/program/spill.h"
-#include "weft/run/fit_program.h"
-#include "weft/run/weights.h"
-#include "weft/train/recompute.h"
+#include "weft/parallel/train/recompute.h"
+#include "weft/program/tasks/spill.h"
+#include "weft/runtime/exec/rank.h"
+#include "weft/runtime/run/fit_program.h"
+#include "weft/runtime/run/weights.h"
 
 namespace weft::run {
 namespace {

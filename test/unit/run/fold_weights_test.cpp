@@ -1,12 +1,12 @@
 // What depends on weights alone is computed once; the numbers stay as they were.
-#include "weft/run/fold_weights.h"
+#include "weft/runtime/run/fold_weights.h"
 
 #include <cstring>
 
 #include <gtest/gtest.h>
 
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::run {
 namespace {

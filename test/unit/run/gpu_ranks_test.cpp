@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
-#include "weft/collective/check.h"
+#include "weft/collectives/collective/check.h"
 #include "weft/device/device.h"
 #include "weft/formats/collective_source.h"
-#include "weft/run/collective_trial.h"
+#include "weft/runtime/run/collective_trial.h"
 
 namespace weft::session {
 namespace {

@@ -1,5 +1,5 @@
 // What ranks say of each other when they are not alike.
-#include "weft/run/rank_comparison.h"
+#include "weft/runtime/run/rank_comparison.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "weft/formats/model_json.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/run/run_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/runtime/run/run_plan.h"
 
 namespace weft::session {
 namespace {

@@ -1,7 +1,7 @@
 // How the learning rate changes from step to step.
 #include <gtest/gtest.h>
 
-#include "weft/run/schedule.h"
+#include "weft/runtime/run/schedule.h"
 
 namespace weft::run {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "ranks_case.h"
 #include "thorough.h"
-#include "weft/run/algorithm_list.h"
-#include "weft/run/training_part.h"
-#include "weft/run/weights.h"
+#include "weft/runtime/run/algorithm_list.h"
+#include "weft/runtime/run/training_part.h"
+#include "weft/runtime/run/weights.h"
 
 namespace weft::run {
 namespace {

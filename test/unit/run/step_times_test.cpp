@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
-#include "weft/run/step_times.h"
+#include "weft/runtime/run/step_times.h"
 
 namespace weft::session {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "children.h"
 #include "ranks_case.h"
-#include "weft/collective/summation_service.h"
-#include "weft/cost/choose_algorithms.h"
+#include "weft/collectives/collective/summation_service.h"
+#include "weft/predict/cost/choose_algorithms.h"
 
 namespace weft::session {
 namespace {

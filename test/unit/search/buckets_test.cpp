@@ -5,10 +5,10 @@
 #include "bucket_case.h"
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/plan/text.h"
-#include "weft/search/bucket/bucket_exchanges.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/plan/graph/text.h"
+#include "weft/planner/search/bucket/bucket_exchanges.h"
 
 namespace weft::search {
 namespace {

@@ -1,5 +1,5 @@
 // The search for a distribution: deterministic, within memory and hints, and no worse than what people know.
-#include "weft/search/distribution/choose_distribution.h"
+#include "weft/planner/search/distribution/choose_distribution.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/search/distribution/known_plans.h"
+#include "weft/planner/search/distribution/known_plans.h"
 
 namespace weft::search {
 namespace {

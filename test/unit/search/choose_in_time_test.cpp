@@ -1,6 +1,6 @@
 // Steps in stages and micro-batches: cuts are the best there are, prices are the formulas' where those hold, and
 // the search is deterministic, within memory, and no worse than tensor x pipeline x data.
-#include "weft/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_in_time.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include "distribute_case.h"
 #include "search_case.h"
 #include "thorough.h"
-#include "weft/pipeline/library.h"
-#include "weft/search/pipeline/cut_unequal.h"
-#include "weft/search/pipeline/stage_mesh_search.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/planner/search/pipeline/cut_unequal.h"
+#include "weft/planner/search/pipeline/stage_mesh_search.h"
 
 namespace weft::search {
 namespace {

@@ -5,14 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
-#include "weft/distribute/feedback.h"
-#include "weft/distribute/promises.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/without_codecs.h"
-#include "weft/plan/text.h"
-#include "weft/search/codec/place_codecs.h"
-#include "weft/spmd/layouts.h"
+#include "weft/parallel/distribute/feedback.h"
+#include "weft/parallel/distribute/promises.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/without_codecs.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/spmd/layouts.h"
+#include "weft/planner/search/codec/place_codecs.h"
 
 namespace weft::search {
 namespace {

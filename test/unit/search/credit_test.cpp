@@ -4,9 +4,9 @@
 #include "bucket_case.h"
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/plan/text.h"
-#include "weft/search/bucket/cut_exchanges.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/plan/graph/text.h"
+#include "weft/planner/search/bucket/cut_exchanges.h"
 
 namespace weft::search {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/distribute/delayed.h"
-#include "weft/distribute/prove.h"
-#include "weft/plan/text.h"
-#include "weft/search/sync/delay_gradients.h"
-#include "weft/sim/step/predict.h"
+#include "weft/parallel/distribute/delayed.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/plan/graph/text.h"
+#include "weft/planner/search/sync/delay_gradients.h"
+#include "weft/predict/sim/step/predict.h"
 
 namespace weft::search {
 namespace {

@@ -1,5 +1,5 @@
 // Plans with fewer of their repeated layers: what is kept is what a shorter model would be.
-#include "weft/search/distribution/fold.h"
+#include "weft/planner/search/distribution/fold.h"
 
 #include <gtest/gtest.h>
 

@@ -6,13 +6,13 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/search/distribution/cheapest_way.h"
-#include "weft/search/distribution/choose_distribution.h"
-#include "weft/search/distribution/known_plans.h"
-#include "weft/search/distribution/least_of_plan.h"
-#include "weft/search/distribution/lower_bound.h"
-#include "weft/search/distribution/part_variants.h"
-#include "weft/train/chain.h"
+#include "weft/parallel/train/chain.h"
+#include "weft/planner/search/distribution/cheapest_way.h"
+#include "weft/planner/search/distribution/choose_distribution.h"
+#include "weft/planner/search/distribution/known_plans.h"
+#include "weft/planner/search/distribution/least_of_plan.h"
+#include "weft/planner/search/distribution/lower_bound.h"
+#include "weft/planner/search/distribution/part_variants.h"
 
 namespace weft::search {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "temporary_folder.h"
 #include "weft/base/file.h"
-#include "weft/search/rewrite/plan_cache.h"
+#include "weft/planner/search/rewrite/plan_cache.h"
 
 namespace weft::search {
 namespace {

@@ -12,14 +12,14 @@
 #include "temporary_folder.h"
 #include "weft/base/file.h"
 #include "weft/base/random.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
-#include "weft/search/rewrite/backtracking.h"
-#include "weft/search/rewrite/ledger.h"
-#include "weft/search/rewrite/plan_cache.h"
-#include "weft/search/rewrite/region.h"
-#include "weft/search/rewrite/region_plan.h"
-#include "weft/search/rewrite/rewrite_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/planner/search/rewrite/backtracking.h"
+#include "weft/planner/search/rewrite/ledger.h"
+#include "weft/planner/search/rewrite/plan_cache.h"
+#include "weft/planner/search/rewrite/region.h"
+#include "weft/planner/search/rewrite/region_plan.h"
+#include "weft/planner/search/rewrite/rewrite_plan.h"
 
 namespace weft::search {
 namespace {

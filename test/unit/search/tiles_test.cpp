@@ -5,11 +5,11 @@
 #include "distribute_case.h"
 #include "search_case.h"
 #include "tile_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/tiles.h"
-#include "weft/plan/text.h"
-#include "weft/search/tile/tile_exchanges.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/tiles.h"
+#include "weft/plan/graph/text.h"
+#include "weft/planner/search/tile/tile_exchanges.h"
 
 namespace weft::search {
 namespace {
@@ -38,7 +38,8 @@ void expect_equal(const train::TrainingPlan& model, const DistributedPlan& made)
 }
 
 train::TrainingPlan small_gpt(std::int64_t b, std::int64_t s) {
-  return training_plan("char_gpt", {{"b", b, {}}, {"s", s, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}});
+  return training_plan(
+      "char_gpt", {{"b", b, {}}, {"s", s, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}});
 }
 
 TEST(TilesOf, CoverAllAndDifferByOneAtMost) {
@@ -63,10 +64,11 @@ struct TileCase {
 // Tensor parallel with all-reduces; with sequences sliced between; both with batches sliced as well.
 TEST(CutInTiles, WhatTravelsInTilesIsProvenAndComesOutTheSame) {
   const train::TrainingPlan model = small_gpt(5, 6);
-  for (const TileCase& one : {TileCase{"gpu=2: slice h, f", "b", 1, 2}, TileCase{"gpu=2: slice h, f", "b", 1, 5},
-                              TileCase{"gpu=2: slice h, f", "s", 1, 4}, TileCase{"gpu=2: slice h, f, s", "b", 1, 2},
-                              TileCase{"gpu=2: slice h, f, s", "s", 2, 3},
-                              TileCase{"node=2: slice s; gpu=2: slice h, f", "b", 1, 3}}) {
+  for (const TileCase& one :
+       {TileCase{"gpu=2: slice h, f", "b", 1, 2}, TileCase{"gpu=2: slice h, f", "b", 1, 5},
+        TileCase{"gpu=2: slice h, f", "s", 1, 4}, TileCase{"gpu=2: slice h, f, s", "b", 1, 2},
+        TileCase{"gpu=2: slice h, f, s", "s", 2, 3},
+        TileCase{"node=2: slice s; gpu=2: slice h, f", "b", 1, 3}}) {
     SCOPED_TRACE(fmt::format("{} in {} along {}", one.distribution, one.tiles, one.index));
     const DistributedPlan plain = distributed(model, one.distribution);
     for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
@@ -78,9 +80,15 @@ TEST(CutInTiles, WhatTravelsInTilesIsProvenAndComesOutTheSame) {
 }
 
 TEST(CutInTiles, ExpertsGetTheirTokensInTiles) {
-  const train::TrainingPlan model = training_plan(
-      "mixtral_8x7b", {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"g", 1, {}}, {"f", 3, {}},
-                       {"experts", 4, {}}, {"layers", 1, {}}, {"v", 5, {}}});
+  const train::TrainingPlan model = training_plan("mixtral_8x7b", {{"b", 4, {}},
+                                                                   {"s", 6, {}},
+                                                                   {"d", 8, {}},
+                                                                   {"h", 2, {}},
+                                                                   {"g", 1, {}},
+                                                                   {"f", 3, {}},
+                                                                   {"experts", 4, {}},
+                                                                   {"layers", 1, {}},
+                                                                   {"v", 5, {}}});
   const DistributedPlan plain = distributed(model, "gpu=2: slice x, b");
   ASSERT_GT(count(plain, "all-to-all"), 0);
   for (const TileReach reach : {TileReach::near, TileReach::products}) {
@@ -92,7 +100,8 @@ TEST(CutInTiles, ExpertsGetTheirTokensInTiles) {
 
 // Tiles of GPT-3's size become tiles of a small model, on another mesh.
 TEST(CutInTiles, ProofsGoAtOtherSizesToo) {
-  const train::TrainingPlan large = training_plan("char_gpt", {{"b", 16, {}}, {"s", 512, {}}, {"layers", 2, {}}}),
+  const train::TrainingPlan large =
+                                training_plan("char_gpt", {{"b", 16, {}}, {"s", 512, {}}, {"layers", 2, {}}}),
                             small = small_gpt(5, 6);
   for (const TileCase& one :
        {TileCase{"gpu=6: slice h, f", "b", 1, 4}, TileCase{"gpu=2: slice h, f, v, s", "b", 1, 4},
@@ -161,7 +170,8 @@ TEST(TileExchanges, WhereTravellingTakesAsLongAsComputing) {
   const TiledExchanges found = tiled_on(slow, before);
   ASSERT_TRUE(found.plan) << found.said;
   EXPECT_LT(found.plan->prediction.seconds, before.prediction.seconds);
-  EXPECT_LT(found.plan->prediction.exposed_communication_seconds, before.prediction.exposed_communication_seconds);
+  EXPECT_LT(found.plan->prediction.exposed_communication_seconds,
+            before.prediction.exposed_communication_seconds);
   EXPECT_NE(found.said.find("tiles along"), std::string::npos) << found.said;
   PredictedPlan again;
   EXPECT_EQ(plan::print(tiled_on(slow, again).plan->plan.graph), plan::print(found.plan->plan.graph));

@@ -1,5 +1,5 @@
 // Replicas on devices that differ: what each takes is as good as the best of all splits.
-#include "weft/search/pipeline/unequal_replicas.h"
+#include "weft/planner/search/pipeline/unequal_replicas.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 #include "distribute_case.h"
 #include "search_case.h"
 #include "thorough.h"
-#include "weft/pipeline/in_time.h"
+#include "weft/parallel/pipeline/in_time.h"
 
 namespace weft::search {
 namespace {

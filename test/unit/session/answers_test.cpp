@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "temporary_folder.h"
+#include "weft/app/session/session.h"
 #include "weft/base/crc32c.h"
 #include "weft/base/random.h"
 #include "weft/base/utf8.h"
-#include "weft/cost/exchange_seconds.h"
 #include "weft/formats/data_file.h"
 #include "weft/formats/protobuf_wire.h"
-#include "weft/session/session.h"
+#include "weft/predict/cost/exchange_seconds.h"
 
 namespace weft::session {
 namespace {

@@ -11,11 +11,11 @@
 #include "distribute_case.h"
 #include "ranks_case.h"
 #include "thorough.h"
-#include "weft/distribute/prove.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/session/session.h"
-#include "weft/train/local_norms.h"
+#include "weft/app/session/session.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/train/local_norms.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::session {
 namespace {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "weft/comm/weft_comm.h"
-#include "weft/session/weft.h"
+#include "weft/app/session/weft.h"
+#include "weft/communication/comm/weft_comm.h"
 
 namespace {
 
@@ -68,10 +68,10 @@ TEST(CSession, AnErrorHasItsPlaceAndHint) {
   EXPECT_EQ(error->line, 2);
   EXPECT_EQ(error->column, 23);
   EXPECT_EQ(std::string(error->text + error->offset, error->length), "pood");
-  EXPECT_STREQ(
-      error->report,
-      "error 2:23: unknown cluster or device: pood\n  EXPLAIN TRAIN gpt2 ON pood\n                        ^^^^\n"
-      "  did you mean 'pod'?\n");
+  EXPECT_STREQ(error->report,
+               "error 2:23: unknown cluster or device: pood\n  EXPLAIN TRAIN gpt2 ON pood\n                  "
+               "      ^^^^\n"
+               "  did you mean 'pod'?\n");
   EXPECT_STREQ(weft_last_error(), "unknown cluster or device: pood");
 }
 

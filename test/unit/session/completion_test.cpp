@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "temporary_folder.h"
-#include "weft/session/session.h"
-#include "weft/session/settings.h"
+#include "weft/app/session/session.h"
+#include "weft/app/session/settings.h"
 
 namespace weft::session {
 namespace {

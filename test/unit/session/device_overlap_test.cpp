@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "distant_device.h"
-#include "weft/measure/device_overlap.h"
+#include "weft/runtime/measure/device_overlap.h"
 
 namespace weft::measure {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/explain/lines.h"
-#include "weft/session/session.h"
+#include "weft/app/explain/lines.h"
+#include "weft/app/session/session.h"
 
 namespace weft::session {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "session_case.h"
 #include "temporary_folder.h"
+#include "weft/app/session/session.h"
 #include "weft/formats/safetensors.h"
-#include "weft/session/session.h"
 
 namespace weft::session {
 namespace {

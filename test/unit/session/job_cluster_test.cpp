@@ -1,10 +1,10 @@
 // ON JOB: the cluster that ranks on several hosts are planned for.
-#include "weft/session/job_cluster.h"
+#include "weft/app/session/job_cluster.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/step_costs.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/step_costs.h"
 
 namespace weft::session {
 namespace {

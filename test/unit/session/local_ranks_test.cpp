@@ -16,9 +16,9 @@
 #include "rank_parts.h"
 #include "ranks_case.h"
 #include "temporary_folder.h"
+#include "weft/app/session/session.h"
 #include "weft/formats/safetensors.h"
-#include "weft/run/local_ranks_shares.h"
-#include "weft/session/session.h"
+#include "weft/runtime/run/local_ranks_shares.h"
 
 namespace weft::session {
 namespace {

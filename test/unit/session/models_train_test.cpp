@@ -8,8 +8,8 @@
 
 #include "temporary_folder.h"
 #include "thorough.h"
+#include "weft/app/session/session.h"
 #include "weft/base/random.h"
-#include "weft/session/session.h"
 
 namespace weft::session {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "session_case.h"
 #include "thorough.h"
-#include "weft/distribute/distribution.h"
+#include "weft/parallel/distribute/distribution.h"
 
 namespace weft::session {
 namespace {
@@ -34,8 +34,7 @@ std::vector<Planned> planned() {
       "node=8: slice b", "node=8: slice b, shard optimizer", "node=8: slice b, shard parameters",
       "node_a=2: stage; node_b=4: slice b; micro=8; schedule one_f_one_b", "node=8: slice b; micro=2"};
   const std::vector<std::string> on_pod = {
-      "node=4: slice b; gpu=8: slice b",
-      "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer",
+      "node=4: slice b; gpu=8: slice b", "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer",
       "node=4: slice b; gpu=8: slice h, f, v",
       "node=4: slice b, shard parameters; gpu=8: slice b, shard parameters",
       "node=4: stage; gpu=8: slice b; micro=8; schedule one_f_one_b"};

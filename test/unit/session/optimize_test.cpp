@@ -1,15 +1,15 @@
 // The optimizer's list of stages: what each leaves behind, and that each can be left out.
-#include "weft/search/optimize.h"
+#include "weft/planner/search/optimize.h"
 
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
 #include "search_case.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/rule/library.h"
-#include "weft/session/rule_source.h"
+#include "weft/app/session/rule_source.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/rules/rule/library.h"
 
 namespace weft::search {
 namespace {

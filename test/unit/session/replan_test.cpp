@@ -1,12 +1,12 @@
 // Plans chosen again for ranks and links that are slower than planned.
-#include "weft/session/replan.h"
+#include "weft/app/session/replan.h"
 
 #include <gtest/gtest.h>
 
+#include "weft/app/session/plan_for.h"
+#include "weft/app/session/prepare.h"
 #include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
-#include "weft/session/plan_for.h"
-#include "weft/session/prepare.h"
 
 namespace weft::session {
 namespace {

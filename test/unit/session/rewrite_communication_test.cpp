@@ -1,19 +1,19 @@
 // Rules that rewrite what ranks exchange: where they fire, where they decline, and that the numbers stay.
-#include "weft/search/rewrite/rewrite_communication.h"
+#include "weft/planner/search/rewrite/rewrite_communication.h"
 
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
 #include "ranks_case.h"
 #include "search_case.h"
-#include "weft/distribute/prove.h"
-#include "weft/distribute/replay.h"
-#include "weft/distribute/trace_origins.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/rule/library.h"
-#include "weft/session/rule_source.h"
-#include "weft/spmd/layouts.h"
+#include "weft/app/session/rule_source.h"
+#include "weft/parallel/distribute/prove.h"
+#include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/trace_origins.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/layouts.h"
+#include "weft/rules/rule/library.h"
 
 namespace weft::search {
 namespace {

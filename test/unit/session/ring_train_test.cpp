@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "session_case.h"
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft::session {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft::session {
 namespace {

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "session_case.h"
-#include "weft/cost/step_costs.h"
-#include "weft/cost/unit_seconds.h"
 #include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/predict/cost/unit_seconds.h"
 
 namespace weft::session {
 namespace {
@@ -37,18 +37,22 @@ TEST(SiblingDevices, EveryShippedDeviceWithAMatrixUnitGroupsUpdates) {
 TEST(SiblingDevices, EqualFiguresHaveEqualPricesUnderAnotherName) {
   for (const std::string reach : {"", ", reach = 1"}) {
     Session session;
-    const std::string figures = "f32 = 67 TFLOP/s, tf32 = 494 TFLOP/s, f16 = 989 TFLOP/s, bf16 = 989 TFLOP/s, "
-                                "memory = 80 GiB, bandwidth = 3.35 TB/s, launch = 4 us" +
-                                reach;
+    const std::string figures =
+        "f32 = 67 TFLOP/s, tf32 = 494 TFLOP/s, f16 = 989 TFLOP/s, bf16 = 989 TFLOP/s, "
+        "memory = 80 GiB, bandwidth = 3.35 TB/s, launch = 4 us" +
+        reach;
     const auto step_on = [&](const std::string& device) {
-      EXPECT_EQ(session.execute(fmt::format("CREATE DEVICE {} ({}); CREATE CLUSTER {}s AS 1 NODES OF 4 DEVICES {} "
-                                            "LINK gpu WITHIN node (450 GB/s, 1.5 us)",
-                                            device, figures, device, device))
-                    .exit_code,
-                ExitCode::ok);
-      return answer(session, fmt::format("EXPLAIN (FORMAT json) TRAIN char_gpt ON {}s WITH (layers = 2, s = 32, d "
-                                         "= 32, h = 2, precision = bf16, distribution = 'gpu=4: slice b')",
-                                         device))
+      EXPECT_EQ(
+          session
+              .execute(fmt::format("CREATE DEVICE {} ({}); CREATE CLUSTER {}s AS 1 NODES OF 4 DEVICES {} "
+                                   "LINK gpu WITHIN node (450 GB/s, 1.5 us)",
+                                   device, figures, device, device))
+              .exit_code,
+          ExitCode::ok);
+      return answer(session,
+                    fmt::format("EXPLAIN (FORMAT json) TRAIN char_gpt ON {}s WITH (layers = 2, s = 32, d "
+                                "= 32, h = 2, precision = bf16, distribution = 'gpu=4: slice b')",
+                                device))
           .at("step_seconds")
           .get<double>();
     };
@@ -60,16 +64,19 @@ TEST(SiblingDevices, EqualFiguresHaveEqualPricesUnderAnotherName) {
 TEST(SiblingDevices, MeasuredOrNotAnUpdateIsAsManyLaunches) {
   const auto launches = [](const std::string& reach) {
     Session session;
-    EXPECT_EQ(session
-                  .execute("CREATE DEVICE g (f32 = 67 TFLOP/s, bf16 = 989 TFLOP/s, memory = 80 GiB, bandwidth = 3 "
-                           "TB/s, launch = 1 s" +
-                           reach + "); CREATE CLUSTER c AS 1 NODES OF 2 DEVICES g LINK gpu WITHIN node (450 GB/s, "
-                                   "1.5 us)")
-                  .exit_code,
-              ExitCode::ok);
-    const auto plan = answer(session,
-                             "EXPLAIN (FORMAT json) TRAIN digits_mlp ON c WITH (precision = bf16, distribution = "
-                             "'gpu=2: slice b', rules = false, buckets = off)");
+    EXPECT_EQ(
+        session
+            .execute("CREATE DEVICE g (f32 = 67 TFLOP/s, bf16 = 989 TFLOP/s, memory = 80 GiB, bandwidth = 3 "
+                     "TB/s, launch = 1 s" +
+                     reach +
+                     "); CREATE CLUSTER c AS 1 NODES OF 2 DEVICES g LINK gpu WITHIN node (450 GB/s, "
+                     "1.5 us)")
+            .exit_code,
+        ExitCode::ok);
+    const auto plan =
+        answer(session,
+               "EXPLAIN (FORMAT json) TRAIN digits_mlp ON c WITH (precision = bf16, distribution = "
+               "'gpu=2: slice b', rules = false, buckets = off)");
     double update = 0;
     for (const auto& step : plan.at("phases"))
       if (step.at("step").get<std::string>() == "update") update = step.at("seconds_predicted");

@@ -9,7 +9,7 @@
 
 #include "session_case.h"
 #include "thorough.h"
-#include "weft/session/session.h"
+#include "weft/app/session/session.h"
 
 namespace weft::session {
 namespace {

@@ -1,6 +1,6 @@
 // The page of a step: its data, what is left out of large ones, text that cannot break out, a script that
 // finds what it asks for; and the trace of the same timelines, as viewers read it.
-#include "weft/explain/step_page.h"
+#include "weft/app/explain/step_page.h"
 
 #include <cmath>
 #include <limits>
@@ -13,12 +13,12 @@
 
 #include "mesh_case.h"
 #include "temporary_folder.h"
+#include "weft/app/explain/step_page_data.h"
+#include "weft/app/explain/step_page_parts.h"
+#include "weft/app/session/step_page.h"
+#include "weft/app/session/trace.h"
 #include "weft/base/file.h"
-#include "weft/explain/step_page_data.h"
-#include "weft/explain/step_page_parts.h"
-#include "weft/program/stream.h"
-#include "weft/session/step_page.h"
-#include "weft/session/trace.h"
+#include "weft/program/tasks/stream.h"
 
 namespace weft::explain {
 namespace {

@@ -1,5 +1,5 @@
 // Ranks that all send to their neighbours at once: each time can be worked out from the wires.
-#include "weft/sim/collective/neighbours.h"
+#include "weft/predict/sim/collective/neighbours.h"
 
 #include <limits>
 

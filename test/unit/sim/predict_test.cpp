@@ -1,6 +1,6 @@
 // The simulator of a step: streams and waits, collectives that gather, wires that are shared, ranks that are
 // alike, memory and the critical path. Prices are made up, so that every time can be worked out by hand.
-#include "weft/sim/step/predict.h"
+#include "weft/predict/sim/step/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +11,12 @@
 
 #include "mesh_case.h"
 #include "weft/base/hash.h"
-#include "weft/cluster/cluster.h"
-#include "weft/program/stream.h"
-#include "weft/sim/link_sharing.h"
-#include "weft/sim/step/program_tasks.h"
-#include "weft/sim/step/rank_classes.h"
-#include "weft/spmd/localize.h"
+#include "weft/plan/cluster/cluster.h"
+#include "weft/plan/spmd/localize.h"
+#include "weft/predict/sim/link_sharing.h"
+#include "weft/predict/sim/step/program_tasks.h"
+#include "weft/predict/sim/step/rank_classes.h"
+#include "weft/program/tasks/stream.h"
 
 namespace weft::sim {
 namespace {

@@ -1,5 +1,5 @@
 // The simulator of collectives, against times worked out by hand.
-#include "weft/sim/collective/simulate_collective.h"
+#include "weft/predict/sim/collective/simulate_collective.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <tuple>
 
-#include "weft/sim/collective/cost_table.h"
-#include "weft/sim/network.h"
+#include "weft/predict/sim/collective/cost_table.h"
+#include "weft/predict/sim/network.h"
 
 namespace weft::sim {
 namespace {

@@ -1,6 +1,6 @@
 // What the parts of a step cost: mesh axes and their wires, collectives against NCCL's measured times, shapes
 // of products, what was measured before, and whole steps against published ones.
-#include "weft/cost/step_costs.h"
+#include "weft/predict/cost/step_costs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,17 +13,17 @@
 
 #include "temporary_folder.h"
 #include "weft/base/median.h"
-#include "weft/cost/exchange_seconds.h"
-#include "weft/cost/mesh_links.h"
-#include "weft/cost/operator_time.h"
-#include "weft/cost/unit_seconds.h"
-#include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/sim/step/predict.h"
-#include "weft/train/training_plan.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/parallel/train/training_plan.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/predict/cost/exchange_seconds.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/unit_seconds.h"
+#include "weft/predict/sim/step/predict.h"
 
 namespace weft::cost {
 namespace {

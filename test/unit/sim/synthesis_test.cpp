@@ -1,5 +1,5 @@
 // Random wires: every collective has a program, it is right, and it attains what the wires allow.
-#include "weft/sim/collective/tuned_program.h"
+#include "weft/predict/sim/collective/tuned_program.h"
 
 #include <string>
 
@@ -7,11 +7,11 @@
 
 #include "../case/thorough.h"
 #include "weft/base/random.h"
-#include "weft/collective/check.h"
-#include "weft/collective/check_work.h"
-#include "weft/collective/program_text.h"
-#include "weft/sim/collective/run_parameters.h"
-#include "weft/sim/collective/simulate_collective.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/collective/check_work.h"
+#include "weft/collectives/collective/program_text.h"
+#include "weft/predict/sim/collective/run_parameters.h"
+#include "weft/predict/sim/collective/simulate_collective.h"
 
 namespace weft::sim {
 namespace {
@@ -29,9 +29,9 @@ struct WiresCase {
   bool direct, switched, one_way;
   std::int32_t switches;
 };
-constexpr WiresCase kCases[] = {{"direct", true, false, false, 0},  {"one way", true, false, true, 0},
-                                {"star", false, true, false, 1},    {"switches", false, true, false, 3},
-                                {"mixed", true, true, false, 2},    {"uneven switches", false, true, true, 2},
+constexpr WiresCase kCases[] = {{"direct", true, false, false, 0}, {"one way", true, false, true, 0},
+                                {"star", false, true, false, 1},   {"switches", false, true, false, 3},
+                                {"mixed", true, true, false, 2},   {"uneven switches", false, true, true, 2},
                                 {"all of it", true, true, true, 2}};
 
 Topology random_wires(const WiresCase& kind, std::uint64_t seed) {
@@ -40,7 +40,8 @@ Topology random_wires(const WiresCase& kind, std::uint64_t seed) {
   made.name = kind.name;
   const auto devices = static_cast<std::int32_t>(random.between(6, thorough_or(12, 7)));
   for (std::int32_t d = 0; d < devices; ++d) made.add_node(NodeKind::device, "gpu " + std::to_string(d));
-  for (std::int32_t s = 0; s < kind.switches; ++s) made.add_node(NodeKind::switch_, "switch " + std::to_string(s));
+  for (std::int32_t s = 0; s < kind.switches; ++s)
+    made.add_node(NodeKind::switch_, "switch " + std::to_string(s));
   const auto rate = [&] { return thorough_or(1e8, 1e7) * static_cast<double>(random.between(100, 3000)); };
   const auto cable = [&](std::int32_t a, std::int32_t b) {
     const double there = rate();
@@ -81,7 +82,8 @@ void expect_near(const Topology& topology, Kind kind, std::uint64_t seed) {
   }
   ASSERT_TRUE(made.ok()) << what << ": " << made.error().message;
   // A gigabyte at more than 200 GB/s takes under 5 ms, of which filling and draining trees is a notable part.
-  EXPECT_GE(made->attained, (optimum > 200e9 ? 0.9 : 0.95) * optimum) << what << ": " << made->attained / optimum;
+  EXPECT_GE(made->attained, (optimum > 200e9 ? 0.9 : 0.95) * optimum)
+      << what << ": " << made->attained / optimum;
   const collective::Program& program = made->program;
   EXPECT_TRUE(collective::check_work(program, 1).ok()) << what;
   const auto report = collective::check(program, {.slots = run_parameters(program.protocol).slots});
@@ -94,7 +96,8 @@ void expect_near(const Topology& topology, Kind kind, std::uint64_t seed) {
 
 TEST(SynthesisOnRandomWires, AttainsTheOptimum) {
   std::uint64_t seed = 0;
-  constexpr Kind kKinds[] = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::all_to_all};
+  constexpr Kind kKinds[] = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast,
+                             Kind::all_to_all};
   for (int round = 0; round < thorough_or(6, 1); ++round)
     for (const WiresCase& wires : every(2, kCases)) {
       const Topology topology = random_wires(wires, ++seed);
@@ -117,7 +120,8 @@ TEST(SynthesisOnRandomWires, WaysBelongToTheirWires) {
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_GE(made->attained, 0.95 * forest->optimum);
   topology.links.resize(6);
-  const auto actions = collective::to_actions(made->program, collective::Placement::in_place, collective::Grain::step);
+  const auto actions =
+      collective::to_actions(made->program, collective::Placement::in_place, collective::Grain::step);
   const auto refused = simulate(actions, topology, kBytes, run_parameters(collective::Protocol::simple));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("which is no way on"), std::string::npos) << refused.error().message;

@@ -6,11 +6,11 @@
 #include <rapidcheck/gtest.h>
 
 #include "mesh_case.h"
-#include "weft/ops/build.h"
-#include "weft/ops/communication.h"
-#include "weft/ops/loops.h"
-#include "weft/plan/signature.h"
-#include "weft/spmd/carries.h"
+#include "weft/plan/graph/signature.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/loops.h"
+#include "weft/plan/spmd/carries.h"
 
 namespace weft::ops {
 namespace {

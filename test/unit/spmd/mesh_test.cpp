@@ -2,8 +2,8 @@
 #include <array>
 
 #include "mesh_case.h"
-#include "weft/ops/exchange.h"
-#include "weft/spmd/localize.h"
+#include "weft/plan/ops/exchange.h"
+#include "weft/plan/spmd/localize.h"
 
 namespace weft::ops {
 namespace {

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "mesh_case.h"
-#include "weft/ops/local_exchange.h"
-#include "weft/spmd/localize.h"
+#include "weft/plan/ops/local_exchange.h"
+#include "weft/plan/spmd/localize.h"
 
 namespace weft::ops {
 namespace {

@@ -1,14 +1,14 @@
 // All-to-all by a concurrent flow: its bound against ones that can be counted by hand, and its schedules.
-#include "weft/synthesis/all_to_all.h"
+#include "weft/collectives/synthesis/all_to_all.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/collective/check.h"
-#include "weft/synthesis/index.h"
-#include "weft/synthesis/path_program.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/synthesis/index.h"
+#include "weft/collectives/synthesis/path_program.h"
 
 namespace weft::synthesis {
 namespace {
@@ -72,7 +72,8 @@ TEST(AllToAll, BoundAndFlowMeet) {
   for (int trial = 0; trial < 12; ++trial) {
     cluster::Topology topology = ring(static_cast<std::int32_t>(random.between(3, 7)));
     const std::int32_t hub = topology.add_node(cluster::NodeKind::switch_, "hub");
-    for (cluster::DirectedLink& link : topology.links) link.bytes_per_second = 1e9 * static_cast<double>(random.between(10, 300));
+    for (cluster::DirectedLink& link : topology.links)
+      link.bytes_per_second = 1e9 * static_cast<double>(random.between(10, 300));
     for (std::int32_t d = 0; d < topology.devices; ++d) {
       topology.add_link(d, hub, 1e9 * static_cast<double>(random.between(10, 300)), 1e-6);
       topology.add_link(hub, d, 1e9 * static_cast<double>(random.between(10, 300)), 1e-6);
@@ -117,7 +118,8 @@ TEST(AllToAll, TooManyChunksAreRefused) {
   request.chunks = 1 << 23;
   const auto program = path_program(request, found->paths, found->routes);
   ASSERT_FALSE(program.ok());
-  EXPECT_TRUE(program.error().message.starts_with("the program would be too long")) << program.error().message;
+  EXPECT_TRUE(program.error().message.starts_with("the program would be too long"))
+      << program.error().message;
 }
 
 // However many devices there are, time that is over is over.

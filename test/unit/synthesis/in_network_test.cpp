@@ -1,9 +1,9 @@
 // All-reduce through switches that add up and copy.
-#include "weft/synthesis/in_network.h"
+#include "weft/collectives/synthesis/in_network.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/synthesis/forest.h"
+#include "weft/collectives/synthesis/forest.h"
 
 namespace weft::synthesis {
 namespace {

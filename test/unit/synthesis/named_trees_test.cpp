@@ -1,12 +1,12 @@
 // Trees by name: moves that do what the collective promises, the same each time, for every shape of wires.
-#include "weft/synthesis/named_trees.h"
+#include "weft/collectives/synthesis/named_trees.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "weft/collective/check_moves.h"
-#include "weft/collective/compile.h"
+#include "weft/collectives/collective/check_moves.h"
+#include "weft/collectives/collective/compile.h"
 
 namespace weft::synthesis {
 namespace {
@@ -23,7 +23,8 @@ TEST(NamedTrees, DoWhatTheirNameSays) {
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce"})
     for (const char* wires :
          {"ranks=2", "ranks=5, shape=ring", "ranks=7, shape=full", "ranks=6, shape=mesh, sides=[2, 3]",
-          "ranks=9, shape=torus, sides=[3, 3], pieces=3", "ranks=8, shape=hybrid_cube_mesh", "ranks=3, shape=switch, pieces=2"}) {
+          "ranks=9, shape=torus, sides=[3, 3], pieces=3", "ranks=8, shape=hybrid_cube_mesh",
+          "ranks=3, shape=switch, pieces=2"}) {
       const std::string name = std::string(kind) + "_trees(" + wires + ")";
       const auto moves = made(name);
       ASSERT_TRUE(moves.ok()) << name << ": " << moves.error().message;
@@ -65,8 +66,7 @@ TEST(NamedTrees, RefuseWhatTheyAreNot) {
   EXPECT_EQ(complaint("all_reduce_trees(ranks=8, shape=torus, sides=[3, 3])"),
             "a torus of these sides has 9 devices, not 8");
   EXPECT_EQ(complaint("all_reduce_trees(ranks=8, colour=red)"), "all_reduce_trees has no parameter colour");
-  EXPECT_EQ(complaint("all_reduce_trees(ranks=1)"),
-            "ranks of synthesized trees is a number from 2 to 64");
+  EXPECT_EQ(complaint("all_reduce_trees(ranks=1)"), "ranks of synthesized trees is a number from 2 to 64");
   EXPECT_EQ(complaint("broadcast_trees(ranks=4, root=4)"), "the root must be one of 4 devices, found 4");
 }
 

@@ -1,12 +1,12 @@
 // Rings through all devices, and which exchanges of devices change nothing.
-#include "weft/synthesis/pack_rings.h"
+#include "weft/collectives/synthesis/pack_rings.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "weft/synthesis/automorphism.h"
+#include "weft/collectives/synthesis/automorphism.h"
 
 namespace weft::synthesis {
 namespace {
@@ -26,13 +26,15 @@ cluster::Topology wired(cluster::Shape shape, std::int32_t devices, std::vector<
 // Every device once, over cables that are there and have room for all rings together.
 void expect_to_fit(const cluster::Topology& topology, const Rings& found) {
   std::map<std::pair<std::int32_t, std::int32_t>, double> room;
-  for (const cluster::DirectedLink& link : topology.links) room[{link.from, link.to}] += link.bytes_per_second;
+  for (const cluster::DirectedLink& link : topology.links)
+    room[{link.from, link.to}] += link.bytes_per_second;
   for (const std::vector<std::int32_t>& ring : found.rings) {
     std::vector<std::int32_t> sorted = ring;
     std::ranges::sort(sorted);
     for (std::size_t i = 0; i < sorted.size(); ++i) EXPECT_EQ(sorted[i], static_cast<std::int32_t>(i));
     EXPECT_EQ(ring.size(), static_cast<std::size_t>(topology.devices));
-    for (std::size_t i = 0; i < ring.size(); ++i) room[{ring[i], ring[(i + 1) % ring.size()]}] -= found.ring_rate;
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      room[{ring[i], ring[(i + 1) % ring.size()]}] -= found.ring_rate;
   }
   for (const auto& [ends, left] : room) EXPECT_GE(left, -1) << ends.first << " to " << ends.second;
 }

@@ -1,12 +1,12 @@
 // Networks as steps see them: edges, limits, distances, symmetries.
-#include "weft/synthesis/step_network.h"
+#include "weft/collectives/synthesis/step_network.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "weft/synthesis/step_symmetry.h"
+#include "weft/collectives/synthesis/step_symmetry.h"
 
 namespace weft::synthesis {
 namespace {

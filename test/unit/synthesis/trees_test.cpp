@@ -1,5 +1,5 @@
 // The exact optimum against all cuts, and trees that fill the wires it allows.
-#include "weft/synthesis/forest.h"
+#include "weft/collectives/synthesis/forest.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <numeric>
 #include <random>
 
-#include "weft/collective/check.h"
-#include "weft/synthesis/logical_links.h"
-#include "weft/synthesis/optimum.h"
-#include "weft/synthesis/symmetry.h"
-#include "weft/synthesis/tree_program.h"
-#include "weft/synthesis/without.h"
+#include "weft/collectives/collective/check.h"
+#include "weft/collectives/synthesis/logical_links.h"
+#include "weft/collectives/synthesis/optimum.h"
+#include "weft/collectives/synthesis/symmetry.h"
+#include "weft/collectives/synthesis/tree_program.h"
+#include "weft/collectives/synthesis/without.h"
 
 namespace weft::synthesis {
 namespace {

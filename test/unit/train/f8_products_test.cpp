@@ -1,5 +1,5 @@
 // Products with weights of eight bits: which, and that without rounding nothing changes.
-#include "weft/train/f8_products.h"
+#include "weft/parallel/train/f8_products.h"
 
 #include <map>
 #include <set>
@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::train {
 namespace {

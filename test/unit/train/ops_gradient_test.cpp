@@ -7,11 +7,11 @@
 #include <rapidcheck/gtest.h>
 
 #include "ops_case.h"
-#include "weft/ops/build.h"
-#include "weft/ops/loops.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
-#include "weft/train/differentiate.h"
+#include "weft/parallel/train/differentiate.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/loops.h"
 
 namespace weft::ops {
 namespace {

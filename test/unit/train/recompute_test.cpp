@@ -8,11 +8,11 @@
 #include "weft/language/bind.h"
 #include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
-#include "weft/ops/operators.h"
-#include "weft/plan/hash.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
-#include "weft/train/recompute.h"
+#include "weft/parallel/train/recompute.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::train {
 namespace {

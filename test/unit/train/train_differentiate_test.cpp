@@ -1,10 +1,10 @@
 // What differentiation adds to a plan, and what it leaves alone.
 #include <gtest/gtest.h>
 
-#include "weft/ops/operators.h"
-#include "weft/plan/text.h"
-#include "weft/plan/verify.h"
-#include "weft/train/differentiate.h"
+#include "weft/parallel/train/differentiate.h"
+#include "weft/plan/graph/text.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::train {
 namespace {

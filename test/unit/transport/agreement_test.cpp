@@ -1,4 +1,4 @@
-#include "weft/transport/agreement.h"
+#include "weft/communication/transport/agreement.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Doorbells: who sleeps is woken, always; who waits in vain gives up in time.
-#include "weft/transport/doorbell.h"
+#include "weft/communication/transport/doorbell.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "weft/base/machine.h"
-#include "weft/transport/scheduler_group.h"
-#include "weft/transport/segment.h"
+#include "weft/communication/transport/scheduler_group.h"
+#include "weft/communication/transport/segment.h"
 
 namespace weft::transport {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/transport/handshake.h"
+#include "weft/communication/transport/handshake.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 namespace weft::transport {
 namespace {

@@ -1,5 +1,5 @@
 // Jobs of threads: they meet, talk, die and go on without the dead.
-#include "weft/transport/inproc/job.h"
+#include "weft/communication/transport/inproc/job.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "weft/transport/segment.h"
+#include "weft/communication/transport/segment.h"
 
 namespace weft::transport {
 namespace {

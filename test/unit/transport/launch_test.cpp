@@ -1,4 +1,4 @@
-#include "weft/transport/launch.h"
+#include "weft/communication/transport/launch.h"
 
 #include <signal.h>
 #include <sys/wait.h>

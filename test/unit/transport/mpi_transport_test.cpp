@@ -17,9 +17,9 @@
 #include "elsewhere_job.h"
 #include "fake_mpi.h"
 #include "weft/base/random.h"
-#include "weft/transport/mpi/endpoint.h"
-#include "weft/transport/mpi/job.h"
-#include "weft/transport/mpi/plugin.h"
+#include "weft/communication/transport/mpi/endpoint.h"
+#include "weft/communication/transport/mpi/job.h"
+#include "weft/communication/transport/mpi/plugin.h"
 
 namespace weft::transport::mpi {
 namespace {

@@ -1,6 +1,6 @@
 // Who may wait at a listening socket while strangers crowd it.
 
-#include "weft/transport/porch.h"
+#include "weft/communication/transport/porch.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

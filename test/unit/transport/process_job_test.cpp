@@ -1,4 +1,4 @@
-#include "weft/transport/process_job.h"
+#include "weft/communication/transport/process_job.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 #include "rank_processes.h"
 #include "weft/base/random.h"
-#include "weft/transport/doctor.h"
+#include "weft/communication/transport/doctor.h"
 
 namespace weft::transport {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/transport/rendezvous.h"
+#include "weft/communication/transport/rendezvous.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -14,11 +14,11 @@
 #include "rank_processes.h"
 #include "temporary_folder.h"
 #include "weft/base/sha256.h"
-#include "weft/transport/invitation.h"
-#include "weft/transport/seal.h"
-#include "weft/transport/secret.h"
-#include "weft/transport/tcp/socket.h"
-#include "weft/transport/unix_socket.h"
+#include "weft/communication/transport/invitation.h"
+#include "weft/communication/transport/seal.h"
+#include "weft/communication/transport/secret.h"
+#include "weft/communication/transport/tcp/socket.h"
+#include "weft/communication/transport/unix_socket.h"
 
 namespace weft::transport {
 namespace {

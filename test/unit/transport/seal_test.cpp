@@ -1,6 +1,6 @@
 // Sealed records: what comes out is what went in, in order; whoever is in between can only cut the line.
 
-#include "weft/transport/seal.h"
+#include "weft/communication/transport/seal.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "weft/base/random.h"
-#include "weft/transport/tcp/connection.h"
+#include "weft/communication/transport/tcp/connection.h"
 
 namespace weft::transport {
 namespace {

@@ -1,5 +1,5 @@
 // Shared memory: what one maps all see, and a machine without room says so.
-#include "weft/transport/segment.h"
+#include "weft/communication/transport/segment.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Connections through shared memory: every message, whole, in order, whatever the sizes and the timing.
-#include "weft/transport/shm/connection.h"
+#include "weft/communication/transport/shm/connection.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -17,9 +17,9 @@
 #include "forked_job.h"
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
-#include "weft/transport/inproc/endpoint.h"
-#include "weft/transport/peer_memory.h"
-#include "weft/transport/shm/endpoint.h"
+#include "weft/communication/transport/inproc/endpoint.h"
+#include "weft/communication/transport/peer_memory.h"
+#include "weft/communication/transport/shm/endpoint.h"
 
 namespace weft::transport {
 namespace {

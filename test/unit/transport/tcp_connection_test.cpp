@@ -1,6 +1,6 @@
 // The two ends of a socket: messages whole and in order however the kernel cuts them, and every fault named.
 
-#include "weft/transport/tcp/connection.h"
+#include "weft/communication/transport/tcp/connection.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

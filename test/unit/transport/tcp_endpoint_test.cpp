@@ -1,6 +1,6 @@
 // Ranks that talk by sockets: they find each other whoever else knocks, and none of them waits for ever.
 
-#include "weft/transport/tcp/endpoint.h"
+#include "weft/communication/transport/tcp/endpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 
 #include "elsewhere_job.h"
 #include "weft/base/hash.h"
-#include "weft/transport/inproc/job.h"
-#include "weft/transport/seal.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/transport/inproc/job.h"
+#include "weft/communication/transport/seal.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 namespace {
 

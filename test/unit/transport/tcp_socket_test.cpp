@@ -1,6 +1,6 @@
 // Sockets: addresses read and print back, and what the system refuses is said in words.
 
-#include "weft/transport/tcp/socket.h"
+#include "weft/communication/transport/tcp/socket.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

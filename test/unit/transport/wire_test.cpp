@@ -1,6 +1,6 @@
 // Frames and hellos: they read back as they were written, and every way of being wrong has its own words.
 
-#include "weft/transport/wire.h"
+#include "weft/communication/transport/wire.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/ops/low_rank.h"
+#include "weft/plan/ops/low_rank.h"
 
 namespace weft::device {
 namespace {

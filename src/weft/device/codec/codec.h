@@ -11,7 +11,7 @@
 #include <span>
 
 #include "weft/base/result.h"
-#include "weft/ops/codec.h"
+#include "weft/plan/ops/codec.h"
 
 namespace weft::device {
 

@@ -11,7 +11,7 @@
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/narrow.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "weft/device/cpu/bf16_gemm.h"
-#include "weft/ops/attending.h"
-#include "weft/plan/dtype.h"
+#include "weft/plan/graph/dtype.h"
+#include "weft/plan/ops/attending.h"
 
 namespace weft::device::cpu {
 

@@ -5,8 +5,8 @@
 #include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/cpu/narrow.h"
-#include "weft/ops/attending.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cpu {
 namespace {

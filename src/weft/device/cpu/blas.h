@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "weft/device/cpu/narrow.h"
-#include "weft/program/band.h"
+#include "weft/program/tasks/band.h"
 
 namespace weft::device::cpu {
 

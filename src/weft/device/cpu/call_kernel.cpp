@@ -19,14 +19,14 @@
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
-#include "weft/ops/classifying.h"
-#include "weft/ops/codec.h"
-#include "weft/ops/convolution.h"
-#include "weft/ops/operators.h"
-#include "weft/ops/pointwise.h"
-#include "weft/ops/pooling.h"
-#include "weft/ops/whole_place.h"
-#include "weft/program/items.h"
+#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/codec.h"
+#include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
+#include "weft/plan/ops/pooling.h"
+#include "weft/plan/ops/whole_place.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/device/cpu/product_kernel.h"
 #include "weft/device/cpu/row_kernel.h"
 #include "weft/device/cpu/strided_copy.h"
-#include "weft/program/items.h"
+#include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -1,11 +1,11 @@
 // weft/device/cpu/linear_cross_entropy.h -- losses and slopes of logits of which a tile at a time is held.
 //
-// On the calling thread; items are those of program/loss_tiles.h. The same bits every time.
+// On the calling thread; items are those of program/tasks/loss_tiles.h. The same bits every time.
 #pragma once
 #include <cstdint>
 
 #include "weft/device/cpu/cross_entropy.h"
-#include "weft/program/loss_tiles.h"
+#include "weft/program/tasks/loss_tiles.h"
 
 namespace weft::device::cpu {
 

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/plan/dtype.h"
+#include "weft/plan/graph/dtype.h"
 
 namespace weft::device::cpu {
 

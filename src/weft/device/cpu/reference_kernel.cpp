@@ -1,7 +1,7 @@
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/element_access.h"
-#include "weft/ops/interpret.h"
-#include "weft/ops/loops.h"
+#include "weft/plan/ops/interpret.h"
+#include "weft/plan/ops/loops.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cpu {
 namespace {

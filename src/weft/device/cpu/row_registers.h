@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/device/cpu/lanes.h"
-#include "weft/program/program.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::device::cpu {
 

@@ -17,7 +17,7 @@
 #pragma once
 #include <string>
 
-#include "weft/plan/dtype.h"
+#include "weft/plan/graph/dtype.h"
 
 namespace weft::device::cuda {
 

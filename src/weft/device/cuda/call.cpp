@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 

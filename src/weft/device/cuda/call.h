@@ -9,7 +9,7 @@
 
 namespace weft::device::cuda {
 
-// The node with the addresses of its operands and results: plain, where program/grouping.cpp says nothing else.
+// The node with the addresses of its operands and results: plain, where program/tasks/grouping.cpp says nothing else.
 struct Call {
   Functions& gpu;
   const program::OperatorCall& what;

@@ -7,8 +7,8 @@
 
 #include "weft/device/cuda/attention_text.h"
 #include "weft/device/cuda/call.h"
-#include "weft/ops/attending.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
-#include "weft/ops/pointwise.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cuda {
 namespace {

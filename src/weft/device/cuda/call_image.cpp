@@ -3,8 +3,8 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/convolution.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/convolution.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 namespace {

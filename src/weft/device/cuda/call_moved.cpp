@@ -5,8 +5,8 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
-#include "weft/ops/whole_place.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/whole_place.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
-#include "weft/ops/pooling.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pooling.h"
 
 namespace weft::device::cuda {
 namespace {

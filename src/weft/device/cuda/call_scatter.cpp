@@ -12,7 +12,7 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 namespace {

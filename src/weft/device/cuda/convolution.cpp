@@ -13,8 +13,8 @@
 
 #include "weft/device/cuda/kept_choice.h"
 #include "weft/device/cuda/trial.h"
-#include "weft/ops/convolution.h"
-#include "weft/ops/operators.h"
+#include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
-#include "weft/ops/pointwise.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cuda {
 namespace {

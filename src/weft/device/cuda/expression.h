@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/plan/graph.h"
-#include "weft/plan/signature.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/graph/signature.h"
 
 namespace weft::device::cuda {
 

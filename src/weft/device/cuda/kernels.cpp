@@ -5,7 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/launch.h"
-#include "weft/program/grouping.h"
+#include "weft/program/tasks/grouping.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/program/matrix_product.h"
+#include "weft/program/tasks/matrix_product.h"
 
 namespace weft::device::cuda {
 

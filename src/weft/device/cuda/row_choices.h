@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/device/cuda/row_source.h"
-#include "weft/program/program.h"
+#include "weft/program/tasks/program.h"
 
 namespace weft::device::cuda {
 

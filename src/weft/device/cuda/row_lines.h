@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/program/row_loop.h"
+#include "weft/program/tasks/row_loop.h"
 
 namespace weft::device::cuda {
 

@@ -6,8 +6,8 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
-#include "weft/program/updates.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/program/tasks/updates.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -1,0 +1,54 @@
+// weft collective cost: a table as nccl-tests prints it, from a simulation.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/app/command/collective.h"
+#include "weft/app/session/find_cluster.h"
+#include "weft/app/session/reply.h"
+#include "weft/formats/collective_source.h"
+#include "weft/formats/nccl_tests_log.h"
+#include "weft/planner/price/collective_price.h"
+
+namespace weft::command {
+namespace {
+
+std::string to_json(const price::PricedProgram& program, const std::vector<sim::CostRow>& rows) {
+  nlohmann::ordered_json json;
+  json["algorithm"] = program.name;
+  json["collective"] = name(program.collective.kind);
+  json["ranks"] = program.collective.ranks;
+  json["source"] = "simulated";
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const sim::CostRow& row : rows)
+    json["rows"].push_back({{"bytes", row.bytes},
+                            {"seconds", row.seconds},
+                            {"algorithm_bandwidth", row.algorithm_bandwidth},
+                            {"bus_bandwidth", row.bus_bandwidth}});
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> answer(const CollectiveCost& request) {
+  WEFT_TRY(sizes, sim::parse_sizes(request.sizes));
+  WEFT_TRY(protocol, formats::find_protocol(request.protocol));
+  WEFT_TRY(cluster, session::find_collective_cluster(request.cluster));
+  WEFT_TRY(program, price::prepare(request.algorithm, cluster, protocol, request.instances));
+  if (!request.fit.empty()) WEFT_TRY_STATUS(price::calibrate(request.fit, program, cluster));
+  WEFT_TRY(rows, price::price_at(program, cluster, sizes));
+  if (request.format == session::Format::json) return to_json(program, rows);
+  formats::CollectiveTable table;
+  table.algorithm = program.name;
+  table.kind = program.collective.kind;
+  table.ranks = program.collective.ranks;
+  const bool in_place = program.actions.placement == collective::Placement::in_place;
+  for (const sim::CostRow& row : rows) {
+    const double microseconds = row.seconds * 1e6;
+    table.rows.push_back({row.bytes, in_place ? 0 : microseconds, in_place ? microseconds : 0});
+  }
+  return formats::print_nccl_tests_log(table);
+}
+
+}  // namespace
+
+session::Reply run(const CollectiveCost& request) { return session::to_reply(answer(request)); }
+
+}  // namespace weft::command

@@ -1,0 +1,292 @@
+#include "weft/app/command/improve.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/app/explain/improvement.h"
+#include "weft/app/session/command_catalog.h"
+#include "weft/app/session/find_cluster.h"
+#include "weft/app/session/measured_cluster.h"
+#include "weft/app/session/plan_for.h"
+#include "weft/app/session/reply.h"
+#include "weft/app/session/state.h"
+#include "weft/app/session/time_problem.h"
+#include "weft/base/file.h"
+#include "weft/language/bind.h"
+#include "weft/translate/imports/hugging_face.h"
+
+namespace weft::command {
+namespace {
+
+using recipe::Language;
+using recipe::Recipe;
+
+constexpr std::int64_t kMostRecipeBytes = std::int64_t{16} << 20;
+
+struct GivenRecipe {
+  Language language = Language::megatron;
+  std::string file;  // empty: the command line
+  std::string text;
+  Recipe recipe;
+};
+
+bool is_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
+// The flag or key that a message begins with or names first: "--bf16 and --fp16 ..", "zero_optimization.stage: ..".
+std::string_view named_in(std::string_view message, Language language) {
+  std::size_t begin = language == Language::megatron ? message.find("--") : 0, end = begin;
+  if (begin == std::string_view::npos) return {};
+  for (; end < message.size() && (is_of_a_name(message[end]) || message[end] == '.'); ++end)
+    if (message[end] == '.') begin = end + 1;
+  const bool is_key = end < message.size() && message[end] == ':';
+  return language == Language::megatron || is_key ? message.substr(begin, end - begin) : std::string_view();
+}
+
+// As a whole word.
+Span find_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); !word.empty() && at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_of_a_name(text[at - 1])) && (end == text.size() || !is_of_a_name(text[end])))
+      return Span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(word.size())};
+  }
+  return {};
+}
+
+// Where a configuration says what an error is about: the word that the message has from there, or the first of its
+// words for the first degree that the message names.
+Span place_of(const GivenRecipe& given, const std::string& message) {
+  struct Words {
+    std::string_view about, megatron, deepspeed, torchtitan;
+  };
+  constexpr Words kWords[] = {
+      {"expert", "--expert-model-parallel-size", "", "expert_parallel_degree"},
+      {"virtual", "--num-virtual-stages-per-pipeline-rank", "", "pipeline_parallel_schedule"},
+      {"virtual", "--num-layers-per-virtual-pipeline-stage", "", ""},
+      {"tensor", "--tensor-model-parallel-size", "autotp_size", "tensor_parallel_degree"},
+      {"pipeline", "--pipeline-model-parallel-size", "", "pipeline_parallel_degree"},
+      {"context", "--context-parallel-size", "sequence_parallel_size", "context_parallel_degree"},
+      {"data", "--micro-batch-size", "train_micro_batch_size_per_gpu", "data_parallel_shard_degree"},
+      {"batch", "--global-batch-size", "train_batch_size", "global_batch_size"},
+      {"devices", "--world-size", "", ""},
+      {"devices", "--nnodes", "", ""},
+      {"devices", "--nproc-per-node", "", ""},
+      {"devices", "--nproc_per_node", "", ""},
+  };
+  if (const Span named = find_word(given.text, named_in(message, given.language)); named.known())
+    return named;
+  for (const Words& words : kWords) {
+    if (message.find(words.about) == std::string::npos) continue;
+    const std::string_view word = given.language == Language::megatron    ? words.megatron
+                                  : given.language == Language::deepspeed ? words.deepspeed
+                                                                          : words.torchtitan;
+    if (word.empty()) continue;
+    if (const std::size_t at = given.text.find(word); at != std::string::npos)
+      return Span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(word.size())};
+  }
+  return {};
+}
+
+Error placed_in(const GivenRecipe& given, Error error) {
+  if (!error.span.known()) error.span = place_of(given, error.message);
+  if (!given.file.empty()) error.message = fmt::format("{}: {}", given.file, error.message);
+  return error.span.known() ? session::in_text(given.text, std::move(error)) : error;
+}
+
+Result<GivenRecipe> read_given(const Improve& request, std::int64_t devices) {
+  GivenRecipe given;
+  const int languages = !request.megatron.empty() + !request.deepspeed.empty() + !request.torchtitan.empty();
+  if (languages != 1)
+    return user_error(fmt::format("expected one configuration, found {}", languages),
+                      "--megatron 'FLAGS', --deepspeed ds_config.json or --torchtitan job.toml");
+  const bool flags = request.megatron.find("--") != std::string::npos;
+  given.file = !request.deepspeed.empty()    ? request.deepspeed
+               : !request.torchtitan.empty() ? request.torchtitan
+               : flags                       ? std::string()
+                                             : request.megatron;
+  if (given.file.empty()) {
+    given.text = request.megatron;
+  } else {
+    WEFT_TRY(text, read_file(given.file, kMostRecipeBytes));
+    given.text = std::move(text);
+  }
+  auto read = [&]() -> Result<Recipe> {
+    if (!request.deepspeed.empty()) {
+      given.language = Language::deepspeed;
+      return recipe::read_deepspeed(given.text, devices);
+    }
+    if (!request.torchtitan.empty()) {
+      given.language = Language::torchtitan;
+      return recipe::read_torchtitan(given.text);
+    }
+    return recipe::read_megatron(given.text);
+  }();
+  if (!read.ok()) return placed_in(given, std::move(read).error());
+  given.recipe = std::move(*read);
+  return given;
+}
+
+// Fills what the configuration leaves to the command line.
+Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t devices) {
+  Recipe& recipe = given.recipe;
+  const auto take = [&](std::int64_t asked, std::int64_t& field, std::string_view option,
+                        std::string_view what) -> Status {
+    if (asked != 0 && field != 0 && asked != field)
+      return user_error(
+          fmt::format("{} and the configuration differ: {} of {} and {}", option, what, asked, field),
+          "say it once");
+    if (asked != 0) field = asked;
+    return {};
+  };
+  WEFT_TRY_STATUS(take(request.batch, recipe.global_batch, "--batch", "a batch"));
+  WEFT_TRY_STATUS(take(request.sequence, recipe.sequence, "--sequence", "sequences"));
+  if (Status checked = recipe::check(recipe, devices); !checked.ok())
+    return placed_in(given, std::move(checked).error());
+  recipe.devices = devices;
+  if (recipe.global_batch == 0)
+    return user_error("the configuration does not say the batch of a step", "--batch 1024");
+  return {};
+}
+
+struct ImproveModel {
+  std::string name;
+  std::vector<std::string> notes;
+};
+
+Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& reference) {
+  ImproveModel model{reference, {}};
+  if (catalog.models.contains(reference)) return model;
+  const bool script = reference.ends_with(".weft");
+  if (!script && !reference.ends_with(".json")) {
+    const language::syntax::Name name{.text = reference, .span = {}};
+    WEFT_TRY_STATUS(session::sizes_of(catalog, name));  // complains, with the nearest name
+    return model;
+  }
+  WEFT_TRY(text, read_file(reference, kMostRecipeBytes));
+  if (script) {
+    WEFT_TRY(created, session::create_all(catalog, text));
+    if (created.model.empty()) return user_error(fmt::format("{} creates no model", reference));
+    model.name = std::move(created.model);
+    return model;
+  }
+  const std::filesystem::path path(reference);
+  const std::string stem = path.stem().string(), folder = path.parent_path().filename().string();
+  const std::string name = imports::name_from(stem == "config" && !folder.empty() ? folder : stem);
+  // Its times are asked for, not its numbers: scaled rotary angles take as long as plain ones.
+  auto imported = imports::import_hugging_face(text, {.name = {}, .otherwise = name, .plain_rotary = true});
+  if (!imported.ok()) {
+    Error error = std::move(imported).error();
+    error.message = fmt::format("{}: {}", reference, error.message);
+    return error;
+  }
+  // It may be called as one that ships, or have such layers.
+  catalog.models.clear();
+  catalog.layers.clear();
+  WEFT_TRY(created, session::create_all(catalog, imported->text));
+  model.name = std::move(created.model);
+  model.notes = std::move(imported->notes);
+  return model;
+}
+
+std::string_view precision_word(recipe::Precision precision) {
+  switch (precision) {
+    case recipe::Precision::f32: return "f32";
+    case recipe::Precision::f16: return "f16";
+    case recipe::Precision::bf16:
+    case recipe::Precision::fp8: break;
+  }
+  return "bf16";
+}
+
+class Improver {
+ public:
+  explicit Improver(const Improve& request) : request_(request) { session::load_known(state_.catalog); }
+
+  Result<std::string> run() {
+    const auto began = std::chrono::steady_clock::now();
+    if (request_.model.empty())
+      return user_error("--model is missing", "a config.json, or a model that ships: gpt2");
+    if (request_.on.empty())
+      return user_error("--on is missing", "a cluster: pod, or a script that creates one");
+    WEFT_TRY(cluster, session::find_described_cluster(request_.on));
+    cluster.name = cluster.name.empty() ? "cluster" : cluster.name;
+    WEFT_TRY(given, read_given(request_, cluster.devices()));
+    WEFT_TRY_STATUS(complete_recipe(request_, given, cluster.devices()));
+    WEFT_TRY(model, find_model(state_.catalog, request_.model));
+    state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
+    state_.settings.seconds = request_.seconds;
+
+    WEFT_TRY(prepared, prepare_model(model.name, cluster.name, given.recipe));
+    WEFT_TRY(batch, session::needed_batch_of(prepared));
+    const session::Context context{
+        request_.format, request_.width, source_, request_.interrupted, {}, {}, {}, {}, {}, {}};
+    const session::TimeProblem made(state_, &context, prepared, batch, /*micro_batches=*/1);
+    recipe::RecipePricer pricer(made.problem(), [&](const cluster::Cluster& other) {
+      return session::machine_of(prepared.settings, other);
+    });
+    auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
+    if (!found.ok()) return placed_in(given, std::move(found).error());
+
+    explain::ImprovementText text;
+    text.model = model.name;
+    text.cluster_name = cluster.name;
+    text.sizes = prepared.named_sizes();
+    text.precision = precision_word(given.recipe.precision);
+    text.improvement = &*found;
+    text.language = given.language;
+    text.before = print(given.language, found->today.recipe);
+    if (found->better) text.after = print(given.language, found->better->recipe);
+    text.notes = given.recipe.notes;
+    text.notes.insert(text.notes.end(), model.notes.begin(), model.notes.end());
+    text.notes.insert(text.notes.end(), found->today.spread.notes.begin(), found->today.spread.notes.end());
+    text.memory_bytes = pricer.problem().memory_bytes;
+    text.width = request_.width;
+    text.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (!request_.to.empty() && found->better)
+      WEFT_TRY_STATUS(write_file_atomically(request_.to, text.after.text));
+    return request_.format == session::Format::json ? explain::print_json(text) : explain::print_text(text);
+  }
+
+ private:
+  // Bound once to see what its indices are for, then with the batch and the sequences of the recipe.
+  Result<session::Prepared> prepare_model(const std::string& model, const std::string& cluster,
+                                          const Recipe& recipe) {
+    const std::string head = fmt::format("EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw",
+                                         model, cluster, precision_word(recipe.precision));
+    WEFT_TRY(usual, prepare_text(head + ")"));
+    WEFT_TRY(batch, session::needed_batch_of(usual));
+    std::string sizes = fmt::format(", {} = {}", batch.name, recipe.global_batch);
+    if (recipe.sequence > 0) {
+      const std::vector<std::string> along = distribute::index_roles(usual.plan.graph).sequence;
+      for (const auto& [name, size] : usual.named_sizes())
+        if (!along.empty() && name == along.front()) sizes += fmt::format(", {} = {}", name, recipe.sequence);
+    }
+    return prepare_text(head + sizes + ")");
+  }
+
+  Result<session::Prepared> prepare_text(const std::string& text) {
+    WEFT_TRY(parsed, language::parse_and_keep(text));
+    source_ = parsed;
+    auto prepared =
+        session::prepare(state_, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
+                         session::Purpose::plan, request_.interrupted);
+    if (!prepared.ok()) return session::in_text(text, std::move(prepared).error());
+    return prepared;
+  }
+
+  const Improve& request_;
+  session::Session::State state_;
+  std::shared_ptr<const language::ParsedText> source_;  // of what is prepared
+};
+
+}  // namespace
+
+session::Reply run(const Improve& request) { return session::to_reply(Improver(request).run()); }
+
+}  // namespace weft::command

@@ -1,0 +1,108 @@
+// `weft plan price`: what a written plan takes on a cluster.
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/app/command/laid_out_plan.h"
+#include "weft/app/command/plans.h"
+#include "weft/app/explain/predicted_step.h"
+#include "weft/app/explain/summary.h"
+#include "weft/app/session/find_cluster.h"
+#include "weft/app/session/plan_for.h"
+#include "weft/app/session/reply.h"
+#include "weft/plan/ops/communication.h"
+#include "weft/planner/search/distribution/meshes.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/sim/step/predict.h"
+
+namespace weft::command {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<cluster::Cluster> cluster_for(const std::string& given, const plan::Mesh& mesh) {
+  if (given.empty()) {
+    auto local = session::local_cluster(mesh.ranks());
+    if (local.ok() && cost::mesh_links(*local, mesh).ok()) return local;
+    return user_error(fmt::format("the plan does not say its cluster; its mesh is {}", print(mesh)),
+                      "--cluster pod, or a script that creates one: --cluster my.weft");
+  }
+  WEFT_TRY(cluster, session::find_cluster(given));
+  if (auto links = cost::mesh_links(cluster, mesh); !links.ok())
+    return user_error(fmt::format("the plan's mesh does not fit the cluster: the mesh is {}, {} is {}",
+                                  print(mesh), cluster.name, print(search::meshes_of(cluster).front().mesh)),
+                      links.error().hint);
+  return cluster;
+}
+
+struct Arithmetic {
+  double flops = 0;
+  plan::DType precision = plan::DType::f32;  // of most of it
+};
+
+// Moving values between ranks is no work of the model's.
+Arithmetic arithmetic_of(const plan::Graph& graph) {
+  Arithmetic all;
+  std::map<plan::DType, double> by_precision;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (node.input_count() == 0 || ops::find_communication(node.op()) != nullptr) continue;
+    const double flops = node.op().work(node).flops;
+    all.flops += flops;
+    by_precision[node.input_type(0).dtype] += flops;
+  }
+  double most = 0;
+  for (const auto& [precision, flops] : by_precision)
+    if (flops > most) most = flops, all.precision = precision;
+  return all;
+}
+
+Result<std::string> priced(const PlanPrice& request) {
+  WEFT_TRY(plan, read_laid_out(request.file, request.mesh));
+  if (plan.in_time)
+    return user_error(
+        fmt::format("{} is cut in stages or micro-batches, which a plan's text is not priced with",
+                    request.file),
+        "EXPLAIN prices its distribution: EXPLAIN TRAIN m ON c WITH (distribution = '..')");
+  WEFT_TRY(cluster, cluster_for(request.cluster, plan.mesh));
+  const session::Settings settings;
+  const search::Machine machine = session::machine_of(settings, cluster);
+  WEFT_TRY(costs, machine.costs(plan.mesh));
+  const sim::PredictOptions how{.overlap = machine.overlap, .timeline = false, .workers = machine.workers};
+  search::PredictedPlan predicted;
+  WEFT_TRY(found, sim::predict(plan.graph, plan.mesh, plan.layouts, costs, how));
+  predicted.prediction = std::move(found);
+  const sim::Prediction& prediction = predicted.prediction;
+
+  const Arithmetic work = arithmetic_of(plan.graph);
+  const double of_peak =
+      explain::part_of_peak(work.flops, prediction.seconds, cluster, work.precision, machine.workers);
+  const double memory = session::memory_of_a_rank(settings, cluster);
+  const bool fits = !(memory > 0) || prediction.peak_bytes <= memory;
+  if (request.format == session::Format::json) {
+    Json json = {{"plan", request.file},
+                 {"cluster", cluster.name},
+                 {"device", cluster.device.name},
+                 {"devices", cluster.devices()},
+                 {"mesh", print(plan.mesh)}};
+    json.update(explain::step_json(predicted.evaluation(), of_peak));
+    json["fits"] = fits;
+    json["proven"] = false;
+    json.update(explain::reasons_json(prediction));
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string said = fmt::format("{} ON {}: {}\n\n", request.file, cluster.name, print(plan.mesh));
+  said += explain::collective_table(prediction, /*every=*/false);
+  said += explain::print_summary(explain::summarize(prediction, of_peak, memory), explain::kUsualWidth);
+  if (!fits) said += "it does not fit\n";
+  const std::string sent = explain::sent_by_axis(prediction.traffic);
+  return said + fmt::format("a rank sends {}\nnot proven: weft plan prove says whether it is right\n",
+                            sent.empty() ? "nothing" : sent);
+}
+
+}  // namespace
+
+session::Reply run(const PlanPrice& request) { return session::to_reply(priced(request)); }
+
+}  // namespace weft::command

@@ -1,0 +1,85 @@
+// weft rules list and show: the rules there are, and one of them with its proof.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/app/command/rules.h"
+#include "weft/app/explain/table.h"
+#include "weft/app/session/reply.h"
+#include "weft/app/session/rule_source.h"
+
+namespace weft::command {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
+  return {{"rule", rule.name},
+          {"kind", rule::name(rule.kind)},
+          {"verdict", rule::name(verdict.judgement)},
+          {"guard", verdict.guard},
+          {"rounding", rule::name(verdict.rounding)},
+          {"rounding_bound", verdict.rounding_bound},
+          {"error_probability", verdict.error_probability},
+          {"unseen_share", verdict.unseen_share},
+          {"shapes", verdict.shapes},
+          {"real_runs", verdict.real_runs},
+          {"range", print(verdict.range)},
+          {"why", rule.why},
+          {"cite", rule.cite},
+          {"file", rule.file},
+          {"line", rule.line}};
+}
+
+Result<std::string> list(const RulesList& request, session::Warnings& warnings) {
+  WEFT_TRY(rules, session::read_rules(request.files));
+  const std::optional<rule::ProofStore> store = session::proof_store(request.store, warnings);
+  explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
+  Json json = Json::array();
+  for (const rule::Rule& rule : rules) {
+    const rule::Verdict verdict = session::proof_of(rule, store).verdict;
+    if (request.format == session::Format::json)
+      json.push_back(to_json(rule, verdict));
+    else
+      table.add({rule.name, std::string(rule::name(rule.kind)), std::string(rule::name(verdict.judgement)),
+                 holds(verdict) ? std::string(rule::name(verdict.rounding)) : std::string(), rule.why});
+  }
+  return request.format == session::Format::json
+             ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+             : table.print();
+}
+
+Result<std::string> show(const RulesShow& request, session::Warnings& warnings) {
+  WEFT_TRY(rules, session::read_rules(request.files));
+  WEFT_TRY(found, session::find_rule(rules, request.rule));
+  const std::optional<rule::ProofStore> store = session::proof_store(request.store, warnings);
+  const rule::Verdict verdict = session::proof_of(*found, store).verdict;
+  if (request.format == session::Format::json) {
+    Json json = to_json(*found, verdict);
+    json["text"] = rule::print(*found);
+    if (!verdict.counterexamples.empty()) json["counterexample"] = session::describe(verdict.counterexamples.front());
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string out = fmt::format("{}\n{}\n", rule::print(*found), session::describe(*found, verdict));
+  if (holds(verdict))
+    out += fmt::format(
+        "values: a false rule would have passed with probability {:.0e} at most; {} runs on real numbers "
+        "agree\n"
+        "shapes and attributes are sampled: {} tried, what fails at 1 in {:.0f} of them would have shown\n",
+        verdict.error_probability, verdict.real_runs, verdict.shapes, 1 / verdict.unseen_share);
+  out += fmt::format("{}:{}\n", found->file, found->line);
+  return out;
+}
+
+}  // namespace
+
+session::Reply run(const RulesList& request) {
+  session::Warnings warnings;
+  return session::with_warnings(session::to_reply(list(request, warnings)), warnings);
+}
+
+session::Reply run(const RulesShow& request) {
+  session::Warnings warnings;
+  return session::with_warnings(session::to_reply(show(request, warnings)), warnings);
+}
+
+}  // namespace weft::command

@@ -1,0 +1,251 @@
+// weft schedule: arguments to schedules and times, and answers to text or JSON.
+#include "weft/app/command/schedule.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/app/session/reply.h"
+#include "weft/base/file.h"
+#include "weft/parallel/pipeline/check_claims.h"
+#include "weft/parallel/pipeline/draw.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/synthesize.h"
+#include "weft/parallel/pipeline/verify.h"
+
+namespace weft::command {
+namespace {
+
+using ScheduleJson = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostScheduleBytes = 64 << 20;
+
+std::string line_of(const ScheduleJson& json) {
+  return json.dump(-1, ' ', false, ScheduleJson::error_handler_t::replace) + "\n";
+}
+
+// "1.5" or "1,2,3"; one number stands for all stages.
+Result<std::vector<double>> read_numbers(const std::string& text, std::string_view option) {
+  std::vector<double> numbers;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, comma - at);
+    char* end = nullptr;
+    const double number = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end != '\0' || !std::isfinite(number))
+      return user_error(fmt::format("{} is a number or a comma list of one a stage: {}", option, text));
+    numbers.push_back(number);
+    at = comma + 1;
+  }
+  return numbers;
+}
+
+Result<pipeline::Times> read_times(const PassTimes& given, std::int32_t stages) {
+  pipeline::Times times;
+  const std::tuple<const std::string*, std::vector<double>*, std::string_view> lists[] = {
+      {&given.forward, &times.forward, "--forward"},
+      {&given.backward, &times.backward, "--backward"},
+      {&given.weight, &times.weight, "--weight"},
+      {&given.transfer, &times.transfer, "--transfer"}};
+  for (const auto& [text, list, option] : lists) {
+    WEFT_TRY(numbers, read_numbers(*text, option));
+    if (numbers.size() == 1) numbers.assign(static_cast<std::size_t>(std::max(stages, 1)), numbers.front());
+    // Between p stages there are p - 1 transfers; the last of p leads from the last stage to the first.
+    if (list == &times.transfer && numbers.size() + 1 == static_cast<std::size_t>(stages))
+      numbers.push_back(numbers.back());
+    *list = std::move(numbers);
+  }
+  times.overlap = given.overlap;
+  WEFT_TRY_STATUS(pipeline::check(times, stages));
+  return times;
+}
+
+Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) {
+  std::map<std::string, double> parameters;
+  for (const auto& [name, number] :
+       {std::pair("stages", which.stages), std::pair("micro_batches", which.micro_batches),
+        std::pair("chunks", which.chunks)})
+    if (number != 0) parameters[name] = number;
+  for (const std::string& set : which.set) {
+    const std::size_t equals = set.find('=');
+    const std::string name = set.substr(0, equals);
+    char* end = nullptr;
+    const double value = equals == std::string::npos ? 0 : std::strtod(set.c_str() + equals + 1, &end);
+    if (name.empty() || end == nullptr || *end != '\0' || end == set.c_str() + equals + 1)
+      return user_error(fmt::format("--set is a parameter and its value: {}", set), "for instance warm=2");
+    if (!parameters.emplace(name, value).second)
+      return user_error(fmt::format("parameter given twice: {}", name));
+  }
+  return parameters;
+}
+
+// A schedule and the text that it is of.
+struct ReadSchedule {
+  pipeline::ScheduleText text;
+  std::map<std::string, double> parameters;
+  pipeline::Schedule schedule;
+};
+
+Result<ReadSchedule> read_schedule(const WhichSchedule& which) {
+  WEFT_TRY(parameters, parameters_of(which));
+  std::error_code unused;
+  if (!std::filesystem::is_regular_file(which.name, unused)) {
+    WEFT_TRY(shipped, pipeline::find_schedule(which.name));
+    WEFT_TRY(schedule, pipeline::unfold(*shipped, parameters));
+    return ReadSchedule{*shipped, std::move(parameters), std::move(schedule)};
+  }
+  WEFT_TRY(text, read_file(which.name, kMostScheduleBytes));
+  auto parsed = pipeline::parse_schedule(text);
+  if (!parsed.ok()) return session::in_text(text, std::move(parsed).error());
+  auto schedule = pipeline::unfold(*parsed, parameters);
+  if (!schedule.ok()) return session::in_text(text, std::move(schedule).error());
+  return ReadSchedule{std::move(parsed).value(), std::move(parameters), std::move(schedule).value()};
+}
+
+Result<pipeline::Schedule> find_or_read(const WhichSchedule& which) {
+  WEFT_TRY(read, read_schedule(which));
+  return std::move(read.schedule);
+}
+
+ScheduleJson to_json(const pipeline::Schedule& schedule, const pipeline::Price& price) {
+  return {{"schedule", schedule.name},
+          {"stages", schedule.stages},
+          {"micro_batches", schedule.micro_batches},
+          {"chunks", schedule.chunks},
+          {"route", name(schedule.route)},
+          {"clock", name(schedule.clock)},
+          {"cost", price.cost},
+          {"bubble_rate", price.bubble_rate},
+          {"peak_in_flight", price.peak_in_flight},
+          {"end", price.end},
+          {"span", price.span},
+          {"idle", price.idle}};
+}
+
+std::string to_text(const pipeline::Schedule& schedule, const pipeline::Price& price) {
+  return fmt::format(
+      "{}: {} stages, {} micro-batches{}\ncost {:.6g} ({}), bubble {:.2f} %\nin flight at most {}\n",
+      schedule.name, schedule.stages, schedule.micro_batches,
+      schedule.chunks > 1 ? fmt::format(", {} chunks a stage", schedule.chunks) : std::string(), price.cost,
+      name(schedule.clock), 100 * price.bubble_rate, fmt::join(price.peak_in_flight, " "));
+}
+
+Result<std::string> answer(const ScheduleList& request) {
+  ScheduleJson json = ScheduleJson::array();
+  std::string text;
+  for (const pipeline::ScheduleText& one : pipeline::shipped_schedules()) {
+    const std::string first = one.comment.substr(0, one.comment.find('\n'));
+    ScheduleJson parameters = ScheduleJson::object();
+    for (const auto& parameter : one.parameters)
+      parameters[parameter.name] = parameter.value ? ScheduleJson(*parameter.value) : ScheduleJson(nullptr);
+    json.push_back({{"schedule", one.name},
+                    {"about", first},
+                    {"route", name(one.route)},
+                    {"parameters", parameters},
+                    {"bubble", one.bubble_text},
+                    {"peak", one.peak_text},
+                    {"from", one.from_text},
+                    {"overlap", !one.overlap.empty()}});
+    text += fmt::format("{:<24} {}\n", one.name, first);
+  }
+  return request.format == session::Format::json ? line_of(json) : text;
+}
+
+Result<std::string> answer(const ScheduleShow& request) {
+  WEFT_TRY(schedule, find_or_read(request.which));
+  WEFT_TRY(times, read_times(request.times, schedule.stages));
+  WEFT_TRY(price, pipeline::price(schedule, times));
+  if (!request.to.empty()) {
+    if (!request.to.ends_with(".svg"))
+      return user_error(fmt::format("the ending does not say a format: {}", request.to),
+                        "a drawing is an .svg");
+    WEFT_TRY_STATUS(write_file_atomically(request.to, pipeline::draw_svg(schedule, price)));
+  }
+  ScheduleJson json = to_json(schedule, price);
+  json["text"] = print(schedule);
+  if (!request.to.empty()) json["file"] = request.to;
+  if (request.format == session::Format::json) return line_of(json);
+  if (!request.to.empty()) return to_text(schedule, price);
+  return to_text(schedule, price) + pipeline::draw_text(schedule, price, 110);
+}
+
+Result<std::string> answer(const ScheduleCheck& request) {
+  WEFT_TRY(read, read_schedule(request.which));
+  const pipeline::Schedule& schedule = read.schedule;
+  std::vector<double> memory;
+  if (!request.memory.empty()) {
+    WEFT_TRY(limits, read_numbers(request.memory, "--memory"));
+    memory = std::move(limits);
+  }
+  WEFT_TRY_STATUS(pipeline::verify(schedule, memory));
+  WEFT_TRY(claims, pipeline::check_claims(read.text, schedule, read.parameters));
+  const std::vector<double> peaks = pipeline::peak_in_flight(schedule);
+  if (request.format == session::Format::json)
+    return line_of(
+        {{"schedule", schedule.name}, {"right", true}, {"claims", claims}, {"peak_in_flight", peaks}});
+  return fmt::format("{} is right: {} stages, {} micro-batches, {} in flight at most{}\n", schedule.name,
+                     schedule.stages, schedule.micro_batches, fmt::join(peaks, " "),
+                     claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and ")));
+}
+
+Result<std::string> answer(const SchedulePrice& request) {
+  WEFT_TRY(schedule, find_or_read(request.which));
+  WEFT_TRY(times, read_times(request.times, schedule.stages));
+  WEFT_TRY(price, pipeline::price(schedule, times));
+  return request.format == session::Format::json ? line_of(to_json(schedule, price))
+                                                 : to_text(schedule, price);
+}
+
+Result<std::string> answer(const ScheduleSynthesize& request) {
+  const auto begin = std::chrono::steady_clock::now();
+  pipeline::SynthesisRequest asked;
+  asked.stages = request.stages;
+  asked.micro_batches = request.micro_batches;
+  asked.chunks = request.chunks;
+  asked.effort = request.effort;
+  WEFT_TRY(times, read_times(request.times, request.stages));
+  asked.times = std::move(times);
+  if (!request.memory.empty()) {
+    WEFT_TRY(memory, read_numbers(request.memory, "--memory"));
+    asked.memory = std::move(memory);
+  }
+  if (request.weight_share >= 0) asked.weight_share = request.weight_share;
+  if (request.clock != "span" && request.clock != "end")
+    return user_error(fmt::format("unknown clock: {}", request.clock), "span or end");
+  asked.clock = request.clock == "end" ? pipeline::Clock::end : pipeline::Clock::span;
+  WEFT_TRY(made, pipeline::synthesize(asked));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (request.format == session::Format::json) {
+    ScheduleJson json = to_json(made.schedule, made.price);
+    json["peak_in_flight"] = made.peak_memory;  // in the unit of --memory, which B frees a part of
+    json["held"] = made.price.peak_in_flight;
+    json["lower_bound"] = made.lower_bound;
+    json["seconds"] = seconds;
+    json["from"] = made.from;
+    json["why_stopped"] = made.why_stopped;
+    json["text"] = print(made.schedule);
+    return line_of(json);
+  }
+  return to_text(made.schedule, made.price) +
+         fmt::format("lower bound {:.6g}; {}; made from {}, in {:.2f} s\n{}", made.lower_bound,
+                     made.why_stopped, made.from, seconds, print(made.schedule));
+}
+
+}  // namespace
+
+session::Reply run(const ScheduleList& request) { return session::to_reply(answer(request)); }
+session::Reply run(const ScheduleShow& request) { return session::to_reply(answer(request)); }
+session::Reply run(const ScheduleCheck& request) { return session::to_reply(answer(request)); }
+session::Reply run(const SchedulePrice& request) { return session::to_reply(answer(request)); }
+session::Reply run(const ScheduleSynthesize& request) { return session::to_reply(answer(request)); }
+
+}  // namespace weft::command

@@ -1,0 +1,130 @@
+#include "weft/app/explain/lines.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace weft::explain {
+namespace {
+
+bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+// Bytes of the first `count` code points.
+std::size_t bytes_of(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at)
+    if (begins_letter(text[at]) && count-- == 0) break;
+  return at;
+}
+
+bool inside_brackets(std::string_view text, std::size_t at) {
+  const std::size_t open = text.substr(0, at).rfind('[');
+  return open != std::string_view::npos && text.substr(open, at - open).find(']') == std::string_view::npos;
+}
+
+// How many bytes of a text that is too long go on this line; a break at a space leaves the space behind.
+// The end of a phrase is a better place than the middle of `p = 4` or `x[b, s]`, as long as the line stays
+// half full.
+std::size_t line_bytes(std::string_view text, std::size_t width) {
+  const std::size_t most = bytes_of(text, width), half = bytes_of(text, width / 2);
+  for (std::size_t at = most; at > half; --at)
+    if (text[at] == ' ' && std::string_view(",;:").find(text[at - 1]) != std::string_view::npos &&
+        !inside_brackets(text, at))
+      return at;
+  const std::size_t space = text.rfind(' ', most);
+  if (space != std::string_view::npos && text.find_first_not_of(' ') < space) return space;
+  const std::size_t comma = text.substr(0, most).rfind(',');
+  return comma != std::string_view::npos ? comma + 1 : most;
+}
+
+}  // namespace
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_letter));
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (columns(text) <= width) return std::string(text);
+  std::string_view kept = text.substr(0, bytes_of(text, width - 1));
+  while (kept.ends_with(' ') || kept.ends_with(',')) kept.remove_suffix(1);
+  return std::string(kept) + "…";
+}
+
+std::vector<std::string> broken(std::string_view text, std::size_t first, std::size_t rest) {
+  std::vector<std::string> lines;
+  std::size_t width = std::max<std::size_t>(first, 1);
+  while (columns(text) > width) {
+    const std::size_t bytes = line_bytes(text, width);
+    lines.emplace_back(text.substr(0, bytes));
+    text.remove_prefix(bytes);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    width = std::max<std::size_t>(rest, 1);
+  }
+  if (!text.empty() || lines.empty()) lines.emplace_back(text);
+  return lines;
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    bool first = true;
+    for (const std::string& line : broken(text.substr(0, end), width, width - std::min(indent, width - 1))) {
+      if (!first) out.append(indent, ' ');
+      out += line + '\n';
+      first = false;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+namespace {
+
+std::size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+// Where the second of two columns begins, as in "  --all    every call"; else where the first does.
+std::size_t hanging_indent(std::string_view line, std::size_t width) {
+  const std::size_t indent = indent_of(line), gap = line.find("  ", indent);
+  if (gap == line.npos) return indent == 0 ? 0 : indent + 2;
+  const std::size_t second = line.find_first_not_of(' ', gap);
+  return second == line.npos || second > width / 2 ? indent + 2 : second;
+}
+
+}  // namespace
+
+std::string wrap_page(std::string_view text, std::size_t width) {
+  width = std::max(width, kLeastWidth);
+  std::vector<std::string> lines;  // paragraphs on one line each
+  bool flows = false;              // the last line is prose that may go on
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool prose =
+        !line.empty() && line.find("  ") == line.npos && std::string_view(" -|*").find(line[0]) == line.npos;
+    if (prose && flows && columns(lines.back()) > width)
+      lines.back() += fmt::format(" {}", line);
+    else
+      lines.emplace_back(line);
+    flows = prose;
+  }
+  std::string out;
+  for (const std::string& line : lines) {
+    const std::size_t indent = hanging_indent(line, width);
+    std::string_view rest = line;
+    for (std::size_t room = width; columns(rest) > room; room = width - indent) {
+      const std::size_t most = bytes_of(rest, room), space = rest.rfind(' ', most);
+      const bool breaks = space != rest.npos && rest.find_first_not_of(' ') < space;
+      std::string_view part = rest.substr(0, breaks ? space : most);
+      rest.remove_prefix(part.size());
+      rest.remove_prefix(std::min(indent_of(rest), rest.size()));
+      while (part.ends_with(' ')) part.remove_suffix(1);
+      out += fmt::format("{}\n{:{}}", part, "", indent);
+    }
+    out += fmt::format("{}\n", rest);
+  }
+  return out;
+}
+
+}  // namespace weft::explain

@@ -1,0 +1,16 @@
+// weft/app/explain/operator_list.h -- the operators of an entry, in words.
+#pragma once
+#include <span>
+#include <string>
+
+#include "weft/plan/graph/graph.h"
+
+namespace weft::explain {
+
+// What a node does, for people: its operator, and of a local plan's exchange the collective.
+std::string shown_name(const plan::NodeView& node);
+
+// "layer-norm, mul ×2, add", in the order of their first node.
+std::string operator_list(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
+
+}  // namespace weft::explain

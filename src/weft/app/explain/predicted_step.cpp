@@ -1,0 +1,133 @@
+#include "weft/app/explain/predicted_step.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/app/explain/table.h"
+#include "weft/app/explain/whole.h"
+#include "weft/base/units.h"
+#include "weft/predict/cost/roofline.h"
+
+namespace weft::explain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+double part_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
+                    int devices_a_rank) {
+  double peak = 0;
+  for (const cluster::DeviceKind& kind : cluster.kinds)
+    peak +=
+        cost::peak_rate(kind.device, precision) * static_cast<double>(kind.nodes * cluster.axes.back().size);
+  if (!cluster.is_mixed())
+    peak =
+        cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_a_rank);
+  return peak > 0 && seconds > 0 ? flops / (seconds * peak) : 0;
+}
+
+std::string rounded_percent(double part) {
+  return part < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
+}
+
+std::string computing_sources(const sim::Prediction& prediction) {
+  using enum cost::Source;
+  std::string text;
+  for (const cost::Source source : {measured, calibrated, datasheet}) {
+    const double part = prediction.seconds_by_source[static_cast<std::size_t>(source)];
+    double all = 0;
+    for (const double seconds : prediction.seconds_by_source) all += seconds;
+    if (part > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded_percent(part / all), name(source));
+  }
+  return text;
+}
+
+std::string memory_kinds(const sim::MemoryByKind& memory) {
+  std::string text;
+  for (const auto& [what, bytes] : memory.kinds())
+    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, print_bytes(bytes));
+  return text;
+}
+
+std::string memory_line(const sim::Prediction& prediction, double memory_bytes) {
+  std::string text = fmt::format("memory {} a rank: {}", print_bytes(prediction.peak_bytes),
+                                 memory_kinds(prediction.memory));
+  if (memory_bytes > 0)
+    text += fmt::format("; {} of {}", rounded_percent(prediction.peak_bytes / memory_bytes),
+                        print_bytes(memory_bytes));
+  return text + "\n";
+}
+
+std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic) {
+  std::string text;
+  for (const sim::AxisTraffic& axis : traffic)
+    if (axis.bytes > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.axis, print_bytes(axis.bytes));
+  return text;
+}
+
+std::string collective_table(const sim::Prediction& prediction, bool every, std::size_t width) {
+  constexpr std::size_t kMostRows = 8;
+  const auto& all = prediction.collectives;
+  if (all.empty()) return "";
+  Table table({{"collective"},
+               {"along"},
+               {"size", Align::right},
+               {"times", Align::right},
+               {"each", Align::right},
+               {"algorithm", Align::left, Fit::cut},
+               {"price", Align::left, Fit::whole, every ? 0 : 1}});
+  const std::size_t shown = every ? all.size() : std::min(all.size(), kMostRows);
+  double rest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const sim::PricedCollective& one = all[i];
+    if (i >= shown)
+      rest += static_cast<double>(one.times) * one.price.seconds();
+    else
+      table.add({std::string(name(one.kind)), one.axis, print_bytes(static_cast<double>(one.bytes)),
+                 fmt::format("{}", one.times), print_seconds(one.price.seconds()),
+                 cost::short_name(one.kind, one.price), std::string(name(one.price.source))});
+  }
+  std::string text = table.print(width);
+  if (all.size() > shown)
+    text += fmt::format("and {} other sizes, {} together\n", all.size() - shown, print_seconds(rest));
+  return text + "\n";
+}
+
+Json step_json(const search::Evaluation& evaluation, double of_peak) {
+  Json memory = Json::object(), sent = Json::object();
+  for (const auto& [what, bytes] : evaluation.memory.kinds()) memory[std::string(what)] = whole(bytes);
+  for (const sim::AxisTraffic& axis : evaluation.traffic) sent[axis.axis] = whole(axis.bytes);
+  return {{"step_seconds", evaluation.seconds},
+          {"mfu", of_peak},
+          {"memory_per_rank_bytes", whole(evaluation.peak_bytes)},
+          {"memory", std::move(memory)},
+          {"compute_seconds", evaluation.compute_seconds},
+          {"communication_seconds", evaluation.communication_seconds},
+          {"exposed_communication_seconds", evaluation.exposed_communication_seconds},
+          {"bytes_sent_by_axis", std::move(sent)}};
+}
+
+Json reasons_json(const sim::Prediction& prediction) {
+  Json sources = Json::object();
+  for (std::size_t s = 0; s < cost::kSources; ++s)
+    if (const double seconds = prediction.seconds_by_source[s]; seconds > 0)
+      sources[std::string(name(static_cast<cost::Source>(s)))] = seconds;
+  Json collectives = Json::array();
+  for (const sim::PricedCollective& one : prediction.collectives)
+    collectives.push_back({{"kind", name(one.kind)},
+                           {"axis", one.axis},
+                           {"bytes", one.bytes},
+                           {"times", one.times},
+                           {"seconds", one.price.seconds()},
+                           {"algorithm", cost::short_name(one.kind, one.price)},
+                           {"source", name(one.price.source)}});
+  return {{"bound_by", prediction.bound},
+          {"compute_seconds_by_source", std::move(sources)},
+          {"collectives", std::move(collectives)}};
+}
+
+}  // namespace weft::explain

@@ -1,0 +1,24 @@
+// weft/app/explain/program_table.h -- a chunk program as text for people.
+//
+//   rank  block  step  op       source    target    to  from  channel  after
+//      0      0     0  send     input[0]             1     2        0
+//                   1  receive            input[1]                     1.4
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "weft/collectives/collective/program.h"
+
+namespace weft::explain {
+
+struct ProgramTableOptions {
+  std::int32_t rank = -1;            // -1: all
+  std::int64_t most_rows = 100'000;  // a last line tells how many more there are
+};
+
+std::string program_table(const collective::Program& program, const ProgramTableOptions& options = {});
+
+// A few lines: name, collective, protocol, channels, blocks, steps, messages and what each rank sends.
+std::string program_summary(const collective::Program& program);
+
+}  // namespace weft::explain

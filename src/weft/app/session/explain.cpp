@@ -1,0 +1,316 @@
+// EXPLAIN: what was prepared is planned, and handed to explain/.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/app/explain/explanation.h"
+#include "weft/app/session/explain_alone.h"
+#include "weft/app/session/explain_distributed.h"
+#include "weft/app/session/explain_in_time.h"
+#include "weft/app/session/explain_memory.h"
+#include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/first_answer.h"
+#include "weft/app/session/fit_memory.h"
+#include "weft/app/session/learn.h"
+#include "weft/app/session/plan_for.h"
+#include "weft/app/session/plan_in_time.h"
+#include "weft/app/session/prepare.h"
+#include "weft/app/session/prove_plan.h"
+#include "weft/app/session/reply.h"
+#include "weft/app/session/urgency.h"
+#include "weft/base/letters.h"
+#include "weft/base/nearest.h"
+#include "weft/base/other_work.h"
+#include "weft/plan/graph/text.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/statistics.h"
+#include "weft/predict/cost/unit_seconds.h"
+#include "weft/predict/sim/step/memory_curve.h"
+#include "weft/program/tasks/by_definition.h"
+#include "weft/runtime/exec/rank.h"
+#include "weft/runtime/exec/rank_bytes.h"
+#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/fit_program.h"
+
+namespace weft::session {
+
+using plan::NodeId;
+
+namespace {
+
+// What a rank takes of memory and how long a step is: what the program that runs the plan says, which is what TRAIN and INFER
+// compile.
+Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
+                                                   const plan::Graph& graph, double& predicted_seconds) {
+  const bool here = cost::is_local(prepared.target);
+  const bool accelerated = !here && cost::has_matrix_unit(prepared.target.device);
+  // Of one core, as the times are, unless more are asked for.
+  const int threads = here && prepared.settings.running.threads > 0 ? prepared.threads : 1;
+  // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
+  constexpr std::size_t kMostPacked = 8000;
+  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                                     {.workers = threads,
+                                      .any_float = !here,
+                                      .accelerated = accelerated,
+                                      .pack = graph.node_count() <= kMostPacked,
+                                      .tiles = !accelerated}));
+  if (!here)
+    for (const program::Unit& unit : program.units)
+      predicted_seconds += cost::unit_seconds(program, unit, prepared.target.device);
+  const auto own = static_cast<double>(program.bytes());
+  double beside = 0;
+  if (here) {
+    WEFT_TRY(processor, device::open_device("cpu"));
+    WEFT_TRY(bytes, exec::bytes_beside(program, *processor, threads));
+    // A little more or less, as the kernels of one machine or another take, is not worth a word.
+    constexpr double kLittle = 1 << 20, kLittleBeside = 0.05;
+    if (const auto more = static_cast<double>(bytes); more > std::max(kLittle, kLittleBeside * own))
+      beside = more;
+  }
+  const double all = own + beside;
+  const sim::MemoryByKind kinds = sim::memory_by_kind(program, all);
+  if (!prepared.trains())
+    return std::vector<explain::MemoryItem>{{"parameters", kinds.parameters},
+                                            {"states", kinds.optimizer},
+                                            {"activations", kinds.activations + kinds.scratch},
+                                            {"inputs", kinds.inputs}};
+  std::vector<explain::MemoryItem> items = {{"parameters", kinds.parameters},
+                                            {"gradients", kinds.gradients},
+                                            {"optimizer", prepared.plan.optimizer_bytes},
+                                            {"states", kinds.optimizer - prepared.plan.optimizer_bytes},
+                                            {"activations", kinds.activations},
+                                            {"inputs", kinds.inputs},
+                                            {"scratch", kinds.scratch}};
+  const auto known = state.weights.find(std::string(prepared.run->model.text));
+  if (here && known != state.weights.end() && !prepared.settings.running.restart)
+    items.push_back({"learned before", static_cast<double>(run::bytes_of(known->second))});
+  return items;
+}
+
+// The phases of the plan of one device, and what they hold in memory.
+Status describe_plan(const Session::State& state, const Prepared& prepared, const search::Choice& choice,
+                     explain::Explanation& explanation) {
+  WEFT_TRY(memory, memory_of(state, prepared, choice.plan, explanation.predicted_seconds));
+  explanation.memory = std::move(memory);
+  if (prepared.settings.spills) {
+    const bool on_gpu = prepared.gpu != nullptr;
+    WEFT_TRY(fitted,
+             run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
+                              run::rank_compiling(prepared.threads, on_gpu),
+                              static_cast<std::int64_t>(prepared.settings.memory_limit), prepared.gpu));
+    explanation.spilled_bytes = static_cast<double>(fitted.spilled());
+    explanation.spilled_seconds = spilling_seconds(fitted.program, on_gpu);
+  }
+  explanation.phases = {plan::Phase::forward};
+  if (!prepared.trains()) return {};
+  explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
+  explanation.kept = choice.rewritten ? train::kept_values(choice.plan) : prepared.plan.kept;
+  return {};
+}
+
+// Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
+// task took. The session's weights stay as they are.
+Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
+                              const explain::Explanation& explanation, bool urgent) {
+  WEFT_TRY_STATUS(check_runs_here(prepared));
+  const language::syntax::Run& run = *prepared.run;
+  constexpr std::int64_t kSteps = 10, kMost = 10'000;
+  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
+  std::unique_ptr<run::Feed> feed = run::made_up_feed(*explanation.graph, 0);
+  if (!run.data.empty()) {
+    auto opened = run::open_feed(data_of(run), *explanation.graph, {prepared.settings.running.holdout, 0});
+    if (!opened.ok()) {
+      Error error = std::move(opened).error();
+      error.span = run.data[0].file.span;
+      if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
+      return error;
+    }
+    feed = std::move(*opened);
+  }
+  WEFT_TRY(rank, start_rank(explanation.graph->clone(), prepared));
+  WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
+  // The first steps touch memory for the first time; they are not counted.
+  constexpr std::int64_t kWarmUp = 2;
+  const OtherWork others;
+  std::vector<program::Timeline> timelines;
+  run::BatchesAhead batches(*rank, *feed);
+  for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
+    if (context.interrupted && context.interrupted()) return user_error("interrupted");
+    batches.bring(step);
+    program::Timeline timeline;
+    WEFT_TRY_STATUS(rank->step(timeline));
+    if (step >= kWarmUp) timelines.push_back(std::move(timeline));
+  }
+  const program::Program& program = rank->program();
+  // The next prediction may use it; a database that cannot be written to is no reason not to measure.
+  if (prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share()))
+    if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
+      (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
+                        &explanation.cluster.device);
+  MeasuredAlone measured;
+  measured.step = {
+      program::attribute(program, timelines,
+                         explain::seconds_at_best(*explanation.graph, explanation.cluster.device),
+                         rank->workers()),
+      static_cast<double>(rank->bytes()),
+      static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
+  if (prepared.gpu != nullptr && !prepared.trains()) {
+    WEFT_TRY(first, measure_first_answer(*rank, *prepared.gpu));
+    measured.step.first_answer = first;
+  }
+  measured.program = std::make_shared<const program::Program>(program);
+  measured.timeline = std::move(timelines.back());
+  if (!urgent) return measured;
+  rank.reset();  // there may be no room for two
+  const auto make = [&](bool gives_way) -> Result<std::unique_ptr<exec::Rank>> {
+    WEFT_TRY(made, start_rank(explanation.graph->clone(), prepared, {.gives_way = gives_way}));
+    WEFT_TRY_STATUS(run::write_initial(*made, static_cast<std::uint64_t>(prepared.settings.running.seed)));
+    feed->fill(*made, 0);
+    return made;
+  };
+  WEFT_TRY(urgency, measure_urgency(make, prepared.gpu, context.interrupted));
+  measured.step.urgency = urgency;
+  return measured;
+}
+
+// Options that name a file to write; null for others.
+std::string* file_option(ExplainOptions& options, std::string_view name) {
+  if (same_word(name, "TIMELINE")) return &options.timeline;
+  if (same_word(name, "PAGE")) return &options.page;
+  if (same_word(name, "CHAKRA")) return &options.chakra;
+  return nullptr;
+}
+
+Result<ExplainOptions> read_options(const language::syntax::Explain& statement, const Context& context) {
+  ExplainOptions options;
+  options.verbose = statement.verbose;
+  options.analyze = statement.analyze;
+  options.form = statement.format;
+  options.plan = statement.format == language::syntax::Format::plan;
+  options.json = statement.format == language::syntax::Format::json || context.format == Format::json;
+  for (const language::syntax::Option& option : statement.options) {
+    const std::string_view name = option.name.text;
+    if (same_word(name, "TRAIL") && !option.value) {
+      options.trail = true;
+    } else if (same_word(name, "SUMMARY") && !option.value) {
+      options.summary = true;
+    } else if (same_word(name, "MEMORY") && !option.value) {
+      options.memory = true;
+    } else if (same_word(name, "URGENT") && !option.value) {
+      options.urgent = true;
+    } else if (std::string* file = file_option(options, name)) {
+      if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
+          option.value->text.empty())
+        return user_error(fmt::format("{} needs the name of a file", upper(name)),
+                          fmt::format("for example: {} 'step'", upper(name)), option.name.span);
+      *file = option.value->text;
+    } else {
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT",   "TRAIL", "SUMMARY",
+                                               "MEMORY",  "URGENT",  "TIMELINE", "PAGE",  "CHAKRA"};
+      std::string hint = did_you_mean(name, kOptions);
+      return user_error(fmt::format("EXPLAIN has no option {}", name),
+                        hint.empty()
+                            ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
+                              "SUMMARY, MEMORY, TRAIL, URGENT, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+                            : std::move(hint),
+                        option.name.span);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+Answer run_explain(const Session::State& state, const Context& context,
+                   const language::syntax::Explain& statement) {
+  const language::syntax::Run& run = *statement.run;
+  WEFT_TRY(explain_options, read_options(statement, context));
+
+  WEFT_TRY(prepared,
+           prepare(state, run, statement.analyze ? Purpose::measure : Purpose::plan, context.interrupted));
+  if (explain_options.urgent && (!statement.analyze || prepared.gpu == nullptr || prepared.ranks > 1))
+    return placed(user_error("URGENT measures what comes between while one rank runs on a GPU",
+                             "EXPLAIN (ANALYZE, URGENT) .. ON GPU"),
+                  statement.span);
+  explain::Explanation explanation;
+  explanation.task = prepared.trains() ? "TRAIN" : "INFER";
+  explanation.model = std::string(run.model.text);
+  explanation.sizes = prepared.named_sizes();
+  explanation.precision = prepared.settings.precision;
+  explanation.settings.emplace_back("precision", prepared.settings.training.precision.name);
+  if (!prepared.goals.empty())
+    explanation.settings.emplace_back("minimize", print_goals(prepared));
+  else if (prepared.trains())
+    explanation.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
+  if (prepared.trains() && prepared.goals.empty() && train::is_narrow(prepared.settings.precision))
+    explanation.settings.emplace_back("bytes a parameter",
+                                      train::print_parameter_bytes(prepared.settings.training));
+  explanation.cluster = prepared.target;
+  explanation.memory_limit = prepared.settings.memory_limit;
+  for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
+  explanation.verbose = statement.verbose;
+  explanation.brief = explain_options.summary;
+  explanation.width = context.width;
+  if (explain_options.memory) {
+    auto told = explain_memory(state, context, prepared, explanation, explain_options.json);
+    if (!told.ok()) return placed(std::move(told).error(), run.span);
+    return std::move(*told);
+  }
+  if (prepared.trains()) {
+    WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
+    if (in_time)
+      return explain_asked_in_time(state, context, prepared, about_ranks(explanation), explain_options,
+                                   *in_time);
+  }
+  if (is_recipe(explain_options.form) && prepared.ranks == 1)
+    return placed(
+        user_error("launchers' words are for several devices, and this is one", "ON pod, or any cluster"),
+        run.span);
+  // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
+  const bool is_here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
+  if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
+    explanation.within_limit = print_within_limit(prepared);
+  if (prepared.ranks > 1 && prepared.settings.spills) {
+    WEFT_TRY(what, recompute_of(prepared.settings));
+    auto memory = memory_with(state, context, prepared, what, 0, prepared.settings.memory_limit);
+    if (!memory.ok()) return placed(std::move(memory).error(), run.span);
+    explanation.spilled_seconds = spilling_seconds(*memory->program, prepared.gpu != nullptr);
+  }
+  if (prepared.ranks > 1 && !explanation.within_limit.empty())
+    explanation.settings.emplace_back("kept", explanation.within_limit);
+  if (prepared.ranks > 1)
+    return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
+  auto planned = plan_for(state, prepared, /*compare=*/true, &context);
+  if (!planned.ok()) return placed(std::move(planned).error(), run.span);
+  const search::Choice& choice = *planned;
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
+  explanation.graph = &choice.plan;
+  WEFT_TRY(trail, first_steps(state, prepared));
+  double seconds_before = choice.seconds_before;
+  for (const search::Step& step : trail) seconds_before -= step.change;
+  trail.insert(trail.end(), choice.trail.begin(), choice.trail.end());
+  if (prepared.settings.rules == true || !trail.empty())
+    explanation.rewriting = {seconds_before, choice.seconds_at_best, std::move(trail), choice.stopped};
+  explanation.stages = choice.reports;
+  explanation.proof = proof.text;
+  if (explain_options.plan) return plan::print(*explanation.graph);
+  if (Status described = describe_plan(state, prepared, choice, explanation); !described.ok())
+    return placed(std::move(described).error(), run.span);
+  if (!run.target || run.target->local) {
+    const auto program =
+        program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});
+    if (program.ok()) explanation.by_definition = program::find_by_definition(*program);
+  }
+  std::optional<MeasuredAlone> measured;
+  if (statement.analyze) {
+    auto measurement = measure(state, context, prepared, explanation, explain_options.urgent);
+    if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
+    measured = std::move(*measurement);
+    explanation.measurement = measured->step;
+  }
+  WEFT_TRY_STATUS(write_files_alone(prepared, explanation, choice, measured, explain_options));
+  return explain_options.json ? explain::print_json(explanation) : explain::print_text(explanation);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,205 @@
+#include "weft/app/session/explain_recipe.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/app/session/plan_for.h"
+#include "weft/app/session/time_problem.h"
+#include "weft/base/units.h"
+#include "weft/planner/search/distribution/fold.h"
+#include "weft/translate/recipe/improve.h"
+#include "weft/translate/recipe/model_shape.h"
+
+namespace weft::session {
+namespace {
+
+using Form = language::syntax::Format;
+using recipe::Language;
+using recipe::Recipe;
+
+std::optional<Language> language_of(Form form) {
+  switch (form) {
+    case Form::megatron: return Language::megatron;
+    case Form::deepspeed: return Language::deepspeed;
+    case Form::torchtitan: return Language::torchtitan;
+    default: return std::nullopt;  // placements are of any plan
+  }
+}
+
+std::string_view form_name(Form form) {
+  const auto language = language_of(form);
+  return language ? recipe::name(*language) : "dtensor";
+}
+
+recipe::Precision precision_of(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::bf16: return recipe::Precision::bf16;
+    case plan::DType::f16: return recipe::Precision::f16;
+    default: return recipe::Precision::f32;
+  }
+}
+
+// What the statement says that no plan does.
+Recipe said_by(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
+  Recipe recipe;
+  recipe.devices = prepared.ranks;
+  recipe.global_batch = rows;
+  for (const auto& [name, size] : prepared.named_sizes())
+    if (!roles.sequence.empty() && name == roles.sequence.front()) recipe.sequence = size;
+  recipe.precision = precision_of(prepared.settings.precision);
+  recipe.overlap_reduce = recipe.overlap_gather = true;
+  return recipe;
+}
+
+// What Megatron's program needs besides to start: sizes of the model stand in the recipe, data are made up.
+void add_megatron_flags(Recipe& recipe, const Prepared& prepared) {
+  if (recipe.model.heads == 0) return;  // a model that pretrain_gpt.py has not
+  recipe.others.emplace_back("--max-position-embeddings", fmt::format("{}", recipe.sequence));
+  recipe.others.emplace_back("--vocab-size", fmt::format("{}", std::exchange(recipe.model.words, 0)));
+  recipe.others.emplace_back("--tokenizer-type", "NullTokenizer");
+  recipe.others.emplace_back("--mock-data", "");
+  recipe.others.emplace_back("--train-iters",
+                             fmt::format("{}", prepared.run->steps ? prepared.run->steps->whole : 100));
+  recipe.others.emplace_back("--lr", fmt::format("{}", prepared.settings.training.learning_rate));
+}
+
+// Recipes that the batch and the layers divide into, those with the most replicas and without stages first.
+std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
+  std::vector<Recipe> made;
+  for (std::int64_t data = like.devices; data >= 1; --data) {
+    if (like.devices % data != 0 || like.global_batch % data != 0) continue;
+    for (std::int64_t tensor = like.devices / data; tensor >= 1; --tensor) {
+      if (like.devices / data % tensor != 0) continue;
+      Recipe recipe = like;
+      recipe.data = data;
+      recipe.tensor = tensor;
+      recipe.pipeline = like.devices / data / tensor;
+      if (recipe.pipeline > 1 && (layers == 0 || layers % recipe.pipeline != 0)) continue;
+      recipe.micro_batch = like.global_batch / data;
+      for (const int zero : {3, 1, 0}) {
+        if (recipe.pipeline > 1 && zero > 1) continue;
+        recipe.zero = zero;
+        made.push_back(recipe);
+      }
+    }
+  }
+  return made;
+}
+
+// The first of them that fits, or else the first that has a price.
+Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer& pricer,
+                                         const Recipe& like) {
+  constexpr std::size_t kMostTried = 48;
+  std::optional<recipe::PricedRecipe> found;
+  std::optional<Error> why;
+  std::vector<Recipe> recipes = plain_recipes(like, pricer.layers());
+  recipes.resize(std::min(recipes.size(), kMostTried));
+  for (const Recipe& plain : recipes) {
+    const auto said = recipe::in_words_of(language, plain, plain);
+    if (!said) continue;
+    auto priced = pricer.price(*said);
+    if (!priced.ok()) {
+      why = std::move(priced).error();
+    } else if (priced->price.fits) {
+      return priced;
+    } else if (!found) {
+      found = std::move(*priced);
+    }
+  }
+  if (found) return std::move(*found);
+  return user_error(
+      fmt::format("{} has no words for any plan of this model on {} devices{}{}", recipe::name(language),
+                  like.devices, why ? ": " : "", why ? why->message : std::string()),
+      "FORMAT plan prints the plan itself, FORMAT dtensor its placements");
+}
+
+struct SaidPlan {
+  recipe::PricedRecipe priced;
+  std::vector<std::string> lost;
+};
+
+// The plan itself where the language can say it; else the best that it can.
+Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePricer& pricer,
+                            const recipe::GatheredRecipe& gathered, const Recipe& plain) {
+  const std::optional<Recipe> said =
+      language ? recipe::in_words_of(*language, gathered.recipe, plain) : gathered.recipe;
+  // Launchers cut layers into stages that are alike.
+  const auto alike = [&](const Recipe& one) {
+    return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
+  };
+  if (said && (!language || alike(*said))) {
+    auto priced = pricer.price(*said);
+    if (priced.ok() && (priced->price.fits || !language)) {
+      SaidPlan made{std::move(*priced), gathered.lost};
+      for (const recipe::Change& change : recipe::changes(gathered.recipe, *said))
+        made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
+      return made;
+    }
+    if (!language) return std::move(priced).error();
+  }
+  WEFT_TRY(first, first_plain(*language, pricer, plain));
+  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language}));
+  SaidPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
+  for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
+    made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
+  return made;
+}
+
+}  // namespace
+
+bool is_recipe(Form format) { return language_of(format) || format == Form::dtensor; }
+
+Answer explain_recipe(const Session::State& state, const Context& context, const Prepared& prepared,
+                      const distribute::Distribution& chosen, double seconds, Form form) {
+  if (!prepared.trains())
+    return user_error(fmt::format("FORMAT {} is of TRAIN", form_name(form)), "launchers train",
+                      prepared.run->span);
+  WEFT_TRY(batch, needed_batch_of(prepared));
+  // What a launcher is told to do again is priced by its own words, not by the statement's.
+  WEFT_TRY(again, recompute_of(prepared.settings));
+  std::optional<Prepared> bare;
+  if (!again.is_nothing()) {
+    WEFT_TRY(without, without_recompute(state, prepared));
+    bare = std::move(without);
+  }
+  const TimeProblem made(state, &context, bare ? *bare : prepared, batch, /*micro_batches=*/1);
+  recipe::RecipePricer pricer(
+      made.problem(), [&](const cluster::Cluster& other) { return machine_of(prepared.settings, other); });
+  Recipe plain = said_by(prepared, pricer.roles(), batch.rows);
+  const std::vector<std::int64_t> iterations = search::layers_of_nodes(*pricer.problem().plan);
+  const std::int64_t layers = iterations.empty() ? 0 : std::ranges::max(iterations) + 1;
+  plain.model = recipe::model_shape(*pricer.problem().plan, pricer.roles(), layers);
+  if (form == Form::megatron) add_megatron_flags(plain, prepared);
+  const recipe::GatheredRecipe gathered = gather(chosen, pricer.roles(), plain);
+  plain.data = plain.devices;
+  const auto language = language_of(form);
+  WEFT_TRY(said, nearest_in(language, pricer, gathered, plain));
+  const recipe::Written written =
+      language ? recipe::print(*language, said.priced.recipe) : recipe::print_dtensor(said.priced.recipe);
+  said.lost.insert(said.lost.end(), written.lost.begin(), written.lost.end());
+  if (context.format == Format::json) {
+    const nlohmann::ordered_json json = {{"format", form_name(form)},
+                                         {"plan", print(chosen)},
+                                         {"step_seconds", seconds},
+                                         {"configuration", written.text},
+                                         {"configuration_plan", print(said.priced.spread.distribution)},
+                                         {"configuration_seconds", said.priced.price.seconds},
+                                         {"lost", said.lost}};
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+  if (!said.lost.empty())
+    state.warnings.add(
+        fmt::format("{} has no words for all of {}", form_name(form), print(chosen)),
+        user_error(fmt::format("{}", fmt::join(said.lost, "; ")),
+                   fmt::format("what is printed takes {} a step, the plan {}: {}",
+                               print_seconds(said.priced.price.seconds), print_seconds(seconds),
+                               print(said.priced.spread.distribution))));
+  return written.text;
+}
+
+}  // namespace weft::session

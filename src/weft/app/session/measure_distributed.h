@@ -1,0 +1,41 @@
+// weft/app/session/measure_distributed.h -- EXPLAIN ANALYZE of a plan for several ranks: the plan, really run.
+//
+// Included by app/session and app/command only.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "weft/app/explain/distributed.h"
+#include "weft/app/session/prepare.h"
+#include "weft/planner/search/distribution/choose_distribution.h"
+#include "weft/program/tasks/timeline.h"
+#include "weft/runtime/run/feed.h"
+#include "weft/runtime/run/local_ranks.h"
+
+namespace weft::session {
+
+struct DistributedMeasurement {
+  explain::MeasuredStep step;
+  // One rank's program and its timeline of the step that was the median, for each rank.
+  struct RankRun {
+    std::shared_ptr<const program::Program> program;
+    program::Timeline timeline;
+  };
+  std::vector<RankRun> ranks;
+};
+
+// What steps are measured on: the data given, or made-up numbers.
+Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, const language::syntax::Run& run,
+                                                   const plan::Graph& graph);
+// "4 processes over shared memory"
+std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts);
+
+// Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
+// numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.
+// Fails where the cluster is not this machine.
+Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
+                                                   const Prepared& prepared,
+                                                   const search::DistributionChoice& choice,
+                                                   std::int32_t shown);
+
+}  // namespace weft::session

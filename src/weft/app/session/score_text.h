@@ -1,0 +1,20 @@
+// weft/app/session/score_text.h -- how well a model did, for people and for programs.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "weft/app/session/learn.h"
+
+namespace weft::session {
+
+// Three digits are enough to see a loss fall.
+std::string print_loss(double loss);
+
+// "tested on the last 360 rows: loss 0.274, accuracy 0.9139"; `where`: "tested on the last".
+std::string print_score(const Score& score, std::string_view example, std::string_view where);
+
+nlohmann::ordered_json score_json(const Score& score);
+
+}  // namespace weft::session

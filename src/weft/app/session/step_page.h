@@ -1,0 +1,22 @@
+// weft/app/session/step_page.h -- EXPLAIN (PAGE 'step.html'): the plan and its timelines, as a page in a file.
+//
+// Included by app/session and app/command only.
+#pragma once
+#include <string>
+
+#include "weft/app/explain/step_page.h"
+#include "weft/app/session/measure_distributed.h"
+#include "weft/app/session/measure_in_time.h"
+#include "weft/base/result.h"
+
+namespace weft::session {
+
+// Adds each rank's timeline of the step that was measured.
+void add_measured(explain::StepPage& page, const DistributedMeasurement& measured);
+
+// The same of steps that are cut in time, with their passes.
+void add_measured(explain::StepPage& page, const MeasurementInTime& measured);
+
+Status write_step_page(const std::string& path, const explain::StepPage& page);
+
+}  // namespace weft::session

@@ -1,0 +1,30 @@
+// weft/app/session/trace.h -- predicted and measured timelines, as one trace file.
+//
+// Included by app/session and app/command only.
+#pragma once
+#include <span>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/formats/trace_json.h"
+#include "weft/parallel/pipeline/price.h"
+#include "weft/predict/sim/step/predict.h"
+#include "weft/program/tasks/program.h"
+#include "weft/program/tasks/timeline.h"
+
+namespace weft::session {
+
+// Adds one rank's timeline: a thread that computes and one for each mesh axis. `process` must be new.
+void add_rank(formats::Trace& trace, const program::Program& program, const program::Timeline& timeline,
+              std::int32_t process, std::string name);
+
+// Adds a thread of passes to a process. REQUIRES: as many slots as passes.
+void add_passes(formats::Trace& trace, std::span<const pipeline::Pass> passes,
+                std::span<const pipeline::Slot> slots, std::int32_t process, std::int32_t thread);
+
+// A process for each class of ranks.
+formats::Trace trace_of(const sim::Prediction& prediction);
+
+Status write_trace(const std::string& path, const formats::Trace& trace);
+
+}  // namespace weft::session

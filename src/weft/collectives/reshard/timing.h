@@ -1,0 +1,23 @@
+// weft/collectives/reshard/timing.h -- when each move of a reshard happens, and when the last one ends.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "weft/collectives/reshard/reshard.h"
+
+namespace weft::reshard {
+
+struct MoveTime {
+  double start = 0, end = 0;
+};
+
+struct Timing {
+  std::vector<MoveTime> moves;
+  double seconds = 0;
+};
+
+// A move between hosts starts when its sender has the bytes and both hosts are done with their earlier ones
+// of that direction; one inside a host takes no time. REQUIRES: the moves are of this reshard.
+Timing time_moves(const Reshard& reshard, std::span<const Move> moves, const Links& links);
+
+}  // namespace weft::reshard

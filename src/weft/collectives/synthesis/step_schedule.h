@@ -1,0 +1,49 @@
+// weft/collectives/synthesis/step_schedule.h -- which chunk crosses which edge in which step, and what may be done to it.
+//
+//   rounds  1 2                 step 0   chunk 0 over edge 0, chunk 1 over edge 2
+//                               step 1   chunk 0 over edge 3, chunk 1 over edge 3
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/synthesis/step_network.h"
+#include "weft/collectives/synthesis/step_problem.h"
+
+namespace weft::synthesis {
+
+struct StepSend {
+  std::int32_t step = 0, edge = 0, chunk = 0;
+
+  friend auto operator<=>(const StepSend&, const StepSend&) = default;
+};
+
+struct StepSchedule {
+  std::vector<std::int32_t> rounds;  // one a step
+  std::vector<StepSend> sends;       // sorted
+
+  friend bool operator==(const StepSchedule&, const StepSchedule&) = default;
+};
+
+// The first thing wrong with it: a send of what is not there, a limit exceeded, a chunk that never comes.
+// It knows nothing of how schedules are found.
+std::optional<std::string> first_fault(const StepNetwork& network, const StepProblem& problem,
+                                       const StepSchedule& schedule);
+
+// Whether a step can always be split: every edge has one limit, of whole chunks a round.
+bool can_split_steps(const StepNetwork& network);
+
+// The same sends in more steps, up to one a round.
+// REQUIRES: can_split_steps(network), no fault; schedule.rounds.size() <= steps <= the sum of its rounds
+StepSchedule split_steps(const StepNetwork& network, StepSchedule schedule, std::int32_t steps);
+
+// The moves of a collective that is one distribution, or of all_reduce, which is `combine` backwards and then
+// `spread`. A collective that runs backwards has only `combine`, on the reversed network, the others only
+// `spread`. In place but for all_to_all, gather and scatter, where chunks rest in scratch on their way.
+// REQUIRES: no fault in either
+collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network,
+                             const StepSchedule* combine, const StepSchedule* spread);
+
+}  // namespace weft::synthesis

@@ -1,0 +1,46 @@
+// weft/communication/comm/direct/direct_reach.h -- which memory of other ranks this rank can reach, and how.
+//
+//   heaps     allocated buffers, mapped by every rank: an address here for a place in a heap of theirs
+//   private   anything else of theirs, read through the kernel (transport/peer_memory.h) where it allows that
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/communication/comm/direct/direct.h"
+#include "weft/communication/comm/direct/direct_layout.h"
+#include "weft/communication/transport/peer_memory.h"
+#include "weft/communication/transport/segment.h"
+
+namespace weft::comm {
+
+class DirectReach {
+ public:
+  // `one_process`: ranks are threads, and every address is everyone's. Introduces this rank to the others.
+  DirectReach(GroupFacts& facts, std::int32_t rank, std::int32_t ranks, bool one_process);
+
+  void add_heap(std::int32_t owner, std::int32_t number, transport::Segment heap);
+  // Where in this rank's heaps an address lies.
+  std::optional<DirectGroup::Place> find(const void* address, std::size_t bytes) const;
+  // The address here of a place in a heap of `owner`; null where that heap is not known.
+  std::byte* reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const;
+
+  // Whether every rank can read every other's private memory. Each rank finds out at the first call that
+  // asks; until all ranks have, the answer is no.
+  bool all_can_read();
+  bool read(std::int32_t owner, const std::byte* from, std::span<std::byte> target) const {
+    return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
+  }
+
+ private:
+  GroupFacts& facts_;
+  std::int32_t rank_, ranks_;
+  bool one_process_;
+  std::vector<std::vector<transport::Segment>> heaps_;  // [rank][number]
+  transport::PeerMemory memory_;
+  bool all_read_ = false;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,23 @@
+// weft/communication/comm/gpu/gpu_launch.h -- a launch that belongs to no unit of a program, as a stream takes it.
+#pragma once
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "weft/device/cuda/gpu.h"
+
+namespace weft::comm::gpu {
+
+class GpuLaunch final : public device::cuda::Kernel {
+ public:
+  using Do = std::function<device::cuda::Code(const device::cuda::LaunchPlace& at)>;
+  GpuLaunch(std::string name, Do launch) : launch_(std::move(launch)) { what = std::move(name); }
+  device::cuda::Code launch(const device::cuda::LaunchPlace& at, const program::Task&) const override {
+    return launch_(at);
+  }
+
+ private:
+  const Do launch_;
+};
+
+}  // namespace weft::comm::gpu

@@ -1,0 +1,28 @@
+// weft/communication/comm/group_order.h -- groups whose ranks stand in another order than in the job.
+//
+//   split(colour, key):   job ranks of a group      8  3  5          its ranks 0 1 2
+//                         as jobs and transports    3  5  8
+//                         want them
+//
+// Jobs and transports know members by ascending job rank; here one is told the other's numbers.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/communication/transport/endpoint.h"
+#include "weft/communication/transport/job.h"
+
+namespace weft::comm {
+
+// Job::exchange among `members` in any order; the parcels come in that order.
+Result<std::vector<transport::Parcel>> exchange(transport::Job& job, std::span<const std::int32_t> members,
+                                                transport::Topic topic, transport::Parcel mine);
+
+// `inner` is the endpoint of the members in ascending order; the answer is that of `members` as they stand.
+std::unique_ptr<transport::Endpoint> in_group_order(std::unique_ptr<transport::Endpoint> inner,
+                                                    std::span<const std::int32_t> members);
+
+}  // namespace weft::comm

@@ -1,0 +1,130 @@
+// Groups made of groups: parts, those that are left, and those with newcomers, who meet the others as ranks do
+// that a launcher started.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/hash.h"
+#include "weft/base/number.h"
+#include "weft/communication/comm/group.h"
+#include "weft/communication/comm/group_order.h"
+#include "weft/communication/comm/meeting_place.h"
+#include "weft/communication/transport/secret.h"
+#include "weft/communication/transport/tcp/socket.h"
+
+namespace weft::comm {
+namespace {
+
+enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a group's
+constexpr std::int32_t kMostGrownRanks = 65536;
+constexpr std::chrono::hours kLongestMeeting{7 * 24};
+
+Result<std::unique_ptr<Communicator>> meet(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
+                                           const Options& options) {
+  if (options.transport == TransportKind::mpi)
+    return user_error("MPI takes in no newcomers", "shm or tcp; automatic takes what suits");
+  WEFT_TRY(rendezvous, rendezvous_at(place, rank, ranks));
+  WEFT_TRY(job, transport::join(rendezvous));
+  return Communicator::create(std::move(job), options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, std::int32_t key) {
+  State& state = *state_;
+  if (const auto failure = state.engine->failure()) return *failure;
+  const std::uint64_t number = state.splits++;
+  WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSplit + number},
+                         {.bytes = fmt::format("{} {}", colour, key)}));
+  std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of those of this colour
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::string_view said = all[rank].bytes;
+    const std::size_t blank = std::min(said.find(' '), said.size());
+    const auto its_colour = read_number<std::int32_t>(said.substr(0, blank));
+    const auto its_key = read_number<std::int32_t>(said.substr(std::min(blank + 1, said.size())));
+    if (!its_colour || !its_key)
+      return world_error(fmt::format("cannot read the colour and key of rank {}", rank),
+                         "run the same weft on all hosts");
+    if (*its_colour == colour) mine.emplace_back(*its_key, rank);
+  }
+  if (colour < 0) return std::unique_ptr<Communicator>();
+  std::sort(mine.begin(), mine.end());
+  std::vector<std::int32_t> members;
+  for (const auto& [its_key, rank] : mine) members.push_back(state.members[rank]);
+  const std::uint64_t id =
+      Hasher().number(state.id).number(number).number(static_cast<std::uint64_t>(colour)).digest().low | 2;
+  WEFT_TRY(child, open_group(state.membership, std::move(members), id, state.options));
+  return std::make_unique<Communicator>(std::move(child));
+}
+
+// A rank may die while the others open their new group. Whether it did they settle once more: all of them have
+// a group then, or all try again without it.
+Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
+  State& state = *state_;
+  transport::Job& job = *state.membership->job;
+  const auto agree = [&](const std::vector<std::int32_t>& members) {
+    return job.agree_on_survivors(members, {state.id, kShrink + state.shrinks++});
+  };
+  std::vector<std::int32_t> everyone = state.members;
+  std::sort(everyone.begin(), everyone.end());
+  WEFT_TRY(left, agree(everyone));
+  for (;;) {
+    if (quorum == Quorum::majority) WEFT_TRY_STATUS(check_quorum(everyone, left, job.deaths()));
+    std::vector<std::int32_t> alive;  // in the order of the group
+    for (const std::int32_t member : state.members)
+      if (std::ranges::binary_search(left, member)) alive.push_back(member);
+    const std::uint64_t id = Hasher().number(state.id).number(state.shrinks).text("shrink").digest().low | 2;
+    Result<std::shared_ptr<State>> child = open_group(state.membership, std::move(alive), id, state.options);
+    WEFT_TRY(confirmed, agree(left));
+    if (confirmed != left) {
+      left = std::move(confirmed);
+      continue;
+    }
+    if (!child.ok()) return std::move(child).error();
+    return std::make_unique<Communicator>(std::move(*child));
+  }
+}
+
+Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int32_t rank,
+                                            std::int32_t ranks) {
+  if (place.where.empty())
+    return user_error("no place to meet at is given", "HOST:PORT, or a name on this machine");
+  if (place.timeout.count() < 0 || place.timeout > kLongestMeeting)
+    return user_error(fmt::format("a meeting's timeout is a week at most: {} ms", place.timeout.count()));
+  transport::Rendezvous rendezvous;
+  rendezvous.rank = rank;
+  rendezvous.ranks = ranks;
+  if (place.where.find(':') != std::string::npos) {
+    WEFT_TRY(address, transport::tcp::parse_host_port(place.where));
+    rendezvous.address = address.host;
+    rendezvous.port = address.port;
+  } else {
+    rendezvous.name = "grow " + place.where;
+  }
+  rendezvous.secret = place.secret;
+  if (rendezvous.secret.empty()) {
+    WEFT_TRY(secret, transport::find_secret());
+    rendezvous.secret = std::move(secret);
+  }
+  if (place.timeout.count() > 0) rendezvous.timeout = place.timeout;
+  return rendezvous;
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const MeetingPlace& place) {
+  if (newcomers < 1) return user_error(fmt::format("a group grows by one rank at least: {}", newcomers));
+  if (newcomers > kMostGrownRanks - size())
+    return user_error(fmt::format("too many newcomers: {}", newcomers));
+  if (const auto failure = state_->engine->failure()) return *failure;
+  MeetingPlace at = place;
+  if (at.timeout.count() == 0) at.timeout = state_->membership->job->timeout();
+  return meet(at, rank(), size() + newcomers, state_->options);
+}
+
+Result<std::unique_ptr<Communicator>> join(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
+                                           const Options& options) {
+  return meet(place, rank, ranks, options);
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,27 @@
+// weft/communication/comm/source.h -- where a rank sleeps until others have done something.
+//
+// As in endpoint.h: signal(), look again, wait().
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "weft/communication/transport/endpoint.h"
+
+namespace weft::comm {
+
+class DirectGroup;
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::uint32_t signal() = 0;
+  virtual void wait(std::uint32_t seen, std::chrono::nanoseconds patience) = 0;
+  virtual void wake() = 0;
+};
+
+// What is given must outlive the source.
+std::unique_ptr<Source> source_of(DirectGroup& group);
+std::unique_ptr<Source> source_of(transport::Endpoint& endpoint);
+
+}  // namespace weft::comm

@@ -1,0 +1,82 @@
+#include "weft/communication/transport/group_keeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace weft::transport {
+namespace {
+
+constexpr std::size_t kMostGroups = 4096;
+
+// After a fork in a program that may have threads: nothing here allocates.
+[[noreturn]] void keep(int pipe) {
+  // What the terminal and whoever ends the launcher's group say is not for this process.
+  ::setsid();
+  ::prctl(PR_SET_NAME, "weft keeper");
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  // Whoever waits for the end of the launcher's output, or of its pipes, does not wait for this process.
+  if (pipe != 0) ::dup2(pipe, 0);
+  if (::syscall(SYS_close_range, 1U, ~0U, 0U) != 0)
+    for (int file = 1; file < 1024; ++file) ::close(file);
+
+  static std::array<pid_t, kMostGroups> groups;
+  std::size_t count = 0;
+  for (;;) {
+    pid_t word = 0;
+    const ssize_t came = ::read(0, &word, sizeof word);
+    if (came < 0 && errno == EINTR) continue;
+    if (came != sizeof word) break;
+    const auto end = groups.begin() + static_cast<std::ptrdiff_t>(count);
+    if (word > 0 && count < kMostGroups)
+      groups[count++] = word;
+    else
+      count = static_cast<std::size_t>(std::remove(groups.begin(), end, -word) - groups.begin());
+  }
+  for (std::size_t i = 0; i < count; ++i) ::kill(-groups[i], SIGKILL);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Error no_process(int code) {
+  Error error = tcp::socket_error("cannot start a process", code);
+  error.hint = "ulimit -u, or the container, limits how many there may be: start fewer ranks";
+  return error;
+}
+
+Result<GroupKeeper> GroupKeeper::start() {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return tcp::socket_error("cannot make a pipe", errno);
+  tcp::Socket read(ends[0]);
+  GroupKeeper keeper;
+  keeper.pipe_ = tcp::Socket(ends[1]);
+  keeper.process_ = ::fork();
+  if (keeper.process_ < 0) return no_process(errno);
+  if (keeper.process_ == 0) keep(ends[0]);
+  return keeper;
+}
+
+GroupKeeper::~GroupKeeper() {
+  if (!pipe_) return;
+  pipe_.close();
+  ::waitpid(process_, nullptr, 0);
+}
+
+void GroupKeeper::tell(pid_t word) const {
+  ssize_t written = 0;
+  do written = ::write(pipe_.descriptor(), &word, sizeof word);
+  while (written < 0 && errno == EINTR);
+}
+
+}  // namespace weft::transport

@@ -1,0 +1,40 @@
+// weft/communication/transport/invitation.h -- what ranks tell each other of themselves when they come together, as text.
+//
+//   hello   {"rank": 2, "ranks": 4, "host": "...", "address": "10.0.0.3:41234", "door": "weft-5f...",
+//            "process": 77}
+//   table   {"session": "...", "members": [hello, ...]}
+//   failed  {"message": "...", "hint": "..."}
+//
+// Read from authenticated peers, and yet checked: a field of the wrong kind is an error, not an exception.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/communication/transport/job.h"
+
+namespace weft::transport {
+
+struct Attendee {
+  std::int32_t rank = 0, ranks = 0;
+  Member member;
+  std::string door;  // the Unix socket where it waits for lines of its own host
+};
+
+struct Table {
+  std::string session;  // random: tells this run of the job from all others
+  std::vector<Attendee> attendees;
+};
+
+std::string print(const Attendee& attendee);
+std::string print(const Table& table);
+std::string print(const Error& error);
+
+std::optional<Attendee> parse_attendee(std::string_view text);
+std::optional<Table> parse_table(std::string_view text);
+Error parse_failure(std::string_view text);
+
+}  // namespace weft::transport

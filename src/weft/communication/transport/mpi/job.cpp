@@ -1,0 +1,326 @@
+#include "weft/communication/transport/mpi/job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/communication/transport/doctor.h"
+#include "weft/communication/transport/mpi/mailbox.h"
+#include "weft/communication/transport/unix_socket.h"
+#include "weft/communication/transport/variable.h"
+
+namespace weft::transport::mpi {
+namespace {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr nanoseconds kShortestJobNap{20'000};
+constexpr nanoseconds kLongestJobNap{1'000'000};
+
+class MpiJob final : public Job {
+ public:
+  MpiJob(std::shared_ptr<Library> library, std::chrono::milliseconds timeout)
+      : library_(std::move(library)),
+        timeout_(timeout),
+        mailbox_(std::make_unique<Mailbox>(library_)),
+        gone_(static_cast<std::size_t>(library_->ranks())),
+        watcher_([this](std::stop_token stop) { watch(stop); }) {}
+
+  ~MpiJob() override { leave(); }
+
+  Status introduce() {
+    WEFT_TRY(host, host_identity());
+    std::vector<std::int32_t> everyone(static_cast<std::size_t>(ranks()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    WEFT_TRY(parcels, exchange(everyone, {}, {fmt::format("{} {}", ::getpid(), host)}));
+    for (const Parcel& parcel : parcels) {
+      const std::size_t space = parcel.bytes.find(' ');
+      if (space == std::string::npos) return world_error("a rank introduces itself without a host");
+      members_.push_back({parcel.bytes.substr(space + 1), "", std::atoll(parcel.bytes.c_str())});
+    }
+    return {};
+  }
+
+  std::int32_t rank() const override { return library_->rank(); }
+  std::int32_t ranks() const override { return library_->ranks(); }
+  const Member& member(std::int32_t rank) const override {
+    return members_.at(static_cast<std::size_t>(rank));
+  }
+  std::chrono::milliseconds timeout() const override { return timeout_; }
+
+  Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
+                                       Parcel mine) override {
+    WEFT_TRY_STATUS(check(members));
+    if (mine.bytes.size() > kMostMessageBytes) {
+      return user_error(
+          fmt::format("an exchange carries at most {} bytes: {}", kMostMessageBytes, mine.bytes.size()));
+    }
+    tell_others(members, MessageKind::parcel, topic, mine.bytes);
+    std::vector<Parcel> parcels;
+    const auto deadline = Clock::now() + timeout_;
+    for (const std::int32_t member : members) {
+      if (member == rank()) {
+        parcels.push_back({std::move(mine.bytes)});
+        continue;
+      }
+      WEFT_TRY(came, wait_for(MessageKind::parcel, topic, member, deadline));
+      if (!came) return world_error(fmt::format("rank {} has left the job", member));
+      parcels.push_back({std::move(*came)});
+    }
+    return parcels;
+  }
+
+  void send(std::int32_t to, Topic topic, std::string_view bytes) override {
+    if (to < 0 || to >= ranks()) return;
+    if (to != rank()) return tell(to, MessageKind::message, topic, bytes);
+    const std::scoped_lock lock(mutex_);
+    file({MessageKind::message, topic, to, std::string(bytes)});
+  }
+
+  void handle(std::uint64_t group, Handler handler) override {
+    const auto quiet = stop_delivery();
+    const std::scoped_lock lock(mutex_);
+    if (handler) {
+      handlers_[group] = std::move(handler);
+    } else {
+      handlers_.erase(group);
+    }
+  }
+
+  std::vector<Death> deaths() const override {
+    const std::scoped_lock lock(mutex_);
+    return deaths_;
+  }
+
+  std::uint64_t on_death(DeathListener listener) override {
+    const std::scoped_lock lock(mutex_);
+    listeners_.emplace(++last_listener_, std::move(listener));
+    return last_listener_;
+  }
+
+  void forget(std::uint64_t listener) override {
+    const auto quiet = stop_delivery();
+    const std::scoped_lock lock(mutex_);
+    listeners_.erase(listener);
+  }
+
+  // A rank tells all others that it goes on before it can tell any that it leaves, and messages stay in order:
+  // what one of them hears first, all hear first.
+  Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
+                                                       Topic topic) override {
+    WEFT_TRY_STATUS(check(members));
+    tell_others(members, MessageKind::survivor, topic, {});
+    std::vector<std::int32_t> survivors;
+    const auto deadline = Clock::now() + timeout_;
+    for (const std::int32_t member : members) {
+      if (member != rank()) {
+        WEFT_TRY(came, wait_for(MessageKind::survivor, topic, member, deadline));
+        if (!came) continue;
+      }
+      survivors.push_back(member);
+    }
+    return survivors;
+  }
+
+  void on_question(std::function<std::string()> answer) override {
+    const auto quiet = stop_delivery();
+    const std::scoped_lock lock(mutex_);
+    answer_ = std::move(answer);
+  }
+
+  void leave() override {
+    if (!watcher_.joinable()) return;
+    for (std::int32_t to = 0; to < ranks(); ++to) {
+      if (to != rank()) tell(to, MessageKind::goodbye, {}, {});
+    }
+    watcher_.request_stop();
+    watcher_.join();
+  }
+
+ private:
+  using Key =
+      std::tuple<MessageKind, std::uint64_t, std::uint64_t, std::int32_t>;  // kind, group, number, from
+
+  Status check(std::span<const std::int32_t> members) const {
+    if (std::ranges::is_sorted(members) && std::ranges::binary_search(members, rank()) &&
+        members.front() >= 0 && members.back() < ranks()) {
+      return {};
+    }
+    return user_error(
+        fmt::format("a group has ranks of the job in ascending order, rank {} among them", rank()));
+  }
+
+  void tell_others(std::span<const std::int32_t> members, MessageKind kind, Topic topic,
+                   std::string_view bytes) {
+    for (const std::int32_t to : members) {
+      if (to != rank()) tell(to, kind, topic, bytes);
+    }
+  }
+
+  void tell(std::int32_t to, MessageKind kind, Topic topic, std::string_view bytes) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (gone_[static_cast<std::size_t>(to)]) return;
+    }
+    if (const Status sent = mailbox_->send(to, kind, topic, bytes); !sent.ok()) {
+      const std::scoped_lock lock(mutex_);
+      bury({to, sent.error().message});
+    }
+  }
+
+  // Takes in what has come. Whoever waits does it, one at a time, or messages would change places.
+  void take_in() {
+    const std::scoped_lock turn(taking_in_);
+    while (std::optional<Message> message = mailbox_->receive()) {
+      const std::scoped_lock lock(mutex_);
+      file(std::move(*message));
+    }
+  }
+
+  // REQUIRES: mutex_.
+  void file(Message message) {
+    switch (message.kind) {
+      case MessageKind::parcel:
+      case MessageKind::survivor:
+        arrived_[{message.kind, message.topic.group, message.topic.number, message.from}].push_back(
+            std::move(message.bytes));
+        break;
+      case MessageKind::message: inbox_[message.topic.group].push_back(std::move(message)); break;
+      case MessageKind::goodbye: bury({message.from, "it left the job", true}); break;
+    }
+    news_.notify_all();
+  }
+
+  // REQUIRES: mutex_.
+  void bury(Death death) {
+    if (gone_[static_cast<std::size_t>(death.rank)]) return;
+    gone_[static_cast<std::size_t>(death.rank)] = true;
+    deaths_.push_back(std::move(death));
+    news_.notify_all();
+  }
+
+  // What `from` says of the topic; none when it is gone without a word.
+  Result<std::optional<std::string>> wait_for(MessageKind kind, Topic topic, std::int32_t from,
+                                              Clock::time_point deadline) {
+    const Key key{kind, topic.group, topic.number, from};
+    for (nanoseconds nap = kShortestJobNap;; nap = std::min(2 * nap, kLongestJobNap)) {
+      take_in();
+      std::unique_lock lock(mutex_);
+      if (const auto found = arrived_.find(key); found != arrived_.end()) {
+        std::optional<std::string> bytes = std::move(found->second.front());
+        found->second.pop_front();
+        if (found->second.empty()) arrived_.erase(found);
+        return bytes;
+      }
+      if (gone_[static_cast<std::size_t>(from)]) return std::optional<std::string>();
+      if (Clock::now() >= deadline) {
+        return world_error(fmt::format("rank {} did not come within {}", from,
+                                       print_seconds(std::chrono::duration<double>(timeout_).count())));
+      }
+      news_.wait_for(lock, nap);
+    }
+  }
+
+  void watch(std::stop_token stop) {
+    for (nanoseconds nap = kShortestJobNap; !stop.stop_requested(); nap = std::min(2 * nap, kLongestJobNap)) {
+      take_in();
+      const bool delivered = deliver();
+      answer_doctor();
+      if (mailbox_->busy() || delivered) nap = kShortestJobNap;
+      std::this_thread::sleep_for(nap);
+    }
+  }
+
+  // Held while handlers and listeners change, so that one that was taken off runs no more; unless it is the
+  // one that changes them.
+  std::unique_lock<std::mutex> stop_delivery() {
+    if (std::this_thread::get_id() == watcher_.get_id()) return {};
+    return std::unique_lock(delivering_);
+  }
+
+  // Calls handlers and listeners, which may call back into the job: nothing but their turn is locked.
+  bool deliver() {
+    const std::scoped_lock turn(delivering_);
+    for (bool any = false;; any = true) {
+      std::unique_lock lock(mutex_);
+      if (heard_ < deaths_.size()) {
+        const Death death = deaths_[heard_++];
+        const auto listeners = listeners_;
+        lock.unlock();
+        for (const auto& [number, listener] : listeners) listener(death);
+        continue;
+      }
+      const auto due =
+          std::ranges::find_if(inbox_, [&](const auto& box) { return handlers_.contains(box.first); });
+      if (due == inbox_.end()) return any;
+      const Handler handler = handlers_.at(due->first);
+      const Message message = std::move(due->second.front());
+      due->second.pop_front();
+      if (due->second.empty()) inbox_.erase(due);
+      lock.unlock();
+      handler(message.from, message.topic.number, message.bytes);
+    }
+  }
+
+  void answer_doctor() {
+    if (!doctor_) return;
+    Result<tcp::Socket> asker = next_question(doctor_);
+    if (!asker.ok()) doctor_ = {};
+    if (!asker.ok() || !*asker) return;
+    const std::scoped_lock turn(delivering_);
+    std::unique_lock lock(mutex_);
+    const std::function<std::string()> answer = answer_;
+    lock.unlock();
+    const std::string text =
+        fmt::format("rank {} of {}, process {}, of an MPI job\n", rank(), ranks(), ::getpid());
+    answer_question(std::move(*asker), answer ? text + answer() : text);
+  }
+
+  const std::shared_ptr<Library> library_;
+  const std::chrono::milliseconds timeout_;
+  const std::unique_ptr<Mailbox> mailbox_;
+  std::vector<Member> members_;
+
+  std::mutex taking_in_, delivering_;  // each taken before the next
+  mutable std::mutex mutex_;           // guards what follows
+  std::condition_variable news_;
+  std::map<Key, std::deque<std::string>> arrived_;
+  std::map<std::uint64_t, std::deque<Message>> inbox_;
+  std::map<std::uint64_t, Handler> handlers_;
+  std::map<std::uint64_t, DeathListener> listeners_;
+  std::uint64_t last_listener_ = 0;
+  std::vector<bool> gone_;
+  std::vector<Death> deaths_;
+  std::size_t heard_ = 0;  // deaths that listeners were told of
+  std::function<std::string()> answer_;
+  tcp::Socket doctor_ = open_for_questions();  // the watcher's
+  std::jthread watcher_;                       // last: it uses all of the above
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> join(std::shared_ptr<Library> library, std::chrono::milliseconds timeout) {
+  if (const std::string_view secure = variable("WEFT_SECURE"); !secure.empty() && secure != "0")
+    return user_error("WEFT_SECURE=1 cannot encrypt what MPI carries",
+                      "leave MPI out of it: MASTER_ADDR and MASTER_PORT let ranks meet by themselves");
+  auto job = std::make_unique<MpiJob>(std::move(library), timeout);
+  WEFT_TRY_STATUS(job->introduce());
+  return std::unique_ptr<Job>(std::move(job));
+}
+
+}  // namespace weft::transport::mpi

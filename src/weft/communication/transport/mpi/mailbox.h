@@ -1,0 +1,59 @@
+// weft/communication/transport/mpi/mailbox.h -- short messages between the ranks of a job, over MPI with tag 0.
+//
+// Messages from one rank to another arrive in order. Sending never waits; messages on their way are kept here.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/communication/transport/job.h"
+#include "weft/communication/transport/mpi/library.h"
+
+namespace weft::transport::mpi {
+
+inline constexpr std::size_t kMostMessageBytes = std::size_t{64} << 20;
+
+enum class MessageKind : std::uint64_t { parcel, survivor, message, goodbye };
+
+struct Message {
+  MessageKind kind = MessageKind::message;
+  Topic topic;
+  std::int32_t from = 0;
+  std::string bytes;
+};
+
+// Thread-safe, but messages are in order only when one thread at a time calls receive().
+class Mailbox {
+ public:
+  explicit Mailbox(std::shared_ptr<Library> library) : library_(std::move(library)) {}
+  ~Mailbox();
+
+  // Fails when MPI cannot reach that rank. Those under way when the Mailbox ends still arrive. REQUIRES: at most
+  // kMostMessageBytes.
+  Status send(std::int32_t to, MessageKind kind, Topic topic, std::string_view bytes);
+  // The next message that is all there.
+  std::optional<Message> receive();
+  // Whether messages are on their way.
+  bool busy();
+
+ private:
+  struct Parcelled {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t bytes = 0;
+    std::int32_t peer = 0;
+    WeftMpiRequest request{};
+  };
+
+  bool start_receiving();
+
+  const std::shared_ptr<Library> library_;
+  std::vector<Parcelled> sending_;      // guarded by the library's lock, as is the next
+  std::optional<Parcelled> receiving_;  // at most one, or messages would change places
+};
+
+}  // namespace weft::transport::mpi

@@ -1,0 +1,31 @@
+#include "weft/communication/transport/reception.h"
+
+namespace weft::transport {
+
+void Reception::add_to(std::vector<pollfd>& wanted) const {
+  porch_.add_to(wanted);
+  for (const ControlLink& line : newcomers_) wanted.push_back({line.descriptor(), POLLIN, 0});
+}
+
+Result<std::vector<Reception::Guest>> Reception::step() {
+  WEFT_TRY(proven, porch_.step());
+  for (Porch::Proven& each : proven) newcomers_.emplace_back(std::move(each.socket), each.local, each.keys);
+  std::vector<Guest> guests;
+  for (auto at = newcomers_.begin(); at != newcomers_.end();) {
+    Frame first;
+    const Fate fate = look_at(*at, first);
+    if (fate == Fate::comes_in) guests.push_back({std::move(*at), std::move(first)});
+    at = fate == Fate::waits ? std::next(at) : newcomers_.erase(at);
+  }
+  return guests;
+}
+
+Reception::Fate Reception::look_at(ControlLink& line, Frame& first) {
+  std::vector<Frame> frames = line.receive();
+  if (frames.empty()) return line.state() == ControlLink::State::open ? Fate::waits : Fate::dropped;
+  first = std::move(frames.front());
+  // Nobody says more before it was answered.
+  return frames.size() == 1 ? Fate::comes_in : Fate::dropped;
+}
+
+}  // namespace weft::transport

@@ -1,0 +1,134 @@
+#include "weft/parallel/distribute/without_codecs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/parallel/distribute/edit_plan.h"
+#include "weft/parallel/distribute/feedback.h"
+#include "weft/plan/graph/verify.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/codec.h"
+#include "weft/plan/ops/communication.h"
+
+namespace weft::distribute {
+
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+namespace {
+
+// By node: whether what is kept for the next step's codes is all that it is for.
+std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Feedback> feedback) {
+  constexpr std::string_view kNextLost = "next ";
+  std::vector<bool> needed(graph.node_count()), kept(graph.node_count());
+  for (const plan::Output& output : graph.outputs()) {
+    const std::string_view name = graph.text(output.name);
+    const bool is_lost =
+        name.starts_with(kNextLost) &&
+        std::ranges::find(feedback, name.substr(kNextLost.size()), &Feedback::name) != feedback.end();
+    (is_lost ? kept : needed)[graph.value(output.value).producer.value] = true;
+  }
+  for (std::size_t n = graph.node_count(); n-- > 0;)
+    for (const ValueId input : graph.node(NodeId(n)).inputs) {
+      const std::size_t from = graph.value(input).producer.value;
+      if (needed[n]) needed[from] = true;
+      if (kept[n]) kept[from] = true;
+    }
+  for (std::size_t n = 0; n < graph.node_count(); ++n) kept[n] = kept[n] && !needed[n];
+  for (const Feedback& one : feedback) kept[one.state.value] = true;
+  return kept;
+}
+
+}  // namespace
+
+bool has_codecs(const plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (const plan::Operator* op = graph.node(NodeId(n)).op; op == &ops::encode() || op == &ops::decode())
+      return true;
+  return false;
+}
+
+Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
+  PlanEdit edit(plan);
+  // By value: the encode whose codes it holds.
+  std::vector<NodeId> codes(plan.graph.value_count());
+  std::vector<bool> crossed(plan.graph.value_count());  // by value: its codes went along an axis
+  const std::vector<Feedback> feedback = find_feedback(plan.graph);
+  const std::vector<bool> left_out = only_for_feedback(plan.graph, feedback);
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const NodeView node = plan.graph.view(NodeId(n));
+    const auto wrong = [&](std::string_view why) {
+      return user_error(fmt::format("node {}: {}", describe(plan.graph, node.id()), why));
+    };
+    if (left_out[n]) continue;
+    // What was lost is nothing.
+    const auto added = std::ranges::find(feedback, node.id(), &Feedback::add);
+    for (const ValueId input : node.node().inputs)
+      if (!edit.now(input).valid() && (added == feedback.end() || input == added->wanted))
+        return wrong("it reads what codecs lost, which is for what they code next");
+    if (added != feedback.end()) {
+      edit.become(node.result(0), edit.now(added->wanted));
+      continue;
+    }
+    if (&node.op() == &ops::encode()) {
+      edit.become(node.result(0), edit.now(node.input(0)));
+      codes[node.result(0).value] = node.id();
+      continue;
+    }
+    if (&node.op() == &ops::decode()) {
+      const NodeId made = codes[node.input(0).value];
+      if (!made.valid()) return wrong("nothing was encoded here");
+      // Codes are for wires: what stays where it is loses by them and gains nothing.
+      const bool changes_place = plan.time && plan.time->position[n] != plan.time->position[made.value];
+      if (!crossed[node.input(0).value] && !changes_place)
+        return wrong(fmt::format("it decodes what never crossed an axis or a stage boundary, node {}",
+                                 describe(plan.graph, made)));
+      const NodeView encode = plan.graph.view(made);
+      const plan::Type numbers = edit.graph().type(edit.now(node.input(0)));
+      bool alike = ops::codec_of(encode) == ops::codec_of(node) && encode.integer(2) == node.integer(2) &&
+                   numbers.rank() == node.result_type(0).rank();
+      for (std::size_t d = 0; alike && d < numbers.rank(); ++d)
+        alike = edit.graph().text(numbers.dims[d].index) == node.text(node.result_type(0).dims[d].index) &&
+                numbers.dims[d].size == node.result_type(0).dims[d].size;
+      if (!alike) return wrong("it is not decoded as it was encoded");
+      edit.stand_at(node.id());
+      WEFT_TRY(same, ops::add_cast(edit.graph(), edit.now(node.input(0)), node.result_type(0).dtype));
+      edit.become(node.result(0), same);
+      continue;
+    }
+    NodeId read;
+    for (const ValueId input : node.node().inputs)
+      if (codes[input.value].valid()) read = codes[input.value];
+    if (!read.valid()) {
+      WEFT_TRY_STATUS(edit.keep(node.id()));
+      continue;
+    }
+    // Along the codes is along the first index of what was coded.
+    const NodeView encode = plan.graph.view(read);
+    const auto along = [&](std::size_t attribute) {
+      const Symbol index = node.symbol(attribute);
+      const bool is_codes = node.text(index) == encode.text(encode.result_type(0).dims.back().index);
+      return edit.symbol(is_codes ? ops::coded_indices(encode).front() : index);
+    };
+    edit.stand_at(node.id());
+    const ValueId numbers = edit.now(node.input(0));
+    if (&node.op() == &ops::all_gather()) {
+      WEFT_TRY(all, ops::add_all_gather(edit.graph(), numbers, node.word(0), along(1)));
+      edit.become(node.result(0), all);
+    } else if (&node.op() == &ops::all_to_all()) {
+      WEFT_TRY(parts, ops::add_all_to_all(edit.graph(), numbers, node.word(0), along(1), along(2)));
+      edit.become(node.result(0), parts);
+    } else {
+      return wrong("it reads codes, which mean nothing to it");
+    }
+    codes[node.result(0).value] = read;
+    const auto& sent = static_cast<const ops::Communication&>(node.op());
+    const auto axis = static_cast<std::size_t>(plan.mesh.find(sent.axis(node)));
+    crossed[node.result(0).value] = crossed[node.input(0).value] || plan.mesh.axes[axis].ranks > 1;
+  }
+  return edit.finish();
+}
+
+}  // namespace weft::distribute

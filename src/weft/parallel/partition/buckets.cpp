@@ -1,0 +1,187 @@
+#include "weft/parallel/partition/buckets.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/base/check.h"
+
+namespace weft::partition {
+namespace {
+
+// Tensors as grains, from the first on.
+struct Grains {
+  std::vector<double> made;   // when each is made
+  std::vector<double> bytes;  // of all before each, and at the end of all
+  std::vector<double> read;   // seconds that reading each takes
+};
+
+Grains grains_of(std::span<const Tensor> chain) {
+  Grains grains;
+  grains.bytes = {0};
+  double made = 0, bytes = 0;
+  for (const Tensor& tensor : chain) {
+    WEFT_CHECK(tensor.grains > 0, "a tensor of no grain");
+    const double parts = tensor.grains;
+    for (std::int32_t part = 1; part <= tensor.grains; ++part) {
+      grains.made.push_back(made + tensor.made_seconds * part / parts);
+      grains.bytes.push_back(bytes + tensor.bytes * part / parts);
+      grains.read.push_back(tensor.read_seconds / parts);
+    }
+    made += tensor.made_seconds;
+    bytes += tensor.bytes;
+  }
+  return grains;
+}
+
+// The first grains are under way in some buckets: when the wire is free again, and when they are read. Of two
+// ways one is no better where it is later in both, whatever follows.
+struct ChainWay {
+  double wire_free = 0, read = 0;
+  std::int32_t begin = 0;   // of the last bucket
+  std::int32_t before = 0;  // the way that it continues, of those up to `begin`
+};
+
+// Keeps what is not later in both than another.
+void keep_best(std::vector<ChainWay>& ways) {
+  std::ranges::sort(ways, [](const ChainWay& x, const ChainWay& y) {
+    return x.wire_free != y.wire_free ? x.wire_free < y.wire_free : x.read < y.read;
+  });
+  std::size_t kept = 0;
+  for (const ChainWay& way : ways)
+    if (kept == 0 || way.read < ways[kept - 1].read) ways[kept++] = way;
+  ways.resize(kept);
+}
+
+// Dynamic programming over the grains. A bucket that begins at s delays its readers like one task: they end at
+// the later of `read + all they take` and `s + latency + the longest path of bytes and reading`.
+class ChainSearch {
+ public:
+  ChainSearch(std::span<const Tensor> chain, const Wire& wire, Release release)
+      : grains_(grains_of(chain)), wire_(wire), release_(release), left_(grains_.read.size() + 1) {
+    for (std::size_t g = grains_.read.size(); g-- > 0;) left_[g] = left_[g + 1] + grains_.read[g];
+  }
+
+  // With so many ways to each grain at most, and none that cannot end by then.
+  Buckets run(std::size_t most_ways, double latest) const {
+    const std::size_t count = grains_.read.size();
+    std::vector<std::vector<ChainWay>> ways(count + 1);
+    ways[0] = {ChainWay{}};
+    for (std::size_t begin = 0; begin <= count; ++begin) {
+      std::vector<ChainWay>& from = ways[begin];
+      keep_best(from);
+      if (from.size() > most_ways) keep_soonest(from, begin, most_ways);
+      double reading = 0, path = 0;
+      for (std::size_t last = begin; last < count; ++last) {
+        const double moving = (grains_.bytes[last + 1] - grains_.bytes[begin]) / wire_.bytes_per_second;
+        reading += grains_.read[last];
+        path = release_ == Release::early ? std::max(path, moving) + grains_.read[last] : moving + reading;
+        for (std::size_t w = 0; w < from.size(); ++w) {
+          const double starts = std::max(from[w].wire_free, grains_.made[last]) + wire_.latency;
+          const ChainWay next{starts + moving, std::max(from[w].read + reading, starts + path),
+                              static_cast<std::int32_t>(begin), static_cast<std::int32_t>(w)};
+          if (soonest(next, last + 1) <= latest) ways[last + 1].push_back(next);
+        }
+      }
+    }
+    return trace(ways);
+  }
+
+ private:
+  // When all can be over at best: what is left is read, and travels, without a pause.
+  double soonest(const ChainWay& way, std::size_t at) const {
+    if (at == grains_.read.size()) return way.read;
+    const double moving = (grains_.bytes.back() - grains_.bytes[at]) / wire_.bytes_per_second;
+    return std::max(way.read + left_[at], std::max(way.wire_free, grains_.made.back()) + wire_.latency +
+                                              (way.wire_free > grains_.made.back() ? moving : 0) +
+                                              grains_.read.back());
+  }
+
+  void keep_soonest(std::vector<ChainWay>& ways, std::size_t at, std::size_t most) const {
+    std::ranges::nth_element(ways, ways.begin() + static_cast<std::ptrdiff_t>(most), {},
+                             [&](const ChainWay& way) { return soonest(way, at); });
+    ways.resize(most);
+  }
+
+  static Buckets trace(const std::vector<std::vector<ChainWay>>& ways) {
+    Buckets best;
+    const auto chosen = std::ranges::min_element(ways.back(), {}, &ChainWay::read);
+    WEFT_CHECK(chosen != ways.back().end(), "no way to the end of the chain");
+    best.seconds = chosen->read;
+    const ChainWay* way = &*chosen;
+    for (std::size_t end = ways.size() - 1; end > 0;) {
+      best.ends.push_back(static_cast<std::int32_t>(end));
+      end = static_cast<std::size_t>(way->begin);
+      way = &ways[end][static_cast<std::size_t>(way->before)];
+    }
+    std::ranges::reverse(best.ends);
+    return best;
+  }
+
+  const Grains grains_;
+  const Wire wire_;
+  const Release release_;
+  std::vector<double> left_;  // of reading, from each grain on
+};
+
+}  // namespace
+
+std::int32_t grain_count(std::span<const Tensor> chain) {
+  std::int32_t grains = 0;
+  for (const Tensor& tensor : chain) grains += tensor.grains;
+  return grains;
+}
+
+// A narrow search finds something good; what cannot be better is not looked at again.
+Buckets bucketise(std::span<const Tensor> chain, const Wire& wire, Release release) {
+  WEFT_CHECK(wire.bytes_per_second > 0, "a wire that passes nothing");
+  constexpr std::size_t kNarrow = 4;
+  const ChainSearch search(chain, wire, release);
+  const double good = search.run(kNarrow, std::numeric_limits<double>::infinity()).seconds;
+  return search.run(std::numeric_limits<std::size_t>::max(), good * (1 + 1e-12));
+}
+
+double seconds_of(std::span<const Tensor> chain, const Wire& wire, std::span<const std::int32_t> ends,
+                  Release release) {
+  // One clock for each of the three: what makes, the wire, and what reads.
+  double made = 0, wire_free = 0, read = 0;
+  std::vector<double> there, takes;  // of the bucket at hand: when each grain is there, what reading it takes
+  double bytes = 0;
+  std::size_t bucket = 0;
+  std::int32_t grain = 0;
+  for (const Tensor& tensor : chain)
+    for (std::int32_t part = 0; part < tensor.grains; ++part) {
+      made += tensor.made_seconds / tensor.grains;
+      bytes += tensor.bytes / tensor.grains;
+      there.push_back(bytes / wire.bytes_per_second);
+      takes.push_back(tensor.read_seconds / tensor.grains);
+      WEFT_CHECK(bucket < ends.size(), "the last bucket ends before the chain does");
+      if (++grain < ends[bucket]) continue;
+      const double begins = std::max(made, wire_free) + wire.latency;
+      wire_free = begins + there.back();
+      for (std::size_t i = 0; i < there.size(); ++i)
+        read = std::max(read, release == Release::early ? begins + there[i] : wire_free) + takes[i];
+      there.clear();
+      takes.clear();
+      bytes = 0;
+      ++bucket;
+    }
+  WEFT_CHECK(bucket == ends.size() && there.empty(), "buckets that do not end where the chain does");
+  return read;
+}
+
+std::vector<std::int32_t> fixed_buckets(std::span<const Tensor> chain, double bytes) {
+  std::vector<std::int32_t> ends;
+  double held = 0;
+  std::int32_t grain = 0;
+  for (const Tensor& tensor : chain) {
+    grain += tensor.grains;
+    held += tensor.bytes;
+    if (held < bytes) continue;
+    ends.push_back(grain);
+    held = 0;
+  }
+  if (grain > 0 && (ends.empty() || ends.back() != grain)) ends.push_back(grain);
+  return ends;
+}
+
+}  // namespace weft::partition

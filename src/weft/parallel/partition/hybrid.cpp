@@ -1,0 +1,170 @@
+#include "weft/parallel/partition/hybrid.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "weft/parallel/partition/hybrid_stages.h"
+
+namespace weft::partition {
+namespace {
+
+constexpr std::int32_t kMostHybridIdeals = 1'000;
+constexpr std::int64_t kMostHybridParts = 4'000'000;
+constexpr std::int32_t kTooManyDevices = std::numeric_limits<std::int32_t>::max() / 2;
+
+// Whether there are stages that take at most a limit each: from the end of the model, the fewest devices for what
+// is outside of an ideal, for every sum of its replicas, because that sum decides what the stage before it holds.
+class HybridSearch {
+ public:
+  HybridSearch(const Hybrid& hybrid, const Ideals& ideals)
+      : hybrid_(hybrid), ideals_(ideals), stages_(hybrid, ideals) {
+    most_replicas_ = std::min(hybrid.devices, hybrid.micro_batches);
+    work_.resize(slot(ideals.count()));
+    for (std::int32_t ideal = 0; ideal < ideals.count(); ++ideal)
+      for (const Ideals::Step& step : ideals.steps(ideal))
+        work_[slot(step.ideal)] = work_[slot(ideal)] + stages_.least_work(step.node);
+  }
+
+  bool exact() const { return stages_.exact(); }
+  double least() const { return work_.back() / hybrid_.devices; }
+
+  bool find(double limit) {
+    limit_ = limit;
+    cells_.assign(slot(ideals_.count()) * slot(most_replicas_ + 1), {});
+    cell(ideals_.all(), 0).devices = 0;
+    for (std::int32_t outer = ideals_.all(); outer > ideals_.none(); --outer) extend(outer);
+    for (std::int32_t sum = 0; sum <= most_replicas_; ++sum)
+      if (cell(ideals_.none(), sum).devices < kTooManyDevices) return true;
+    return false;
+  }
+
+  // REQUIRES: find() has found some.
+  std::vector<HybridStage> stages(double& cost) {
+    std::int32_t sum = 0;
+    while (cell(ideals_.none(), sum).devices == kTooManyDevices) ++sum;
+    std::vector<HybridStage> stages;
+    cost = 0;
+    for (std::int32_t ideal = ideals_.none(); ideal != ideals_.all();) {
+      const Cell own = cell(ideal, sum);
+      const HybridStages::Part& part = stages_.ending(own.outer)[slot(own.part)];
+      const Choices choices =
+          stages_.ways(part, own.outer, own.replicas, (sum + own.replicas - 1) / own.replicas, limit_);
+      cost = std::max(cost, choices.cost);
+      stages.push_back({ideals_.between(ideal, own.outer), choices.options, own.replicas, part.degree});
+      ideal = own.outer;
+      sum -= own.replicas;
+    }
+    return stages;
+  }
+
+ private:
+  struct Cell {
+    std::int32_t devices = kTooManyDevices;
+    std::int32_t outer = 0, part = 0, replicas = 0;  // the stage that begins here
+  };
+  Cell& cell(std::int32_t ideal, std::int32_t sum) {
+    return cells_[slot(ideal) * slot(most_replicas_ + 1) + slot(sum)];
+  }
+
+  void extend(std::int32_t outer) {
+    // Of the sums of replicas only those that need fewer devices than every smaller one.
+    std::vector<std::pair<std::int32_t, std::int32_t>> labels;
+    // They are of use where the devices that are left have the time for what is left.
+    const auto spare = hybrid_.devices - work_[slot(outer)] / limit_ * (1 - 1e-12);
+    for (std::int32_t sum = 0, fewest = kTooManyDevices; sum <= most_replicas_; ++sum)
+      if (const std::int32_t devices = cell(outer, sum).devices; devices < fewest && devices <= spare)
+        labels.emplace_back(sum, fewest = devices);
+    if (labels.empty()) return;
+    const auto& parts = stages_.ending(outer);
+    std::vector<std::pair<std::int32_t, std::int32_t>> reach;  // replicas, and the greatest sum with them
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      // Every replica of a smaller part takes less time, so what is left needs at least its work.
+      const double left = work_[slot(parts[i].inner)] / limit_ * (1 - 1e-12);
+      if (labels.back().second + parts[i].degree + left > hybrid_.devices) continue;
+      reach.clear();
+      std::size_t first = 0;
+      for (const auto& [sum, devices] : labels) {
+        if (devices + parts[i].degree + left > hybrid_.devices) continue;
+        const std::int32_t own = fewest_replicas(parts[i], outer, sum, reach, first);
+        if (own == 0) continue;
+        const std::int32_t all = devices + own * parts[i].degree;
+        if (all + left > hybrid_.devices || all >= cell(parts[i].inner, sum + own).devices) continue;
+        cell(parts[i].inner, sum + own) = {all, outer, static_cast<std::int32_t>(i), own};
+      }
+    }
+  }
+
+  // The fewest replicas of a part before stages with so many: more would only take more devices. 0: none will do.
+  std::int32_t fewest_replicas(const HybridStages::Part& part, std::int32_t outer, std::int32_t sum,
+                               std::vector<std::pair<std::int32_t, std::int32_t>>& reach,
+                               std::size_t& first) {
+    const std::vector<std::int32_t>& replicas = stages_.replicas();
+    // What was too few for a smaller sum is too few for this one.
+    for (std::size_t& i = first; i < replicas.size(); ++i) {
+      const std::int32_t own = replicas[i];
+      if (sum + own > most_replicas_ || own * part.degree > hybrid_.devices) return 0;
+      if (i == reach.size()) {
+        const std::int32_t most = (most_replicas_ + own - 1) / own;
+        reach.emplace_back(own, own * stages_.most_in_flight(part, outer, own, limit_, most));
+      }
+      if (sum + own <= reach[i].second) return own;
+    }
+    return 0;
+  }
+
+  const Hybrid& hybrid_;
+  const Ideals& ideals_;
+  HybridStages stages_;
+  std::int32_t most_replicas_ = 0;
+  std::vector<double> work_;  // device-seconds of each ideal
+  double limit_ = 0;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace
+
+Dag Hybrid::dag() const {
+  Dag dag{static_cast<std::int32_t>(nodes.size()), {}};
+  for (const Edge& edge : edges) dag.edges.emplace_back(edge.from, edge.to);
+  return dag;
+}
+
+Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid) {
+  WEFT_TRY(order, topological_order(hybrid.dag()));
+  const Ideals ideals = ideals_of(hybrid.dag(), order, kMostHybridIdeals);
+  if (std::int64_t{ideals.count()} * ideals.count() / 2 > kMostHybridParts)
+    return user_error(fmt::format("expected a graph of fewer nodes, found {}", hybrid.nodes.size()));
+  HybridSearch search(hybrid, ideals);
+  HybridAnswer answer;
+  answer.ideals = ideals.count();
+  answer.exact = ideals.complete();
+  // The tighter the limit, the faster the search: widen it until there is something.
+  constexpr double kWidenHybrid = 1.1;
+  constexpr std::int32_t kMostWidenings = 12;
+  double low = 0, limit = search.least() * 1.02;
+  bool found = false;
+  for (std::int32_t i = 0; i < kMostWidenings && limit > 0 && !found; ++i, limit *= kWidenHybrid) {
+    found = search.find(limit);
+    if (!found) low = limit;
+  }
+  // Then without any limit, which says whether it is for the memory.
+  if (!found && !search.find(std::numeric_limits<double>::max()))
+    return user_error("expected stages that fit the memory of the devices, found none",
+                      fmt::format("{} devices of {:.0f} bytes", hybrid.devices, hybrid.memory));
+  answer.stages = search.stages(answer.cost);
+  // Halve what is open between a cost that was found and a limit below which there is nothing.
+  while (answer.cost - low > 1e-9 * answer.cost) {
+    limit = low + (answer.cost - low) / 2;
+    if (search.find(limit))
+      answer.stages = search.stages(answer.cost);
+    else
+      low = limit;
+  }
+  answer.bound = low;
+  answer.exact = answer.exact && search.exact();
+  return answer;
+}
+
+}  // namespace weft::partition

@@ -1,0 +1,36 @@
+// weft/plan/cluster/device.h -- what one processor can do, as its datasheet or a measurement says.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft::cluster {
+
+// The number formats a processor has separate peak rates for.
+enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, f8, i8 };
+constexpr std::size_t kPrecisions = 7;
+
+std::string_view name(Precision precision);
+
+// Kernels that reach another rate than products do, of bf16 or what else is stated for those.
+enum class KernelKind : std::uint8_t { attention, attention_gradient, convolution, convolution_gradient };
+constexpr std::size_t kKernelKinds = 4;
+
+std::string_view name(KernelKind kind);
+
+struct Device {
+  std::string name;
+  std::array<double, kPrecisions> flops_per_second{};  // 0: not stated
+  double memory_bytes = 0;
+  double memory_bytes_per_second = 0;
+  double launch_seconds = 0;  // from issuing a kernel to its first instruction
+  // The part of these rates that large products, and loops over memory, reach: 1 where the rates were measured.
+  double reach = 0.85;
+  std::array<double, kKernelKinds> kernels{};  // FLOP/s, measured; 0: nobody has
+
+  double rate(KernelKind kind) const { return kernels[static_cast<std::size_t>(kind)]; }
+  double rate(Precision precision) const { return flops_per_second[static_cast<std::size_t>(precision)]; }
+};
+
+}  // namespace weft::cluster

@@ -1,0 +1,31 @@
+// weft/plan/graph/when.h -- when in a step a node runs.
+//
+//   forward    the model's own nodes, up to the loss
+//   backward   the gradient of the loss
+//   update     the optimizer's nodes
+//
+// A plan that does not learn is all forward. Whoever makes a node from another copies its `When` as one
+// value. A node never reads from a later phase (verify.h), so a node that is made from several takes the
+// latest.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace weft::plan {
+
+enum class Phase : std::uint8_t { forward, backward, update };  // in the order they run
+
+std::string_view name(Phase phase);
+std::span<const std::string_view> phase_names();
+std::optional<Phase> find_phase(std::string_view name);
+
+struct When {
+  Phase phase = Phase::forward;
+
+  friend auto operator<=>(const When&, const When&) = default;
+};
+
+}  // namespace weft::plan

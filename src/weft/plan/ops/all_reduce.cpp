@@ -1,0 +1,88 @@
+// all-reduce: every rank gets the combination of what the ranks along a mesh axis hold.
+//
+//   y = x            partial(kind) on axis  ->  replicated
+//   y, z = x, w      likewise, in one call
+//
+// parts=4: it goes as four calls, one after the other, so that what is there first is read first (program/).
+// priority=low: other exchanges along the axis need not wait for it.
+// every=8: the sum of what the ranks would add in 8 steps is made afterwards, of what they made of it (run/); until
+// then a rank goes on with its own addend, as many times as there are ranks.
+#include <array>
+
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/local_exchange.h"
+#include "weft/plan/ops/loops.h"
+#include "weft/plan/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 5> kAllReduceAttributes = {
+    {{"axis", AttributeKind::word},
+     {"kind", AttributeKind::word, false, 0, "sum"},
+     {"every", AttributeKind::integer, false, 1},
+     {"parts", AttributeKind::integer, false, 1},
+     {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
+constexpr std::size_t kAllReduceKind = 1, kAllReduceEvery = 2, kAllReduceParts = 3, kAllReducePriority = 4;
+
+class AllReduce final : public Communication {
+ public:
+  std::string_view name() const override { return "all-reduce"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAllReduceAttributes; }
+  std::size_t most_inputs() const override { return kMostMembers; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY_STATUS(check_priority(node.word(kAllReducePriority)));
+    WEFT_TRY_STATUS(expect_between("parts", node.integer(kAllReduceParts), 1, kMostParts));
+    WEFT_TRY_STATUS(expect_between("every", node.integer(kAllReduceEvery), 1, kMostStepsBetweenSums));
+    if (node.integer(kAllReduceEvery) > 1 &&
+        plan::find_monoid(node.word(kAllReduceKind)) != plan::Monoid::sum)
+      return user_error("all-reduce: only sums are made every few steps");
+    return Communication::infer(node, results);
+  }
+
+  Exchange exchange(const NodeView& node) const override {
+    return {.take = Exchange::Take::combined, .monoid = plan::find_monoid(node.word(kAllReduceKind))};
+  }
+
+  // Every addend of a sum has the sum's gradient. Which rank had the extreme is not known here.
+  Status gradient(Gradient& g) const override {
+    if (plan::find_monoid(g.node().word(kAllReduceKind)) != plan::Monoid::sum) return Operator::gradient(g);
+    for (std::size_t i = 0; i < g.node().input_count(); ++i)
+      if (g.wants(i) && g.of_result(i).valid()) g.set(i, g.of_result(i));
+    return {};
+  }
+};
+
+}  // namespace
+
+std::int64_t steps_between_sums(const plan::NodeView& node) {
+  return &node.op() == &all_reduce() ? node.integer(kAllReduceEvery) : 1;
+}
+
+std::int64_t parts_of(const plan::NodeView& node) {
+  return &node.op() == &all_reduce() ? node.integer(kAllReduceParts) : 1;
+}
+
+Result<plan::NodeId> add_all_reduce(plan::Graph& graph, std::span<const plan::ValueId> inputs,
+                                    const AllReduceHow& how) {
+  const plan::AttributeValue attributes[] = {graph.symbol(how.axis), graph.symbol(how.kind), how.every,
+                                             how.parts, graph.symbol(how.priority)};
+  return graph.add(all_reduce(), inputs, attributes);
+}
+
+AllReduceHow how_reduced(const plan::NodeView& node) {
+  return {node.word(0), node.word(kAllReduceKind), node.integer(kAllReduceEvery),
+          node.integer(kAllReduceParts), node.word(kAllReducePriority)};
+}
+
+const Operator& all_reduce() {
+  static const AllReduce op;
+  return op;
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,24 @@
+// weft/plan/ops/classifying.h -- which index is what in linear-cross-entropy.
+//
+//   hidden[b, s, d]  words[v, d]  label[b, s]  bias[v], or none      over v, inner d
+//
+//   rows  [b, s]   hidden's indices without the inner ones; words has none of them
+#pragma once
+#include "weft/plan/ops/loops.h"
+
+namespace weft::ops {
+
+struct Classifying {
+  plan::Dim over;
+  DimList rows, inner;
+  double smoothing = 0;
+  bool slopes = true;  // whether its derivatives are made along with the loss
+
+  std::int64_t row_count() const { return points_of(rows); }
+  std::int64_t width() const { return points_of(inner); }
+};
+
+// REQUIRES: the node's types were inferred.
+Classifying classifying(const plan::NodeView& node);
+
+}  // namespace weft::ops

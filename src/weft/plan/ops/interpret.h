@@ -1,0 +1,39 @@
+// weft/plan/ops/interpret.h -- runs a plan by its operators' reference semantics.
+//
+//   WEFT_TRY(outputs, interpret<double>(graph, [&](std::string_view name) { return &tensors.at(name); }));
+//
+// Slow and exact: the judge of kernels, rules and distributed plans. Only what the outputs depend
+// on is computed, and a value is freed after its last use.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/ops/evaluation.h"
+
+namespace weft::ops {
+
+// The value of an input, parameter or state by its name; null when there is none. The tensor must
+// outlive the call.
+template <class T>
+using Sources = std::function<const Tensor<T>*(std::string_view name)>;
+
+// A guard against a plan that was meant for a cluster: the most elements one value may have.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+// The plan's outputs, in order. Fails when a source is missing or has other sizes than its type,
+// or a value would have more than `most_elements`.
+template <class T>
+Result<std::vector<Tensor<T>>> interpret(const plan::Graph& graph, const Sources<T>& sources,
+                                         const Numbers<T>& numbers = {},
+                                         std::int64_t most_elements = kMostElements);
+
+// One node on given operands.
+template <class T>
+std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tensor<T>* const> inputs,
+                                const Numbers<T>& numbers = {});
+
+}  // namespace weft::ops

@@ -1,0 +1,55 @@
+// weft/plan/ops/operator.h -- an operator with its meaning.
+//
+// plan/graph/operator.h holds what a plan must know to carry a node: types, signature, work. Here is
+// what gives the node a meaning: its exact reference semantics, written once for every number
+// type, and its gradient, written as more nodes.
+//
+// One operator, one file. A new operator is a class like this, and a line in operators.h and all.cpp:
+//
+//   class Negate final : public OperatorOf<Negate> {
+//     ...                                              // name, infer, signature, work
+//     Status gradient(Gradient& g) const override;     // optional
+//    public:
+//     template <class T> static void evaluate(Evaluation<T>& at);
+//   };
+#pragma once
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/graph/operator.h"
+#include "weft/plan/ops/evaluation.h"
+#include "weft/plan/ops/gradient.h"
+
+namespace weft::ops {
+
+class Operator : public plan::Operator {
+ public:
+  // Adds the nodes that compute the gradients of the inputs that `g` wants. The default fails:
+  // "top-k-positions has no gradient".
+  virtual Status gradient(Gradient& g) const;
+
+  // Computes the results from the inputs. Slow and plain: this is the definition that kernels,
+  // rules and plans are tested against.
+  virtual void reference(Evaluation<float>& at) const = 0;
+  virtual void reference(Evaluation<double>& at) const = 0;
+  virtual void reference(Evaluation<Field>& at) const = 0;
+  virtual void reference(Evaluation<Rounded>& at) const = 0;
+};
+
+// Turns one template `Impl::evaluate` into the four virtual functions.
+template <class Impl>
+class OperatorOf : public Operator {
+ public:
+  void reference(Evaluation<float>& at) const override { self().template evaluate<float>(at); }
+  void reference(Evaluation<double>& at) const override { self().template evaluate<double>(at); }
+  void reference(Evaluation<Field>& at) const override { self().template evaluate<Field>(at); }
+  void reference(Evaluation<Rounded>& at) const override { self().template evaluate<Rounded>(at); }
+
+ private:
+  const Impl& self() const { return static_cast<const Impl&>(*this); }
+};
+
+// Every node of a plan that Weft builds is one of ours.
+inline const Operator& operator_of(const plan::NodeView& node) {
+  return static_cast<const Operator&>(node.op());
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,231 @@
+// The gradients of the pointwise functions, an equation each: dy is the gradient of the result y,
+// a and b (or x) are the operands. An operand that was broadcast gets the sum over what it lacks.
+#include <numbers>
+
+#include "weft/plan/ops/formula.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
+
+namespace weft::ops::gradient_of {
+namespace {
+
+using plan::ValueId;
+
+// The names the equations use.
+struct Terms {
+  explicit Terms(Gradient& gradient)
+      : g(gradient),
+        f(gradient.graph),
+        dy(gradient.of_result()),
+        y(gradient.node().result(0)),
+        x(operand(0)) {}
+
+  ValueId operand(std::size_t i) const { return g.node().input(i); }
+  Dims dims(std::size_t i) const { return g.node().input_type(i).dims; }
+  // Gives operand i the term, summed to its indices.
+  void give(std::size_t i, ValueId term) {
+    if (f.status().ok()) g.set(i, f.sum(term, dims(i)));
+  }
+
+  Gradient& g;
+  Formula f;
+  const ValueId dy, y, x;
+};
+
+// da = where ? dy : 0,  db = where ? 0 : dy; `first` is the operand a.
+Status choose(Terms& t, ValueId where, std::size_t first) {
+  const ValueId zero = t.f.number(0, t.dy);
+  if (t.g.wants(first)) t.give(first, t.f(ops::select(), {where, t.dy, zero}));
+  if (t.g.wants(first + 1)) t.give(first + 1, t.f(ops::select(), {where, zero, t.dy}));
+  return t.f.status();
+}
+
+Status unary(Terms& t, ValueId dx) {
+  t.g.set(0, dx);
+  return t.f.status();
+}
+
+}  // namespace
+
+Status add(Gradient& g) {
+  Terms t(g);
+  for (const std::size_t i : {0u, 1u})
+    if (g.wants(i)) t.give(i, t.dy);
+  return t.f.status();
+}
+
+Status sub(Gradient& g) {
+  Terms t(g);
+  if (g.wants(0)) t.give(0, t.dy);
+  if (g.wants(1)) t.give(1, t.f(ops::neg(), {t.f.sum(t.dy, t.dims(1))}));
+  return t.f.status();
+}
+
+Status mul(Gradient& g) {
+  Terms t(g);
+  for (const std::size_t i : {0u, 1u})
+    if (g.wants(i)) g.set(i, t.f.product({t.dy, t.operand(1 - i)}, t.dims(i)));
+  return t.f.status();
+}
+
+// da = dy / b,  db = -(dy * y) / b
+Status div(Gradient& g) {
+  Terms t(g);
+  const ValueId b = t.operand(1);
+  if (g.wants(0)) t.give(0, t.f(ops::div(), {t.dy, b}));
+  if (g.wants(1)) g.set(1, t.f(ops::neg(), {t.f(ops::div(), {t.f.product({t.dy, t.y}, t.dims(1)), b})}));
+  return t.f.status();
+}
+
+// y = a - b * trunc(a / b), so da = dy and db = dy * (y - a) / b
+Status mod(Gradient& g) {
+  Terms t(g);
+  const ValueId a = t.operand(0), b = t.operand(1);
+  if (g.wants(0)) t.give(0, t.dy);
+  if (g.wants(1)) {
+    const ValueId whole = t.f(ops::sub(), {t.y, a});
+    g.set(1, t.f(ops::div(), {t.f.product({t.dy, whole}, t.dims(1)), b}));
+  }
+  return t.f.status();
+}
+
+// da = dy * b * a^(b-1),  db = dy * y * log a; but 0 where b = 0, and where a = 0 <= b: there y is constant.
+Status pow(Gradient& g) {
+  Terms t(g);
+  const ValueId a = t.operand(0), b = t.operand(1);
+  if (g.wants(0)) {
+    const plan::NodeView exponent = g.graph.view(g.graph.value(b).producer);
+    const bool never_zero = &exponent.op() == &ops::constant() && exponent.real(0) != 0;
+    ValueId slope = t.f(ops::mul(), {t.f(ops::pow(), {a, t.f(ops::sub(), {b, t.f.number(1, b)})}), b});
+    if (!never_zero)
+      slope = t.f(ops::select(), {t.f(ops::equal(), {b, t.f.number(0, b)}), t.f.number(0, slope), slope});
+    g.set(0, t.f.product({t.dy, slope}, t.dims(0)));
+  }
+  if (g.wants(1)) {
+    const ValueId zero = t.f.number(0, a);
+    const ValueId flat =
+        t.f(ops::logical_and(), {t.f(ops::equal(), {a, zero}), t.f(ops::greater_equal(), {b, zero})});
+    const ValueId slope = t.f(ops::mul(), {t.y, t.f(ops::log(), {a})});
+    g.set(1, t.f.product({t.dy, t.f(ops::select(), {flat, zero, slope})}, t.dims(1)));
+  }
+  return t.f.status();
+}
+
+// On a tie each gets one half; but a number is a bound, and up to a bound the whole gradient passes.
+Status extremum(Gradient& g) {
+  Terms t(g);
+  const bool is_max = g.node().op().name() == "maximum";
+  const ValueId zero = t.f.number(0, t.dy);
+  for (const std::size_t i : {0u, 1u}) {
+    if (!g.wants(i)) continue;
+    const ValueId own = t.operand(i), other = t.operand(1 - i);
+    const bool bounded = g.graph.node(g.graph.value(other).producer).op == &ops::constant();
+    if (bounded) {
+      const ValueId within = t.f(is_max ? ops::greater_equal() : ops::less_equal(), {own, other});
+      t.give(i, t.f(ops::select(), {within, t.dy, zero}));
+      continue;
+    }
+    const ValueId wins = t.f(is_max ? ops::greater() : ops::less(), {own, other});
+    const ValueId half = t.f(ops::mul(), {t.dy, t.f.number(0.5, t.dy)});
+    const ValueId tied = t.f(ops::select(), {t.f(ops::equal(), {own, other}), half, zero});
+    t.give(i, t.f(ops::select(), {wins, t.dy, tied}));
+  }
+  return t.f.status();
+}
+
+Status select(Gradient& g) {
+  Terms t(g);
+  return choose(t, t.operand(0), 1);
+}
+
+Status neg(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::neg(), {t.dy}));
+}
+
+// At zero, where it has no slope, 0.
+Status abs(Gradient& g) {
+  Terms t(g);
+  const ValueId zero = t.f.number(0, t.x);
+  const ValueId negative = t.f(ops::select(), {t.f(ops::less(), {t.x, zero}), t.f(ops::neg(), {t.dy}), zero});
+  return unary(t, t.f(ops::select(), {t.f(ops::greater(), {t.x, zero}), t.dy, negative}));
+}
+
+Status exp(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::mul(), {t.dy, t.y}));
+}
+
+Status log(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::div(), {t.dy, t.x}));
+}
+
+// dy / 2y
+Status sqrt(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::div(), {t.f(ops::mul(), {t.dy, t.f.number(0.5, t.y)}), t.y}));
+}
+
+// -dy y / 2x
+Status rsqrt(Gradient& g) {
+  Terms t(g);
+  const ValueId scaled = t.f(ops::mul(), {t.f(ops::mul(), {t.dy, t.y}), t.f.number(-0.5, t.y)});
+  return unary(t, t.f(ops::div(), {scaled, t.x}));
+}
+
+Status sin(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::mul(), {t.dy, t.f(ops::cos(), {t.x})}));
+}
+
+Status cos(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::neg(), {t.f(ops::mul(), {t.dy, t.f(ops::sin(), {t.x})})}));
+}
+
+// dy (1 - y^2)
+Status tanh(Gradient& g) {
+  Terms t(g);
+  return unary(t,
+               t.f(ops::mul(), {t.dy, t.f(ops::sub(), {t.f.number(1, t.y), t.f(ops::mul(), {t.y, t.y})})}));
+}
+
+// dy 2/sqrt(pi) exp(-x^2)
+Status erf(Gradient& g) {
+  Terms t(g);
+  const ValueId bell = t.f(ops::exp(), {t.f(ops::neg(), {t.f(ops::mul(), {t.x, t.x})})});
+  const ValueId height = t.f.number(2 * std::numbers::inv_sqrtpi, t.x);
+  return unary(t, t.f(ops::mul(), {t.dy, t.f(ops::mul(), {bell, height})}));
+}
+
+// dy y (1 - y)
+Status sigmoid(Gradient& g) {
+  Terms t(g);
+  const ValueId slope = t.f(ops::mul(), {t.y, t.f(ops::sub(), {t.f.number(1, t.y), t.y})});
+  return unary(t, t.f(ops::mul(), {t.dy, slope}));
+}
+
+// y > 0 ? dy : 0
+Status relu(Gradient& g) {
+  Terms t(g);
+  const ValueId zero = t.f.number(0, t.y);
+  return unary(t, t.f(ops::select(), {t.f(ops::greater(), {t.y, zero}), t.dy, zero}));
+}
+
+Status gelu(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::gelu_gradient(), {t.dy, t.x}));
+}
+
+Status gelu_tanh(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::gelu_tanh_gradient(), {t.dy, t.x}));
+}
+
+Status silu(Gradient& g) {
+  Terms t(g);
+  return unary(t, t.f(ops::silu_gradient(), {t.dy, t.x}));
+}
+
+}  // namespace weft::ops::gradient_of

@@ -1,0 +1,20 @@
+// weft/plan/ops/uses.h -- which values of a plan are read, and by which node last.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "weft/plan/graph/graph.h"
+
+namespace weft::ops {
+
+constexpr std::size_t kNever = 0;
+
+// For each value the last node that reads it, as its number plus one; outputs are read after all nodes.
+// Values that no output depends on are never read: kNever.
+std::vector<std::size_t> last_uses(const plan::Graph& graph);
+
+// Whether anything reads a result of the node.
+bool is_needed(const plan::NodeView& node, std::span<const std::size_t> last);
+
+}  // namespace weft::ops

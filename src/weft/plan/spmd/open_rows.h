@@ -1,0 +1,75 @@
+// weft/plan/spmd/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
+//
+//   loss = cross-entropy x, label over v    peak   = reduce x {kind=peak}              over v: addends of max
+//                                           total  = reduce exp(x - peak) {kind=sum}           addends of sum
+//                                           picked = gather label, x along v                   addends of sum
+//                                           loss   = peak + log(total) - picked
+//
+//   its gradient                            exp(x - peak) * dloss / total - (dloss where v = label)
+//     with smoothing s                      1 - s of the label's part, and s / size(v) of every word's
+//   linear-cross-entropy                    its logits as a product, and both of the above
+//   softmax x over t                        exp(x - peak) / total
+//
+//   batch-norm x over b, h, w               mean     = reduce x {kind=mean}                    addends of sum
+//                                           variance = reduce (x - mean)^2 {kind=mean}         addends of sum
+//                                           y        = (x - mean) * rsqrt(variance + epsilon)
+//
+// What runs along v is element by element or a reduction, so whoever holds a slice of the words makes the
+// slice's part, and only numbers a row are combined. On one device the operators are faster as they are:
+// they are opened where a plan cuts what they need whole. Opened twice over the same rows, the gradient
+// takes peak and total from the loss. A variance is of deviations from the whole batch's mean, in a second
+// pass: a mean of squares less the square of the mean loses all digits where the mean is large.
+//
+// The two ways are equal over the prime field, where proofs are made: see `peak` in reduce.cpp.
+#pragma once
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/formula.h"
+
+namespace weft::spmd {
+
+// The indices along which a node can be cut once it is opened; empty when it cannot be opened.
+std::span<const Symbol> rows_to_open(const plan::NodeView& node);
+
+class RowOpener {
+ public:
+  // REQUIRES: the graph outlives it.
+  explicit RowOpener(plan::Graph& graph) : graph_(graph), f_(graph) {}
+
+  // What `node` of another plan with the same symbols gives, result by result, by nodes added over `inputs`.
+  // REQUIRES: rows_to_open(node) is not empty.
+  Result<std::vector<plan::ValueId>> open(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
+
+ private:
+  struct Rows {
+    plan::ValueId peak, total;  // the largest of each row, and the sum of exp(x - largest)
+  };
+
+  Rows rows_of(plan::ValueId x, std::span<const Symbol> over, bool may_be_empty);
+  plan::ValueId exponential(plan::ValueId x, plan::ValueId peak);
+  // `real`: the type in which labels are compared, one that the row computes in.
+  plan::ValueId has_label(plan::ValueId label, plan::Dim classes, plan::DType real);
+  plan::ValueId is_label(plan::ValueId label, plan::Dim classes, plan::DType real);
+
+  plan::ValueId softmax_of(plan::ValueId x, std::span<const Symbol> over);
+  plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over, double smoothing);
+  plan::ValueId cross_entropy_gradient_of(plan::ValueId x, plan::ValueId label, plan::ValueId dloss,
+                                          Symbol over, double smoothing);
+  std::vector<plan::ValueId> linear_cross_entropy_of(const ops::Classifying& of,
+                                                     std::span<const plan::ValueId> inputs);
+  std::vector<plan::ValueId> batch_norm_of(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
+
+  plan::Graph& graph_;
+  ops::Formula f_;
+  std::map<std::tuple<plan::ValueId, std::vector<Symbol>, bool>, Rows> rows_;
+  std::map<std::tuple<plan::ValueId, std::int64_t, plan::DType>, plan::ValueId> labelled_;
+};
+
+}  // namespace weft::spmd

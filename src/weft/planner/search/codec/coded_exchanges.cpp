@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/units.h"
+#include "weft/planner/search/codec/code_crossings.h"
+
+namespace weft::search {
+
+bool CodedPlan::any() const {
+  return std::ranges::any_of(exchanges, [](const CodedExchanges& kind) { return kind.coded > 0; });
+}
+
+std::string print(const CodedExchanges& kind) {
+  const std::size_t all = kind.coded + kind.exact;
+  const std::string name = fmt::format("{} {}", kind.what, print(kind.codec));
+  if (kind.coded == 0) {
+    if (all == 0)
+      return name +
+             (kind.what == kActivations ? ": nothing goes from stage to stage" : ": none are exchanged");
+    if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
+    return name + ": nothing that is exchanged can be coded, and it goes as it is";
+  }
+  // Which are matrices enough is not seen by their sizes alone.
+  const std::string tensors =
+      kind.codec.kind == ops::CodecKind::low_rank ? fmt::format(" ({})", fmt::join(kind.tensors, ", ")) : "";
+  std::string text =
+      fmt::format("{}: {} of {} exchanges{}, {} as {}, off by at most {}", name, kind.coded, all, tensors,
+                  print_bytes(static_cast<double>(kind.bytes)),
+                  print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec.kind));
+  if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);
+  if (kind.lost_bytes > 0)
+    text += fmt::format(", which is added to what is sent next ({} a rank)",
+                        print_bytes(static_cast<double>(kind.lost_bytes)));
+  if (kind.unworthy > 0) text += fmt::format("; {} not worth it", kind.unworthy);
+  if (kind.exact > 0)
+    text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
+  return text;
+}
+
+}  // namespace weft::search

@@ -1,0 +1,506 @@
+#include "weft/planner/search/pipeline/choose_in_time.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "weft/base/do_all.h"
+#include "weft/base/units.h"
+#include "weft/parallel/distribute/index_roles.h"
+#include "weft/parallel/pipeline/library.h"
+#include "weft/planner/search/pipeline/cut_unequal.h"
+#include "weft/planner/search/pipeline/offload.h"
+#include "weft/planner/search/pipeline/split_uses.h"
+#include "weft/planner/search/pipeline/splits.h"
+#include "weft/planner/search/pipeline/stage_devices.h"
+#include "weft/planner/search/pipeline/stage_mesh_search.h"
+#include "weft/planner/search/pipeline/unfolded_shapes.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::AxisUse;
+using distribute::Distribution;
+using distribute::Shard;
+using Names = std::vector<std::string>;
+
+constexpr std::int64_t kMostRows = 8;      // of a micro-batch on one replica
+constexpr std::int64_t kMostMicro = 4096;  // micro-batches
+constexpr std::size_t kMostPriced = 600;   // schedules
+constexpr std::size_t kFinalists = 3;
+constexpr std::size_t kPricedAtOnce =
+    8;                              // whatever the number of processors, so that searches repeat exactly
+constexpr double kUnlikely = 1.05;  // times the best: unequal parts make no step quicker, and few much slower
+
+struct NamedSchedule {
+  std::string_view name;
+  std::int32_t chunks;
+};
+// Those that pay: GPipe holds more than 1F1B and waits as long, and so on.
+constexpr NamedSchedule kSchedules[] = {
+    {"one_f_one_b", 1},
+    {"interleaved_one_f_one_b", 2},
+    {"interleaved_one_f_one_b", 3},
+    {"interleaved_one_f_one_b", 4},
+    {"interleaved_one_f_one_b", 6},
+    {"interleaved_one_f_one_b", 12},
+    {"zb_h1", 1},
+    {"zb_h2", 1},
+    {"zb_v", 2},
+    {"v_half", 2},
+};
+bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_one_b"); }
+
+// What a plan does again, in the order of the work that it takes.
+const train::Recompute kAgain[] = {{}, {.selective = true, .names = {}}, {.layers = true, .names = {}}};
+
+struct Candidate {
+  std::size_t split = 0, list = 0;
+  Shard shard = Shard::nothing;
+  std::int64_t rows = 1;  // of a micro-batch on a replica
+  TimeShape shape;
+  std::size_t again = 0;  // of kAgain
+  bool offload = false;
+  bool megatron = false;
+  double likely = 0, least = 0;  // seconds
+  std::size_t number = 0;        // in the order they were found
+};
+
+class InTimeSearch {
+ public:
+  explicit InTimeSearch(const InTimeProblem& problem)
+      : problem_(problem),
+        cluster_(*problem.cluster),
+        roles_(distribute::index_roles(*problem.plan)),
+        limit_(problem.memory_bytes > 0 ? problem.memory_bytes : std::numeric_limits<double>::infinity()),
+        whole_(*problem.plan),
+        uses_(problem, roles_),
+        watch_(problem.watching) {}
+
+  Result<ChosenInTime> run() {
+    for (const FixedPart::Slice& slice : problem_.fixed.slices) fixed_.push_back(slice.axis);
+    for (const distribute::Exception& exception : problem_.fixed.exceptions) fixed_.push_back(exception.axis);
+    splits_ = find_splits({.cluster = &cluster_,
+                           .parts = static_cast<std::int64_t>(whole_.count()),
+                           .cuts_model = !roles_.model.empty(),
+                           .fixed = fixed_,
+                           .batches = uses_.batch_axes()});
+    simulate(0);
+    rank(0, /*offload=*/false);
+    std::vector<std::size_t> best = cheapest([](const Candidate&) { return true; });
+    if (!problem_.recomputed) best = with_less_memory(std::move(best));
+    const std::vector<std::size_t> family = cheapest([](const Candidate& one) { return one.megatron; });
+    WEFT_TRY(chosen, finalist(best));
+    if (Result<ChosenInTime> megatron = finalist(family); megatron.ok()) {
+      if (better(*megatron, chosen)) chosen = *megatron;
+      chosen.megatron = static_cast<PlanInTime&>(*megatron);
+    }
+    const auto least = std::ranges::min_element(candidates_, {}, &Candidate::least);
+    double least_seconds = least == candidates_.end() ? 0 : least->least;
+    if (!over())
+      if (auto meshes = with_stage_meshes(problem_, chosen, uses_.model_indices())) {
+        meshes->megatron = std::move(chosen.megatron);
+        least_seconds = std::min(least_seconds, meshes->least_seconds);
+        chosen = *std::move(meshes);
+      }
+    chosen.candidates = static_cast<std::int64_t>(candidates_.size());
+    chosen.simulated = static_cast<std::int64_t>(micro_.size() + ends_.size());
+    chosen.priced_events = static_cast<std::int64_t>(priced_.size());
+    chosen.least_seconds = least_seconds;
+    chosen.ended_early = over();
+    chosen.search_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    if (!chosen.fits) return fits_nowhere(chosen);
+    if (chosen.priced.seconds >= problem_.beat_seconds)
+      return user_error(
+          fmt::format("no plan in stages takes less than {}", print_seconds(problem_.beat_seconds)));
+    return chosen;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool over() const { return watch_.over() || Clock::now() >= problem_.until; }
+  static bool better(const PlanInTime& a, const PlanInTime& b) {
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.priced.seconds < b.priced.seconds : a.priced.peak_bytes < b.priced.peak_bytes;
+  }
+  struct Micro {
+    Distribution within;
+    const PricedParts* parts;
+    Machine machine;
+    Result<PartCosts> costs = user_error("the search ended before this was looked at");
+    bool is_done = false;
+  };
+
+  // Of one of the devices that stages have.
+  static std::string with_device(const std::string& key, std::size_t device) {
+    return device == 0 ? key : fmt::format("{} on {}", key, device);
+  }
+  static std::string micro_key(const Split& split, std::size_t list, std::int64_t rows, std::size_t again) {
+    return fmt::format("{}: {} {} {}", split.model_text(), list, rows, again);
+  }
+  static std::string end_key(const Split& split, Shard shard) {
+    return fmt::format("{}: {}", split.text(), static_cast<int>(shard));
+  }
+
+  std::vector<std::size_t> lists_for(const Split& split) const {
+    const bool cuts = std::ranges::any_of(split.axes, [](const Split::Axis& axis) { return axis.model > 1; });
+    return cuts && uses_.lists() > 1 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0};
+  }
+  std::vector<Shard> shards_for(const Split& split) const {
+    if (split.data() == 1) return {Shard::nothing};
+    return {Shard::nothing, Shard::optimizer};
+  }
+  bool divides(const Split& split, std::int64_t rows) const {
+    const std::int64_t at_once = split.data() * rows;
+    return at_once <= problem_.rows && problem_.rows % at_once == 0 && problem_.rows / at_once <= kMostMicro;
+  }
+
+  const PricedParts* parts_of(std::int64_t rows, std::size_t again) {
+    const auto [found, is_new] = parts_.try_emplace({rows, again});
+    if (is_new)
+      if (const Result<const plan::Graph*> plan = problem_.plan_of(rows); plan.ok())
+        found->second = std::make_unique<PricedParts>(**plan, kAgain[again]);
+    return found->second.get();
+  }
+
+  void ask(std::map<std::string, Micro>& questions, const std::string& key, const Distribution& within,
+           const plan::Mesh& mesh, const PricedParts* parts, std::size_t device) {
+    if (parts == nullptr || questions.contains(key)) return;
+    questions.emplace(key, Micro{on_stage(within), parts, within_mesh(machine_on(device), mesh)});
+  }
+
+  // The micro-batches of plans that do so much again; but where another than the first is asked for, of those that
+  // are short of memory without, and might be quick enough.
+  void simulate(std::size_t again) {
+    for (const Split& split : splits_) {
+      for (const std::size_t list : lists_for(split)) {
+        const Distribution whole = uses_.distribution_of(without_stages(split), list, Shard::nothing);
+        for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
+          if (divides(split, rows) && (again == 0 || short_.contains(micro_key(split, list, rows, 0))))
+            for (const std::size_t device : devices_on(split))
+              ask(micro_, with_device(micro_key(split, list, rows, again), device), uses_.model_of(whole),
+                  whole.mesh, parts_of(rows, again), device);
+      }
+      if (again > 0) continue;
+      for (const Shard shard : shards_for(split)) {
+        const Distribution whole = uses_.distribution_of(split, 0, shard);
+        for (const std::size_t device : devices_on(split))
+          ask(ends_, with_device(end_key(split, shard), device), whole, whole.mesh, &whole_, device);
+      }
+    }
+    std::vector<std::pair<Micro*, bool>> jobs;
+    for (auto& [key, one] : micro_)
+      if (!one.is_done) jobs.emplace_back(&one, false);
+    for (auto& [key, one] : ends_)
+      if (!one.is_done) jobs.emplace_back(&one, true);
+    do_all(jobs.size(), [&](std::size_t j) {
+      if (over()) return;
+      auto& [one, end] = jobs[j];
+      one->is_done = true;
+      one->costs = end ? one->parts->end_of_step(one->within, one->machine, /*accumulates=*/true)
+                       : one->parts->micro_batch(one->within, one->machine);
+    });
+  }
+
+  const Machine& machine_on(std::size_t device) const {
+    return device == 0 ? *problem_.machine : *problem_.machine_with(devices_[device - 1]);
+  }
+
+  // By stage: 0 for those of the cluster, else a number of devices_. One where all stages have the same.
+  const std::vector<std::size_t>& devices_on(const Split& split) {
+    const auto [found, is_new] = on_split_.try_emplace(split.text());
+    if (!is_new) return found->second;
+    for (const cluster::Device& device :
+         devices_of_stages(cluster_, uses_.distribution_of(split, 0, Shard::nothing))) {
+      auto known = std::ranges::find(devices_, device.name, &cluster::Device::name);
+      if (known == devices_.end()) known = devices_.insert(known, device);
+      found->second.push_back(static_cast<std::size_t>(known - devices_.begin()) + 1);
+    }
+    if (found->second.empty()) found->second.push_back(0);
+    return found->second;
+  }
+
+  // Both halves together, on every device of its stages; no kinds where one of them could not be planned.
+  const StagedCosts& costs_of(const Candidate& one) {
+    const Split& split = splits_[one.split];
+    const std::string micro = micro_key(split, one.list, one.rows, one.again),
+                      end = end_key(split, one.shard);
+    const auto [made, is_new] = costs_.try_emplace(micro + "; " + end + (one.offload ? "; offload" : ""));
+    if (!is_new) return made->second;
+    StagedCosts staged;
+    std::vector<std::size_t> kinds;  // their devices
+    for (const std::size_t device : devices_on(split)) {
+      const auto known = std::ranges::find(kinds, device);
+      staged.of_stage.push_back(static_cast<std::size_t>(known - kinds.begin()));
+      if (known != kinds.end()) continue;
+      const auto a = micro_.find(with_device(micro, device)), b = ends_.find(with_device(end, device));
+      if (a == micro_.end() || b == ends_.end() || !a->second.costs.ok() || !b->second.costs.ok())
+        return made->second;
+      PartCosts costs = *a->second.costs;
+      add_end_of_step(costs, *b->second.costs);
+      if (one.offload) send_to_host(costs);
+      const cluster::Device* const own = device == 0 ? nullptr : &devices_[device - 1];
+      staged.kinds.push_back({std::move(costs), problem_.room_on(own), own ? own->name : std::string()});
+      kinds.push_back(device);
+    }
+    if (kinds.front() == 0) staged.of_stage.clear();
+    made->second = std::move(staged);
+    return made->second;
+  }
+  // What a rank of it may take, on average.
+  double room_of(const StagedCosts& costs) const {
+    if (!costs.is_mixed()) return limit_;
+    double room = 0;
+    for (const std::size_t kind : costs.of_stage) room += costs.kinds[kind].room;
+    return room / static_cast<double>(costs.of_stage.size());
+  }
+
+  bool is_megatron_split(const Split& split) const {
+    for (std::size_t a = 0; a < split.axes.size(); ++a) {
+      if (split.axes[a].stages > 1 && a != 0) return false;
+      if (split.axes[a].model > 1 && a + 1 != split.axes.size()) return false;
+    }
+    return true;
+  }
+
+  void rank(std::size_t again, bool offload) {
+    for (std::size_t s = 0; s < splits_.size(); ++s)
+      for (const std::size_t list : lists_for(splits_[s]))
+        for (const Shard shard : shards_for(splits_[s]))
+          for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
+            if (divides(splits_[s], rows))
+              add_shapes({s, list, shard, rows, {}, again, offload, false, 0, 0});
+    std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
+  }
+
+  // What is short of memory is looked at once more, with more of it done again: that takes more time, so only what
+  // might be quicker than the best so far. Where nothing fits, the optimizer's states go to the host.
+  std::vector<std::size_t> with_less_memory(std::vector<std::size_t> best) {
+    for (std::size_t again = 1; again < std::size(kAgain) && !short_.empty() && !over(); ++again) {
+      const double quickest = seconds_of(best);
+      std::erase_if(short_, [&](const auto& one) { return one.second >= quickest; });
+      simulate(again);
+      rank(again, /*offload=*/false);
+      best = cheapest([](const Candidate&) { return true; });
+    }
+    if (has_to_beat() || seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
+    for (std::size_t again = 0; again < std::size(kAgain) && !over(); ++again) {
+      simulate(again);
+      rank(again, /*offload=*/true);
+    }
+    return cheapest([](const Candidate&) { return true; });
+  }
+  bool has_to_beat() const { return problem_.beat_seconds < std::numeric_limits<double>::infinity(); }
+  double seconds_of(const std::vector<std::size_t>& best) {
+    double seconds = problem_.beat_seconds;
+    for (const std::size_t c : best)
+      if (const PricedInTime* const price = priced(c); price != nullptr && price->fits)
+        seconds = std::min(seconds, price->seconds);
+    return seconds;
+  }
+
+  void add_shapes(Candidate one) {
+    const StagedCosts& staged = costs_of(one);
+    if (staged.kinds.empty()) return;
+    const PartCosts& costs = staged.kinds.front().costs;
+    const Split& split = splits_[one.split];
+    const auto stages = static_cast<std::int32_t>(split.stages());
+    for (const NamedSchedule& named : kSchedules) {
+      if (stages == 1 && named.name != "one_f_one_b") continue;
+      if (static_cast<std::size_t>(stages) * static_cast<std::size_t>(named.chunks) > costs.size()) continue;
+      const Result<const pipeline::ScheduleText*> text = pipeline::find_schedule(named.name);
+      if (!text.ok()) continue;
+      one.shape = {stages, named.chunks, problem_.rows / (split.data() * one.rows), *text};
+      if (stages == 1 && one.shape.micro_batches == 1) continue;  // not in time
+      // What is done again for a B would wait for its W.
+      if (one.again > 0 && stages > 1 && parts_w(**text)) continue;
+      one.likely = likely_seconds(staged, one.shape);
+      if (std::max(least_bytes(costs, one.shape), held_bytes(costs, one.shape)) > room_of(staged)) {
+        if (one.again == 0) note_short(one);
+        continue;
+      }
+      one.least = least_seconds(staged, one.shape);
+      one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
+      one.number = candidates_.size();
+      candidates_.push_back(one);
+    }
+  }
+
+  // The least time of those that would take it, by their micro-batch.
+  void note_short(const Candidate& one) {
+    const auto [found, is_new] =
+        short_.try_emplace(micro_key(splits_[one.split], one.list, one.rows, 0), one.likely);
+    if (!is_new) found->second = std::min(found->second, one.likely);
+  }
+
+  const PricedInTime* priced(std::size_t c) {
+    price_all({&c, 1});
+    const std::optional<PricedInTime>& found = priced_[candidates_[c].number];
+    return found ? &*found : nullptr;
+  }
+
+  // At once, those that have not been priced.
+  void price_all(std::span<const std::size_t> candidates) {
+    struct Question {
+      const Candidate* one;
+      std::optional<PricedInTime>* answer;
+      std::shared_ptr<const Unfolded> order = nullptr;
+      const StagedCosts* costs = nullptr;
+      const std::vector<std::size_t>* cuts = nullptr;
+    };
+    std::vector<Question> questions;
+    for (const std::size_t c : candidates)
+      if (const auto [found, is_new] = priced_.try_emplace(candidates_[c].number); is_new)
+        questions.push_back({&candidates_[c], &found->second});
+    do_all(questions.size(),
+           [&](std::size_t q) { questions[q].order = shapes_.at(questions[q].one->shape); });
+    std::erase_if(questions, [](const Question& question) { return question.order == nullptr; });
+    for (Question& question : questions) {
+      const Candidate& one = *question.one;
+      question.costs = &costs_of(one);
+      const auto positions = static_cast<std::size_t>(question.order->schedule.positions());
+      std::string key =
+          micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
+      // Where rooms differ, what a schedule holds and what is sharded count too.
+      const bool mixed = question.costs->is_mixed();
+      if (mixed)
+        key += fmt::format("; {} {} {}", end_key(splits_[one.split], one.shard), one.shape.schedule->name,
+                           one.offload);
+      auto cuts = cuts_.find(key);
+      if (cuts == cuts_.end())
+        cuts = cuts_
+                   .emplace(key, mixed ? cut_unequal(*question.costs, *question.order)
+                                       : cut_parts(question.costs->kinds.front().costs, positions))
+                   .first;
+      question.cuts = &cuts->second;
+    }
+    do_all(questions.size(), [&](std::size_t q) {
+      const Question& question = questions[q];
+      Result<PricedInTime> price = price_in_time(*question.costs, *question.order, *question.cuts,
+                                                 link_of(splits_[question.one->split]), Detail::sums);
+      if (price.ok()) *question.answer = std::move(*price);
+    });
+  }
+
+  cost::MeshLink link_of(const Split& split) const {
+    const Distribution made = uses_.distribution_of(split, 0, Shard::nothing);
+    const auto axis = distribute::stage_axis(made);
+    const auto links = cost::mesh_links(cluster_, made.mesh);
+    return axis && links.ok() ? (*links)[*axis] : cost::MeshLink();
+  }
+
+  // The best few of a family, each on another mesh; candidates come with the least first.
+  template <class Belongs>
+  std::vector<std::size_t> cheapest(const Belongs& belongs) {
+    std::vector<std::pair<double, std::size_t>> found;
+    double best = problem_.beat_seconds;
+    const std::size_t most = priced_.size() + kMostPriced;
+    std::pair<double, std::size_t> smallest = {std::numeric_limits<double>::infinity(), 0};
+    for (std::size_t next = 0; next < candidates_.size();) {
+      std::vector<std::size_t> some;
+      for (; next < candidates_.size() && some.size() < kPricedAtOnce; ++next) {
+        const Candidate& one = candidates_[next];
+        if (!belongs(one)) continue;
+        if (one.likely >= kUnlikely * best || priced_.size() + some.size() >= most)
+          next = candidates_.size();
+        else if (one.least < best)
+          some.push_back(next);
+      }
+      if (some.empty() || (!found.empty() && over())) break;
+      price_all(some);
+      for (const std::size_t c : some) {
+        const PricedInTime* const price = priced(c);
+        if (price == nullptr) continue;
+        smallest = std::min(smallest, {price->peak_bytes, c});
+        if (!price->fits) {
+          if (candidates_[c].again == 0) note_short(candidates_[c]);
+          continue;
+        }
+        if (price->seconds >= problem_.beat_seconds) continue;
+        best = std::min(best, price->seconds);
+        watch_.see(static_cast<std::int64_t>(priced_.size()), best);
+        found.emplace_back(price->seconds, c);
+      }
+    }
+    std::ranges::sort(found);
+    std::vector<std::size_t> kept;
+    for (const auto& [seconds, c] : found)
+      if (kept.size() < kFinalists) kept.push_back(c);
+    if (kept.empty() && !has_to_beat() && smallest.first < std::numeric_limits<double>::infinity())
+      kept.push_back(smallest.second);
+    return kept;
+  }
+
+  // At its own rows and on its own mesh; the first that fits is taken, as estimates hardly differ.
+  Result<ChosenInTime> finalist(const std::vector<std::size_t>& candidates) {
+    std::optional<ChosenInTime> best;
+    Error last = nothing_looked_at();
+    for (const std::size_t c : candidates) {
+      const Candidate& one = candidates_[c];
+      Distribution made = uses_.distribution_of(splits_[one.split], one.list, one.shard);
+      if (const auto axis = distribute::stage_axis(made)) {
+        made.axes[*axis].chunks = one.shape.chunks;
+        made.schedule = one.shape.schedule->name;
+      }
+      made.micro_batches = one.shape.micro_batches;
+      if (!problem_.recomputed) made.recompute = kAgain[one.again];
+      if (problem_.recomputed) made.recompute = *problem_.recomputed;
+      made.offload = one.offload;
+      Result<ChosenInTime> exact = price_given(problem_, made);
+      if (!exact.ok()) {
+        last = std::move(exact).error();
+        continue;
+      }
+      if (!best || better(*exact, *best)) best = std::move(*exact);
+      if (best->fits) break;
+    }
+    if (!best) return last;
+    return *std::move(best);
+  }
+
+  Error nothing_looked_at() const {
+    for (const auto* questions : {&micro_, &ends_})
+      for (const auto& [key, one] : *questions)
+        if (!one.costs.ok()) return one.costs.error();
+    return user_error("no plan in stages was looked at");
+  }
+
+  Error fits_nowhere(const ChosenInTime& smallest) const {
+    return user_error(
+        fmt::format("no plan in stages fits in {} a rank: the smallest found takes {} on stage {} ({})",
+                    print_bytes(limit_), print_bytes(smallest.priced.peak_bytes), smallest.priced.fullest,
+                    print(smallest.distribution)));
+  }
+
+  const InTimeProblem& problem_;
+  const cluster::Cluster& cluster_;
+  const Clock::time_point began_ = Clock::now();
+  distribute::IndexRoles roles_;
+  double limit_;
+  PricedParts whole_;
+  SplitUses uses_;
+  mutable SearchWatch watch_;
+  Names fixed_;  // axes that hints speak of
+  std::vector<Split> splits_;
+  std::map<std::pair<std::int64_t, std::size_t>, std::unique_ptr<PricedParts>>
+      parts_;                            // by rows and what is again
+  std::map<std::string, double> short_;  // by micro-batch: short of memory, and the least seconds
+  std::map<std::string, Micro> micro_, ends_;
+  std::vector<cluster::Device> devices_;  // of stages, where they differ
+  std::map<std::string, std::vector<std::size_t>> on_split_;
+  std::map<std::string, StagedCosts> costs_;
+  UnfoldedShapes shapes_;
+  std::map<std::string, std::vector<std::size_t>> cuts_;
+  std::vector<Candidate> candidates_;
+  std::map<std::size_t, std::optional<PricedInTime>> priced_;  // by number
+};
+
+}  // namespace
+
+Result<ChosenInTime> choose_in_time(const InTimeProblem& problem) { return InTimeSearch(problem).run(); }
+
+}  // namespace weft::search

@@ -1,0 +1,481 @@
+#include "weft/planner/search/pipeline/part_costs.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "weft/parallel/train/passes.h"
+#include "weft/plan/ops/build.h"
+#include "weft/plan/ops/local_exchange.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/spmd/localize.h"
+#include "weft/plan/spmd/ring.h"
+#include "weft/planner/search/codec/add_codec.h"
+#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/distribution/fold.h"
+#include "weft/predict/cost/plan_cost.h"
+#include "weft/predict/sim/step/rank_classes.h"
+#include "weft/program/tasks/program.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::Distribution;
+using plan::Graph;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+using train::Pass;
+
+using EntryParts = std::map<std::string, std::size_t, std::less<>>;
+
+// The plan of a rank, with the part and the pass of every node.
+struct LocalParts {
+  Graph graph;
+  std::vector<std::size_t> part;  // sources have that of their first reader
+  std::vector<Pass> pass;
+  std::vector<bool> late;                // done at the end of a step
+  std::vector<bool> copy;                // does forward work again
+  std::vector<std::vector<bool>> alike;  // by value and axis: ranks along it all have what they could slice
+};
+
+// By axis of the mesh: whether ranks along it have all of a value, and could have a slice of it each.
+std::vector<bool> sliceable_along(const distribute::DistributedPlan& plan, ValueId value) {
+  const plan::Layout& layout = plan.layouts[value.value];
+  std::vector<bool> along(layout.axes.size());
+  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
+    const std::int32_t ranks = plan.mesh.axes[axis].ranks;
+    along[axis] = ranks > 1 && layout.axes[axis].is_replicated() &&
+                  std::ranges::any_of(plan.graph.type(value).dims, [&](const plan::Dim& dim) {
+                    return dim.size % ranks == 0 &&
+                           std::ranges::none_of(layout.axes, [&](const plan::AxisLayout& other) {
+                             return other.slices(dim.index);
+                           });
+                  });
+  }
+  return along;
+}
+
+// Entries tell; what has none goes with what it reads, or else with who reads it.
+std::vector<std::size_t> homes_of(const Graph& graph, const EntryParts& entries) {
+  constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::vector<std::size_t> part(graph.node_count(), kNowhere);
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::Node& node = graph.node(NodeId(n));
+    if (node.inputs.empty()) continue;
+    if (node.label.valid())
+      if (const auto found = entries.find(graph.path(node.scope, node.label)); found != entries.end())
+        part[n] = found->second;
+    for (const ValueId value : node.inputs)
+      if (part[n] == kNowhere) part[n] = part[graph.value(value).producer.value];
+  }
+  for (std::size_t n = graph.node_count(); n-- > 0;)
+    for (const ValueId value : graph.node(NodeId(n)).inputs)
+      if (std::size_t& home = part[graph.value(value).producer.value]; home == kNowhere) home = part[n];
+  for (std::size_t& home : part)
+    if (home == kNowhere) home = 0;
+  return part;
+}
+
+bool shards_parameters(const Distribution& within, std::string_view axis) {
+  for (std::size_t a = 0; a < within.axes.size(); ++a)
+    if (within.mesh.axes[a].name == axis) return within.axes[a].shard == distribute::Shard::parameters;
+  return false;
+}
+
+// By node: the axis along which the codes that it makes are sent; empty where it makes none.
+std::vector<std::string> axes_of_codes(const Graph& graph) {
+  std::vector<std::string> axes(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::local_exchange() || node.input_count() == 0) continue;
+    const NodeId maker = graph.value(node.input(0)).producer;
+    if (graph.node(maker).op == &ops::encode()) axes[maker.value] = ops::read_local_exchange(node).axis;
+  }
+  return axes;
+}
+
+// The update, and before it the sums of gradients over ranks: of all micro-batches at once.
+std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, const Distribution& within) {
+  std::vector<bool> late(graph.node_count());
+  const std::vector<std::string> codes_go_along = axes_of_codes(graph);
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    late[n] = pass[n] == Pass::update;
+    if (pass[n] != Pass::weight) continue;
+    if (const std::string& axis = codes_go_along[n]; !axis.empty())
+      late[n] = !shards_parameters(within, axis);
+    if (&node.op() == &ops::local_exchange()) {
+      const ops::LocalExchange what = ops::read_local_exchange(node);
+      const bool sums =
+          what.kind == plan::ExchangeKind::all_reduce || what.kind == plan::ExchangeKind::reduce_scatter;
+      late[n] = sums && !shards_parameters(within, what.axis);
+    }
+    for (const ValueId value : node.node().inputs)
+      late[n] = late[n] || late[graph.value(value).producer.value];
+  }
+  return late;
+}
+
+// All wait for the rank that has most to do: the first has the largest shares, and where later ones attend to more keys,
+// the last with as large ones.
+std::int32_t busiest_rank(const distribute::DistributedPlan& plan) {
+  if (!spmd::later_ranks_attend_more(plan.graph, plan.layouts)) return 0;
+  const sim::Numbering kinds = sim::rank_kinds(plan.graph, plan.mesh, plan.layouts);
+  return static_cast<std::int32_t>(kinds.rend() -
+                                   std::ranges::find(kinds.rbegin(), kinds.rend(), kinds.front())) -
+         1;
+}
+
+Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, const Machine& machine,
+                               const EntryParts& entries, const CodedParts& coded) {
+  WEFT_TRY(prices, machine.prices(within.mesh));
+  WEFT_TRY(plan, distribute::distribute(graph, within, {.prices = std::move(prices)}));
+  if (coded.use != nullptr && coded.use->any()) {
+    WEFT_TRY(made, place_codecs(plan, *coded.use));
+    plan = std::move(made.plan);
+  }
+  WEFT_TRY(local,
+           spmd::localize(plan.graph, plan.mesh, plan.layouts, busiest_rank(plan), spmd::Exchanges::stay));
+  LocalParts made;
+  made.alike.resize(local.graph.value_count());
+  for (std::size_t v = 0; v < local.values.size(); ++v)
+    if (local.values[v].valid()) made.alike[local.values[v].value] = sliceable_along(plan, ValueId(v));
+  made.graph = std::move(local.graph);
+  made.part = homes_of(made.graph, entries);
+  made.pass = train::passes_of(made.graph);
+  made.late = late_nodes(made.graph, made.pass, within);
+  made.copy = train::find_copies(made.graph);
+  return made;
+}
+
+// A part of a rank's plan as a program, and what of the rank's plan each of its nodes is.
+struct Half {
+  std::shared_ptr<const program::Program> program;
+  program::Timeline timeline;
+  double seconds = 0;
+  std::vector<std::size_t> origin;  // by node; sources: none
+};
+constexpr std::size_t kNoNode = ~std::size_t{0};
+
+Result<Half> run_half(const LocalParts& local, bool late, const Distribution& within,
+                      const Machine& machine) {
+  train::Chain chain;
+  train::Part& part = chain.parts.emplace_back();
+  for (std::size_t n = 0; n < local.graph.node_count(); ++n)
+    if (!local.graph.node(NodeId(n)).inputs.empty() && local.late[n] == late) part.nodes.push_back(NodeId(n));
+  Half half;
+  if (part.nodes.empty()) {
+    half.program = std::make_shared<const program::Program>();
+    return half;
+  }
+  WEFT_TRY(graph, train::extract(local.graph, chain, 0, 1));
+  std::size_t next = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    half.origin.push_back(graph.node(NodeId(n)).inputs.empty() ? kNoNode : part.nodes[next++].value);
+  WEFT_TRY(costs, machine.costs(within.mesh));
+  program::CompileOptions compile = costs.compile;
+  compile.workers = std::max(1, machine.workers);
+  compile.pack = false;
+  compile.tiles = compile.workers > 1;
+  WEFT_TRY(compiled, program::compile(std::make_shared<const Graph>(std::move(graph)), compile));
+  half.program = std::make_shared<const program::Program>(std::move(compiled));
+  const std::vector<std::int32_t> alike(static_cast<std::size_t>(within.mesh.ranks()), 0);
+  WEFT_TRY(prediction, sim::predict(within.mesh, {&half.program, 1}, alike, costs,
+                                    {.overlap = machine.overlap, .workers = machine.workers}));
+  half.timeline = std::move(prediction.classes.front().timeline);
+  half.seconds = prediction.seconds;
+  return half;
+}
+
+// The node of the rank's plan that a unit stands for; copies and combines have none.
+std::size_t node_of(const Half& half, const program::Unit& unit) {
+  for (const NodeId node : unit.nodes)
+    if (half.origin[node.value] != kNoNode) return half.origin[node.value];
+  return kNoNode;
+}
+
+// By unit: what it computes of which part. Copies and combines go with the unit before them.
+std::vector<std::size_t> nodes_of_units(const Half& half) {
+  std::vector<std::size_t> nodes;
+  std::size_t last = kNoNode;
+  for (const program::Unit& unit : half.program->units) {
+    if (const std::size_t node = node_of(half, unit); node != kNoNode) last = node;
+    nodes.push_back(last);
+  }
+  for (std::size_t u = nodes.size(); u-- > 1;)
+    if (nodes[u - 1] == kNoNode) nodes[u - 1] = nodes[u];
+  return nodes;
+}
+
+// Passes follow one another, so a pass lasts from the end of the unit before it: waits count.
+void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  std::vector<std::size_t> computing;
+  for (std::size_t t = 0; t < program.tasks.size(); ++t)
+    if (program.units[program.tasks[t].unit].stream == 0) computing.push_back(t);
+  std::ranges::stable_sort(computing, {}, [&](std::size_t t) { return half.timeline.tasks[t].begin; });
+  double now = 0;
+  double* last = nullptr;
+  for (const std::size_t t : computing) {
+    const std::size_t node = nodes[program.tasks[t].unit];
+    if (node == kNoNode) continue;
+    PartCost& cost = costs[local.part[node]];
+    double& spent = local.pass[node] == Pass::forward    ? cost.forward
+                    : local.pass[node] == Pass::backward ? cost.backward
+                                                         : cost.weight;
+    const program::TaskTime& time = half.timeline.tasks[t];
+    cost.computing += std::max(0.0, time.end - std::max(now, time.begin));
+    spent += std::max(0.0, time.end - now);
+    if (local.copy[node]) cost.repeated += std::max(0.0, time.end - now);
+    now = std::max(now, time.end);
+    last = &spent;
+  }
+  if (last != nullptr) *last += std::max(0.0, half.seconds - now);
+}
+
+void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  if (program.units.empty()) return;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  std::vector<double> begins(program.units.size() + 1), ends(program.units.size() + 1);
+  for (const program::Buffer& buffer : program.buffers) {
+    if (program::is_persistent(buffer.role) || buffer.born >= program.units.size()) continue;
+    const std::size_t last = std::clamp<std::size_t>(buffer.dies, buffer.born + 1, program.units.size()) - 1;
+    const std::size_t from = nodes[buffer.born], to = nodes[last];
+    const auto bytes = static_cast<double>(buffer.bytes);
+    if (from != kNoNode && to != kNoNode && local.pass[from] == Pass::forward &&
+        local.pass[to] != Pass::forward) {
+      costs[local.part[from]].kept += bytes;
+    } else {
+      begins[buffer.born] += bytes;
+      ends[last + 1] += bytes;
+    }
+  }
+  double alive = 0;
+  for (std::size_t u = 0; u < program.units.size(); ++u) {
+    alive += begins[u] - ends[u];
+    if (nodes[u] == kNoNode) continue;
+    double& most = costs[local.part[nodes[u]]].working;
+    most = std::max(most, alive);
+  }
+}
+
+// What codes spare of a value that is sent, and the seconds that they take at both ends.
+struct SentAsCodes {
+  double spared = 0, seconds = 0;
+};
+
+Result<SentAsCodes> as_codes(const Graph& graph, ValueId value, const CodedParts& coded) {
+  const plan::Type type = graph.type(value);
+  const SentAsCodes as_it_is;
+  if (coded.use == nullptr || !coded.use->activations || type.rank() < 2 || !is_real(type.dtype))
+    return as_it_is;
+  const CodecUse::From& from = *coded.use->activations;
+  const AllowedCodec& codec = coded.use->allowed.activations.codecs[from.codec];
+  const std::int64_t rows = type.dims[0].size, numbers = type.elements() / rows;
+  const auto bytes = coded_bytes(codec, rows, numbers, plan::size_in_bytes(type.dtype));
+  if (!bytes || type.bytes() < from.bytes) return as_it_is;
+  Graph both;
+  std::vector<plan::Dim> dims;
+  for (const plan::Dim& dim : type.dims) dims.push_back({both.symbol(graph.text(dim.index)), dim.size});
+  WEFT_TRY(typed, both.intern_type(type.dtype, dims));
+  WEFT_TRY(x, ops::add_input(both, "x", typed));
+  const ops::Codec of = codec.of(ops::Codec().block, numbers, numbers / dims[1].size);
+  WEFT_TRY(codes, add_encode(both, x, {dims[0].index}, dims[1].size, of));
+  WEFT_TRY_STATUS(add_decode(both, codes, both.type(x), type.dtype, dims[1].size, of));
+  return SentAsCodes{static_cast<double>(type.bytes() - *bytes), cost::plan_seconds(both, *coded.device)};
+}
+
+// What the forward pass hands on from part to part: a value that is read two parts on passes both.
+Status add_sent(const LocalParts& local, const CodedParts& coded, PartCosts& costs) {
+  const Graph& graph = local.graph;
+  std::vector<std::size_t> last(graph.value_count(), 0);
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (local.pass[n] == Pass::forward)
+      for (const ValueId value : graph.node(NodeId(n)).inputs)
+        last[value.value] = std::max(last[value.value], local.part[n]);
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (node.input_count() == 0 || local.pass[n] != Pass::forward) continue;
+    for (std::size_t k = 0; k < node.result_count(); ++k) {
+      if (local.part[n] >= last[node.result(k).value]) continue;
+      WEFT_TRY(codes, as_codes(graph, node.result(k), coded));
+      const std::vector<bool>& alike = local.alike[node.result(k).value];
+      for (std::size_t p = local.part[n]; p < last[node.result(k).value]; ++p) {
+        const auto bytes = static_cast<double>(node.result_type(k).bytes());
+        costs[p].sent += bytes;
+        costs[p].alike.resize(std::max(costs[p].alike.size(), alike.size()));
+        for (std::size_t axis = 0; axis < alike.size(); ++axis)
+          if (alike[axis]) costs[p].alike[axis] += bytes;
+        costs[p].spared += codes.spared;
+        costs[p].coding += codes.seconds;
+      }
+    }
+  }
+  return {};
+}
+
+// Parameters lie with every part that reads them, a tied one with several; the optimizer's states with them.
+void add_persistent(const LocalParts& local, bool accumulates, PartCosts& costs) {
+  const Graph& graph = local.graph;
+  std::vector<std::set<std::size_t>> readers(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    for (const ValueId value : graph.node(NodeId(n)).inputs) {
+      const std::size_t source = graph.value(value).producer.value;
+      if (graph.node(NodeId(source)).op == &ops::parameter() && local.pass[n] == Pass::forward)
+        readers[source].insert(local.part[n]);
+    }
+  std::vector<bool> counted(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() == &ops::parameter()) {
+      if (readers[n].empty()) readers[n].insert(local.part[n]);
+      const auto bytes = static_cast<double>(node.result_type(0).bytes());
+      const double single = static_cast<double>(node.result_type(0).elements()) * sizeof(float);
+      for (const std::size_t part : readers[n]) {
+        costs[part].parameters += bytes;
+        costs[part].gradients += accumulates ? std::max(single, bytes) : bytes;
+        if (readers[n].size() > 1)
+          costs[part].tied.push_back(
+              {static_cast<std::uint32_t>(n), accumulates ? std::max(single, bytes) : bytes, bytes});
+      }
+    }
+    std::set<std::size_t> parts;
+    for (const ValueId value : node.node().inputs)
+      parts.merge(std::set<std::size_t>(readers[graph.value(value).producer.value]));
+    if (parts.empty()) parts.insert(local.part[n]);
+    for (const ValueId value : node.node().inputs) {
+      const NodeId source = graph.value(value).producer;
+      if (graph.node(source).op != &ops::state() || counted[source.value]) continue;
+      counted[source.value] = true;
+      for (const std::size_t part : parts)
+        costs[part].optimizer += static_cast<double>(graph.type(value).bytes());
+    }
+  }
+}
+
+double moved_by(std::span<const program::Place> places) {
+  double bytes = 0;
+  for (const program::Place& place : places) {
+    const program::Extent all = extent(place);
+    bytes += static_cast<double>(all.end - all.begin);
+  }
+  return bytes;
+}
+
+// By part: the share of a unit's time. One launch may update tensors of several parts; each has a share by the bytes that
+// its tensors move.
+std::map<std::size_t, double> shares_of_parts(const LocalParts& local, const Half& half,
+                                              const program::Unit& unit, std::size_t node) {
+  const auto* const updates = std::get_if<program::Updates>(&unit.kernel);
+  if (updates == nullptr) return {{local.part[node], 1}};
+  std::map<std::size_t, double> bytes;
+  double all = 0;
+  for (const program::OperatorCall& call : updates->calls) {
+    const std::size_t origin = half.origin[call.node.value];
+    const double moved = moved_by(call.operands) + moved_by(call.results);
+    bytes[local.part[origin == kNoNode ? node : origin]] += moved;
+    all += moved;
+  }
+  for (auto& [part, share] : bytes) share = all > 0 ? share / all : 1 / static_cast<double>(bytes.size());
+  return bytes;
+}
+
+// Sums and updates of many parameters overlap, whatever their order: each stream is as busy as it is.
+void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+    const std::uint32_t unit = program.tasks[t].unit;
+    if (nodes[unit] == kNoNode) continue;
+    const double seconds = half.timeline.tasks[t].end - half.timeline.tasks[t].begin;
+    for (const auto& [part, share] : shares_of_parts(local, half, program.units[unit], nodes[unit]))
+      (program.units[unit].stream == 0 ? costs[part].update : costs[part].reducing) += share * seconds;
+  }
+}
+
+std::string part_name(const Graph& graph, const train::Part& part) {
+  if (part.entries.empty()) return "-";
+  return graph.path(part.entries.front().scope, part.entries.front().label);
+}
+
+}  // namespace
+
+namespace {
+
+std::optional<Graph> with_copies(const Graph& plan, const train::Recompute& again) {
+  if (again.is_nothing()) return std::nullopt;
+  Result<train::Recomputed> made = train::recompute(plan, again);
+  if (!made.ok()) return std::nullopt;  // a name that the plan does not have: nothing of it to do again
+  return std::move(made->graph);
+}
+
+}  // namespace
+
+PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again)
+    : again_(with_copies(whole, again)), plan_(again_ ? *again_ : whole) {
+  const plan::Graph& plan = plan_;
+  const train::Chain chain = train::chain_of(plan, train::Skips::allowed);
+  for (const train::Part& part : chain.parts) names_.push_back(part_name(plan, part));
+  for (std::size_t p = 0; p < chain.parts.size(); ++p) place_.push_back(p);
+  train::Chain looked = chain;
+  const auto longest = std::ranges::max_element(chain.stretches, {}, &train::Stretch::times);
+  const std::int64_t alike = repeated_layers(plan);
+  if (chain.why_not.empty() && longest != chain.stretches.end() && alike > kFolded &&
+      static_cast<std::int64_t>(longest->times) == alike) {
+    folded_ = fold(plan, kFolded);
+    if (folded_) looked = train::chain_of(*folded_, train::Skips::allowed);
+    const std::size_t less = longest->length * static_cast<std::size_t>(alike - kFolded);
+    if (folded_ && looked.parts.size() + less == chain.parts.size()) {
+      layers_ = alike;
+      // The first and the last layers are themselves; the one in the middle stands for those between.
+      const std::size_t middle = longest->first + 2 * longest->length, after = middle + longest->length;
+      for (std::size_t p = middle; p < place_.size(); ++p)
+        place_[p] = p >= after + less ? p - less : middle + (p - middle) % longest->length;
+    } else {
+      folded_.reset();
+      looked = chain;
+    }
+  }
+  looked_parts_ = looked.parts.size();
+  for (std::size_t p = 0; p < looked.parts.size(); ++p)
+    for (const train::Entry& entry : looked.parts[p].entries)
+      part_of_entry_.emplace(looked_at().path(entry.scope, entry.label), p);
+}
+
+PartCosts PricedParts::unfolded(const PartCosts& costs) const {
+  PartCosts all;
+  std::vector<std::size_t> times(costs.size());
+  for (const std::size_t place : place_) ++times[place];
+  for (const std::size_t place : place_) {
+    all.push_back(costs[place]);
+    if (times[place] > 1) all.back().tied.clear();  // each of the layers has its own
+  }
+  return all;
+}
+
+Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Machine& machine,
+                                           const CodedParts& coded) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
+  WEFT_TRY(half, run_half(local, /*late=*/false, within, machine));
+  PartCosts costs(looked_parts_);
+  add_seconds(local, half, costs);
+  add_memory(local, half, costs);
+  WEFT_TRY_STATUS(add_sent(local, coded, costs));
+  return unfolded(costs);
+}
+
+Result<PartCosts> PricedParts::end_of_step(const Distribution& within, const Machine& machine,
+                                           bool accumulates, const CodedParts& coded) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
+  WEFT_TRY(half, run_half(local, /*late=*/true, within, machine));
+  PartCosts costs(looked_parts_);
+  add_update(local, half, costs);
+  add_persistent(local, accumulates, costs);
+  return unfolded(costs);
+}
+
+}  // namespace weft::search

@@ -1,0 +1,29 @@
+// weft/planner/search/pipeline/unfolded_shapes.h -- schedules of the shapes that a search asks about, each unfolded once.
+//
+// Hundreds of candidates differ in their meshes and share the order of their passes.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "weft/planner/search/pipeline/price_in_time.h"
+
+namespace weft::search {
+
+// May be asked from several threads at once.
+class UnfoldedShapes {
+ public:
+  // Null where the shape has no schedule.
+  std::shared_ptr<const Unfolded> at(const TimeShape& shape);
+
+ private:
+  using Key = std::tuple<std::string, std::int32_t, std::int32_t, std::int64_t>;
+
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const Unfolded>> known_;
+  std::size_t passes_ = 0;  // of all that are kept
+};
+
+}  // namespace weft::search

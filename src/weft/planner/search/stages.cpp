@@ -1,0 +1,343 @@
+#include "weft/planner/search/stages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/units.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/planner/search/bucket/bucket_exchanges.h"
+#include "weft/planner/search/bucket/cut_exchanges.h"
+#include "weft/planner/search/codec/choose_codecs.h"
+#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/requirements.h"
+#include "weft/planner/search/rewrite/rewrite_communication.h"
+#include "weft/planner/search/rewrite/rewrite_step.h"
+#include "weft/planner/search/sync/delay_gradients.h"
+#include "weft/planner/search/sync/sync_every.h"
+#include "weft/planner/search/tile/tile_exchanges.h"
+#include "weft/predict/cost/plan_cost.h"
+
+namespace weft::search {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", steps, steps == 1 ? "" : "s"); }
+
+// Rules keep what outputs read. A STATE that is renewed and that nothing reads is a source as well, and what is
+// learned would lack it.
+bool lacks_what_it_renews(const plan::Graph& plan) {
+  constexpr std::string_view kNextName = "next ";
+  std::set<std::string_view> sources;
+  for (std::size_t n = 0; n < plan.node_count(); ++n) {
+    const plan::NodeView node = plan.view(plan::NodeId(n));
+    if (&node.op() == &ops::state() || &node.op() == &ops::parameter()) sources.insert(node.word(0));
+  }
+  return std::ranges::any_of(plan.outputs(), [&](const plan::Output& output) {
+    const std::string_view name = plan.text(output.name);
+    return name.starts_with(kNextName) && !sources.contains(name.substr(kNextName.size()));
+  });
+}
+
+// Of the time that there is: the plan is to be spread as well.
+constexpr double kRewriteShare = 0.2;
+
+Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, rewrite_step(choice.plan, problem.cluster->device, problem.rules, problem.prove,
+                               {.learns = problem.learns,
+                                .least_gain = problem.least_gain,
+                                .machine = problem.least_gain > 0 ? problem.alone : nullptr,
+                                .rewrites = problem.rewrites,
+                                .seconds = kRewriteShare * seconds_until(problem.until)}));
+  report.said = found.why_not;
+  choice.stopped = found.stopped;
+  if (!found.plan) return choice;
+  if (lacks_what_it_renews(*found.plan)) {
+    report.said = "the plan as it was written: it renews a STATE that nothing reads";
+    return choice;
+  }
+  choice.plan = std::move(*found.plan);
+  choice.seconds_at_best = found.seconds_after;
+  choice.trail = std::move(found.trail);
+  choice.rewritten = true;
+  report.changed = true;
+  report.said = rewrites(choice.trail.size());
+  return choice;
+}
+
+// Rules judged the plan on one device. Spread over several, the plan as it was written may be better: products
+// that were merged no longer slice apart. Then it is taken again.
+Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
+  ChooseOptions options = problem.distribution;
+  options.until = problem.until;
+  options.alternatives = options.alternatives || !options.given;  // they compete
+  const auto spread_of = [&](const plan::Graph& plan) {
+    return choose_distribution(plan, *problem.cluster, *problem.machine, options);
+  };
+  const bool twice = choice.rewritten && problem.least_gain > 0;
+  if (twice) options.advise = {};
+  // Both are looked at, for as long.
+  if (const double left = seconds_until(problem.until); twice && std::isfinite(left))
+    options.until -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left / 2));
+  Result<DistributionChoice> spread = spread_of(choice.plan);
+  options.until = problem.until;
+  if (twice) {
+    if (!spread.ok()) options.advise = problem.distribution.advise;
+    Result<DistributionChoice> written = spread_of(*problem.plan);
+    const bool pays =
+        spread.ok() && (!written.ok() || spread->chosen.prediction.seconds <
+                                             (1 - problem.least_gain) * written->chosen.prediction.seconds);
+    if (!pays) {
+      choice.plan = problem.plan->clone();
+      choice.seconds_at_best = choice.seconds_before;
+      choice.trail.clear();
+      choice.rewritten = false;
+      spread = std::move(written);
+      report.said = "the plan as it was written; ";
+    }
+  }
+  if (!spread.ok()) return std::move(spread).error();
+  report.changed = true;
+  report.said += distribute::print(spread->distribution);
+  choice.spread = std::move(*spread);
+  return choice;
+}
+
+Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, rewrite_communication(choice.spread->chosen, *problem.machine, problem.cluster->device,
+                                        problem.rules, problem.prove,
+                                        {.least_gain = problem.least_gain,
+                                         .memory_bytes = problem.distribution.memory_bytes,
+                                         .seconds = seconds_until(problem.until)}));
+  report.said = found.why_not;
+  if (!found.plan || lacks_what_it_renews(found.plan->plan.graph)) return choice;
+  if (const Status kept = check_requirements(problem.distribution.asked, found.plan->plan); !kept.ok()) {
+    report.said = kept.error().message;
+    return choice;
+  }
+  choice.spread->chosen = std::move(*found.plan);
+  choice.communication_trail = std::move(found.trail);
+  report.changed = true;
+  report.said = rewrites(choice.communication_trail.size());
+  return choice;
+}
+
+BucketOptions bucket_options(const Problem& problem) {
+  return {.least_gain = problem.least_gain,
+          .memory_bytes = problem.distribution.memory_bytes,
+          .fixed_bytes = problem.bucket_bytes};
+}
+
+// The average's share of a step is said beside the step, which does not have it.
+Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& report) {
+  const std::int64_t every = problem.distribution.asked.sync_every;
+  WEFT_TRY(made, sync_every(choice.spread->chosen.plan, every));
+  const plan::Mesh& mesh = made.plan.mesh;
+  WEFT_TRY(costs, problem.machine->costs(mesh));
+  double seconds = 0;
+  for (const std::size_t axis : made.axes) {
+    program::Exchange exchange;
+    exchange.axis = mesh.axes[axis].name;
+    seconds += costs.exchange(exchange, axis, made.bytes).seconds();
+  }
+  const auto steps = static_cast<double>(every);
+  report.said = fmt::format(
+      "{} gradient{} stay on their ranks; every {} steps {} of parameters are averaged in {}: {} and {} a "
+      "step",
+      made.gradients, made.gradients == 1 ? "" : "s", every, print_bytes(static_cast<double>(made.bytes)),
+      print_seconds(seconds), print_bytes(static_cast<double>(made.bytes) / steps),
+      print_seconds(seconds / steps));
+  choice.averages = report.said;
+  report.changed = true;
+  WEFT_TRY(prediction,
+           sim::predict(made.plan.graph, mesh, made.plan.layouts, costs,
+                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+  choice.spread->chosen = {std::move(made.plan), std::move(prediction)};
+  return choice;
+}
+
+Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& report) {
+  constexpr std::pair<DelayedSums, std::string_view> kStands[] = {
+      {DelayedSums::after_forward, "after its forward pass"},
+      {DelayedSums::first, "from its beginning on"},
+      {DelayedSums::first_at_low_priority, "from its beginning on, at low priority"}};
+  std::optional<PredictedPlan> best;
+  for (const auto& [stand, when] : kStands) {
+    WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan, stand));
+    WEFT_TRY(costs, problem.machine->costs(made.plan.mesh));
+    WEFT_TRY(prediction,
+             sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
+                          {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+    if (best && prediction.seconds >= best->prediction.seconds) continue;
+    report.said = fmt::format(
+        "{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank", made.gradients,
+        made.gradients == 1 ? " is" : "s are", when, print_bytes(static_cast<double>(made.bytes)));
+    best = {std::move(made.plan), std::move(prediction)};
+  }
+  choice.delayed = report.said;
+  report.changed = true;
+  choice.spread->chosen = std::move(*best);
+  return choice;
+}
+
+Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
+  ChooseCodecsOptions options{.memory_bytes = problem.distribution.memory_bytes, .until = problem.until};
+  // Small gradients may be quicker in buckets than as codes.
+  if (!is_off(problem, kBucketStage))
+    options.finished = [&](const PredictedPlan& plan) -> Result<double> {
+      WEFT_TRY(found, bucket_exchanges(plan, *problem.machine, bucket_options(problem)));
+      return found.plan ? found.plan->prediction.seconds : plan.prediction.seconds;
+    };
+  WEFT_TRY(chosen, choose_codecs(choice.spread->chosen, *problem.machine, problem.codecs, options));
+  // There are no stages here.
+  if (problem.codecs.activations.any())
+    chosen.exchanges.push_back({.what = kActivations, .codec = problem.codecs.activations.codecs.front()});
+  std::vector<std::string> said;
+  for (const CodedExchanges& kind : chosen.exchanges) said.push_back(print(kind));
+  report.said = fmt::format("{}", fmt::join(said, "; "));
+  report.changed = chosen.plan.has_value();
+  choice.coded = std::move(chosen.exchanges);
+  if (chosen.plan) choice.spread->chosen = std::move(*chosen.plan);
+  return choice;
+}
+
+Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, bucket_exchanges(choice.spread->chosen, *problem.machine, bucket_options(problem)));
+  report.said = found.said;
+  report.changed = found.plan.has_value();
+  if (found.plan) choice.spread->chosen = std::move(*found.plan);
+  return choice;
+}
+
+Result<Choice> decompose_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, tile_exchanges(choice.spread->chosen, *problem.machine,
+                                 {.least_gain = problem.least_gain,
+                                  .memory_bytes = problem.distribution.memory_bytes,
+                                  .tiles = problem.tiles}));
+  report.said = found.said;
+  report.changed = found.plan.has_value();
+  if (found.plan) choice.spread->chosen = std::move(*found.plan);
+  return choice;
+}
+
+Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& report) {
+  const double credit = problem.distribution.asked.credit;
+  WEFT_TRY(found, cut_exchanges(choice.spread->chosen, *problem.machine,
+                                {.least_gain = problem.least_gain,
+                                 .memory_bytes = problem.distribution.memory_bytes,
+                                 .credit = credit}));
+  report.said = found.said;
+  report.changed = found.plan.has_value();
+  if (found.plan || credit > 0) choice.credit = found.said;
+  if (found.plan) choice.spread->chosen = std::move(*found.plan);
+  return choice;
+}
+
+// Simulating a step names the algorithms in its programs by what was priced (cost/choose_algorithms.h).
+Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
+  std::map<std::string, std::size_t> times;
+  for (const sim::PricedCollective& collective : choice.spread->chosen.prediction.collectives)
+    times[collective.price.algorithm.empty() ? "by formula" : collective.price.algorithm] += collective.times;
+  std::vector<std::string> said;
+  for (const auto& [algorithm, count] : times) said.push_back(fmt::format("{} {}", count, algorithm));
+  report.said = said.empty() ? "nothing is exchanged" : fmt::format("{}", fmt::join(said, ", "));
+  return choice;
+}
+
+// The prediction is of the programs in the order they run: that is what stages were compared by.
+Result<Choice> schedule_stage(const Problem&, Choice choice, StageReport& report) {
+  const sim::Prediction& prediction = choice.spread->chosen.prediction;
+  report.said =
+      fmt::format("{} of {} of communication hidden",
+                  print_seconds(std::max(
+                      prediction.communication_seconds - prediction.exposed_communication_seconds, 0.0)),
+                  print_seconds(prediction.communication_seconds));
+  return choice;
+}
+
+// Unless a user asks for it whatever it costs.
+bool picks_codecs(const Problem& problem) {
+  return !problem.codecs.gradients.always && !problem.codecs.weights.always;
+}
+
+constexpr Stage kStages[] = {
+    {.name = "rewrite", .purpose = "rules make the plan of one device cheaper", .run = rewrite_stage},
+    {.name = kDistributeStage,
+     .purpose = "the plan is spread over the devices of the cluster",
+     .several = true,
+     .run = distribute_stage},
+    {.name = "rewrite communication",
+     .purpose = "rules split, merge and move what the ranks exchange",
+     .several = true,
+     .searches = true,
+     .run = rewrite_communication_stage,
+     .is_optional = [](const Problem&) { return true; }},
+    {.name = "sync",
+     .purpose = "ranks learn by themselves for some steps, and then average what they learned",
+     .several = true,
+     .run = sync_stage,
+     .is_needed = [](const Problem& problem) { return problem.distribution.asked.sync_every > 1; }},
+    {.name = "delay",
+     .purpose = "gradients are summed beside the next step, and applied by it",
+     .several = true,
+     .run = delay_stage,
+     .is_needed = [](const Problem& problem) { return problem.distribution.asked.delay > 0; }},
+    {.name = kCodecsStage,
+     .purpose = "gradients and weights are made small for the wires",
+     .several = true,
+     .run = codecs_stage,
+     .is_needed = [](const Problem& problem) { return problem.codecs.any(); },
+     .is_optional = picks_codecs},
+    {.name = kBucketStage,
+     .purpose = "gradients that are ready at about the same time are summed by one call",
+     .several = true,
+     .run = bucket_stage,
+     .is_optional = [](const Problem& problem) { return problem.bucket_bytes == 0; }},
+    {.name = "decompose",
+     .purpose = "collectives travel in tiles beside the products around them",
+     .several = true,
+     .searches = true,
+     .run = decompose_stage,
+     .is_optional = [](const Problem& problem) { return problem.tiles == 0; }},
+    {.name = "credit",
+     .purpose = "long all-reduces go in parts, so that what is there first is read first",
+     .several = true,
+     .searches = true,
+     .run = credit_stage},
+    {.name = "choose algorithms",
+     .purpose = "each exchange is done by what is quickest on its wires",
+     .several = true,
+     .run = choose_algorithms_stage},
+    {.name = "schedule",
+     .purpose = "each rank's tasks are put in order, and the step is simulated",
+     .several = true,
+     .run = schedule_stage},
+};
+
+}  // namespace
+
+bool is_off(const Problem& problem, std::string_view stage) {
+  return std::ranges::find(problem.off, stage) != problem.off.end();
+}
+
+double seconds_until(Clock::time_point when) {
+  if (when == Clock::time_point::max()) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, std::chrono::duration<double>(when - Clock::now()).count());
+}
+
+std::span<const Stage> stages() { return kStages; }
+
+std::vector<std::string_view> stage_names() {
+  std::vector<std::string_view> names;
+  for (const Stage& stage : kStages) names.push_back(stage.name);
+  return names;
+}
+
+}  // namespace weft::search

@@ -1,0 +1,86 @@
+#include "weft/predict/cost/exchange_seconds.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace weft::cost {
+namespace {
+
+using Kind = program::Exchange::Kind;
+
+// What a collective costs besides its link. `reach` of the link's rate is what a large group gets of it; a
+// small one falls short by `small` over its ranks, since fewer channels are open.
+struct Protocol {
+  double call_seconds, step_seconds, reach, small;
+};
+constexpr Protocol kStreaming = {31e-6, 1.8e-6, 0.80, 0.28};
+constexpr Protocol kFlagged = {16e-6, 0, 0.15, 0};
+// What streaming through a network card reaches of it.
+constexpr double kNetworkReach = 0.9;
+
+struct Algorithm {
+  const char* name;
+  double steps, sent;  // in a row; bytes that a rank sends
+};
+
+ExchangePrice price(const Algorithm& algorithm, const MeshLink& link) {
+  ExchangePrice best;
+  for (const Protocol& protocol : {kStreaming, kFlagged}) {
+    ExchangePrice at{.algorithm = algorithm.name};
+    at.latency_seconds =
+        protocol.call_seconds + algorithm.steps * (protocol.step_seconds + link.latency_seconds);
+    const double reach = link.across_nodes && protocol.small > 0
+                             ? kNetworkReach
+                             : protocol.reach - protocol.small / link.ranks;
+    const double rate = link.bytes_per_second * reach;
+    at.transfer_seconds = algorithm.sent == 0 ? 0
+                          : rate > 0          ? algorithm.sent / rate
+                                              : std::numeric_limits<double>::infinity();
+    if (best.algorithm.empty() || at.seconds() < best.seconds()) best = at;
+  }
+  return best;
+}
+
+}  // namespace
+
+double sent_bytes(Kind kind, std::int32_t ranks, double bytes) {
+  if (ranks < 2) return 0;
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  switch (kind) {
+    case Kind::all_reduce: return 2 * others * bytes;
+    case Kind::reduce_scatter:
+    case Kind::all_gather:
+    case Kind::all_to_all: return others * bytes;
+    case Kind::broadcast_from:
+    case Kind::permute_ranks:
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return bytes;
+  }
+  return bytes;
+}
+
+ExchangePrice exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
+  if (link.ranks < 2) return {.algorithm = "none"};
+  const double sent = sent_bytes(kind, link.ranks, bytes), steps = link.ranks - 1;
+  switch (kind) {
+    case Kind::all_reduce: {
+      const double levels = std::bit_width(static_cast<std::uint32_t>(link.ranks - 1));
+      const ExchangePrice ring = price({"all_reduce_ring", 2 * steps, sent}, link);
+      ExchangePrice tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, link);
+      return tree.seconds() < ring.seconds() ? tree : ring;
+    }
+    case Kind::reduce_scatter: return price({"reduce_scatter_ring", steps, sent}, link);
+    case Kind::all_gather: return price({"all_gather_ring", steps, sent}, link);
+    case Kind::all_to_all: return price({"all_to_all_direct", 1, sent}, link);
+    case Kind::broadcast_from: return price({"broadcast_chain", steps, sent}, link);
+    case Kind::permute_ranks:
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return price({"send_direct", 1, sent}, link);
+  }
+  return {};
+}
+
+}  // namespace weft::cost

@@ -1,0 +1,257 @@
+#include "weft/predict/cost/step_costs.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <unordered_map>
+
+#include "weft/base/machine.h"
+#include "weft/predict/cost/exchange_seconds.h"
+#include "weft/predict/cost/exchange_times.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/predict/cost/statistics.h"
+#include "weft/predict/cost/time_curve.h"
+#include "weft/predict/cost/unit_seconds.h"
+
+namespace weft::cost {
+namespace {
+
+using Kind = program::Exchange::Kind;
+
+// Ranks of one machine that no measurement is known of: a message through shared memory between two
+// processors, and what one of them copies a second. Round figures to plan with.
+constexpr double kSharedMemoryLatency = 2e-6, kSharedMemoryRate = 4e9;
+// A rank that waits while others use its processor is woken by the system.
+constexpr double kWaking = 30e-6;
+
+// All that the prices are made of; the functions of a StepCosts share one.
+struct Figures {
+  cluster::Device device;
+  std::vector<MeshLink> links;
+  Source device_source = Source::datasheet;
+  double oversubscription = 1;  // ranks for each processor, where they are more
+  Concurrency concurrency;
+  std::unordered_map<std::string, double> units;  // by key
+  cluster::Device roofline;                       // as the cluster describes it, whatever was measured
+  // Which part of it units reach, by unit_kind(), at this concurrency.
+  std::map<std::string, double, std::less<>> reached;
+  std::map<std::pair<collective::Kind, std::int32_t>, TimeCurve> collectives;  // by kind and ranks
+  ExchangeTimes exchanges;                                                     // of steps that ran here
+  decltype(StepCostOptions::exchange) better;                                  // than the formulas
+
+  TaskPrice compute(const program::Program& program, const program::Task& task) const {
+    const program::Unit& unit = program.units[task.unit];
+    const double part =
+        unit.items > 0 ? static_cast<double>(task.end - task.begin) / static_cast<double>(unit.items) : 1;
+    if (!units.empty()) {
+      if (const auto found = units.find(unit_key(program, unit, concurrency)); found != units.end())
+        return {found->second * part, Source::measured};
+      // Measured alone on the machine: with more ranks than processors they take turns.
+      if (const auto found = units.find(unit_key(program, unit)); found != units.end())
+        return {found->second * part * oversubscription, Source::measured};
+    }
+    if (const auto found = reached.find(unit_kind(unit)); found != reached.end())
+      return {unit_seconds(program, unit, roofline) / found->second * part, Source::calibrated};
+    // A unit is launched once, whatever it is cut into.
+    const double launch = device.launch_seconds, all = unit_seconds(program, unit, device);
+    return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * oversubscription,
+            device_source};
+  }
+
+  ExchangePrice exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
+    const MeshLink& link = links[axis];
+    if (link.ranks < 2) return {.algorithm = "none"};
+    const auto formula = [&](Kind kind, std::int32_t ranks, double size) {
+      MeshLink of = link;
+      of.ranks = ranks;
+      return alone(kind, of, static_cast<std::int64_t>(size), {}).seconds();
+    };
+    ExchangePrice price = alone(what.kind, link, bytes, what.algorithm);
+    if (link.link == kNetwork) return price;  // what was seen here was among ranks of this machine
+    const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
+    if (!seen) return price;
+    // Whoever is late is so whatever moves; of the rest the formula says which part shares the wires.
+    const double all = price.seconds(), part = all > 0 ? seen->own / all : 1;
+    price.latency_seconds = price.latency_seconds * part + seen->late;
+    price.transfer_seconds *= part;
+    price.source = seen->source;
+    return price;
+  }
+
+  // What is known of the collective apart from the steps that it was part of.
+  ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes,
+                      const program::ChosenAlgorithm& algorithm) const {
+    if (better)
+      if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
+    if (const auto found = collectives.find({collective_kind(kind), link.ranks});
+        found != collectives.end() && link.link != kNetwork) {
+      const TimeCurve& curve = found->second;
+      const double latency = curve.least(), all = curve.seconds(std::max(1.0, static_cast<double>(bytes)));
+      // The fastest that was measured, which is what the communicator then chooses.
+      return {latency, std::max(all - latency, 0.0), {}, Source::measured};
+    }
+    ExchangePrice price = exchange_seconds(kind, link, static_cast<double>(bytes));
+    if (link.link == kNetwork) {
+      price.algorithm.clear();  // between hosts the communicator chooses
+      price.source = Source::calibrated;
+    }
+    return price;
+  }
+};
+
+// What `weft profile` measured of this machine's processors in place of the device's round figures.
+Status take_rates(Figures& figures, const Statistics& statistics) {
+  WEFT_TRY(rates, statistics.rates());
+  std::int64_t largest = -1;
+  for (const Rate& rate : rates) {
+    if (rate.what == "multiply f32" && rate.threads == 1) {
+      figures.device.flops_per_second[static_cast<std::size_t>(cluster::Precision::f32)] = rate.per_second;
+      figures.device_source = Source::calibrated;
+    } else if (rate.what == "call" && rate.threads == 1) {
+      figures.device.launch_seconds = 1 / rate.per_second;
+    } else if (rate.what == "copy" && rate.threads == 1 && rate.bytes > largest) {
+      // Copied bytes are read and written.
+      figures.device.memory_bytes_per_second = 2 * rate.per_second;
+      largest = rate.bytes;
+    }
+  }
+  return {};
+}
+
+Status take_measurements(Figures& figures, const Statistics& statistics, std::string_view transport) {
+  WEFT_TRY_STATUS(take_rates(figures, statistics));
+  WEFT_TRY(rates, statistics.rates());
+  constexpr std::string_view kReached = "reached ";
+  for (const Rate& rate : rates)
+    if (rate.what.starts_with(kReached) && rate.threads == figures.concurrency.ranks)
+      figures.reached.insert_or_assign(rate.what.substr(kReached.size()), rate.per_second);
+  WEFT_TRY(units, statistics.operator_times());
+  figures.exchanges = ExchangeTimes(units, transport, figures.concurrency);
+  for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
+  WEFT_TRY(times, statistics.collective_times());
+  for (const CollectiveTime& time : times)
+    if (time.hosts == 1 && time.transport == without_servers(transport) && time.bytes > 0)
+      figures.collectives[{time.kind, time.ranks}].add(static_cast<double>(time.bytes), time.seconds);
+  return {};
+}
+
+// Ranks of this machine, `ranks` of them: what links lack is shared memory's, and processors are shared when
+// too few.
+Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& options) {
+  const int processors = std::max(1, options.processors > 0 ? options.processors : available_processors());
+  figures.concurrency = {ranks, std::max(1, options.workers)};
+  figures.oversubscription =
+      std::max(1.0, static_cast<double>(ranks) * figures.concurrency.workers / processors);
+  for (MeshLink& link : figures.links) {
+    if (link.link == kNetwork) continue;
+    link.latency_seconds = kSharedMemoryLatency + (figures.oversubscription > 1 ? kWaking : 0);
+    link.bytes_per_second = kSharedMemoryRate / figures.oversubscription;
+  }
+  if (options.statistics == nullptr) return {};
+  return take_measurements(figures, *options.statistics, options.transport);
+}
+
+// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link. Every device with a
+// matrix unit runs the same units, whether its figures are measured or a data sheet's.
+// Programs for this machine's own ranks are compiled as the executor compiles them.
+program::CompileOptions compile_options(const Figures& figures) {
+  program::CompileOptions options;
+  options.any_float = true;
+  options.accelerated = has_matrix_unit(figures.device);
+  options.tiles = !options.accelerated;
+  double slowest = 0;
+  for (const MeshLink& link : figures.links)
+    if (link.ranks > 1 && link.bytes_per_second > 0 && (slowest == 0 || link.bytes_per_second < slowest))
+      slowest = link.bytes_per_second;
+  constexpr double kReached = 0.5;  // of the peak by a whole model, roughly
+  if (slowest > 0)
+    options.flops_per_exchanged_byte = kReached * peak_rate(figures.device, plan::DType::bf16) / slowest;
+  return options;
+}
+
+}  // namespace
+
+std::string_view name(Source source) {
+  switch (source) {
+    case Source::datasheet: return "datasheet";
+    case Source::calibrated: return "calibrated";
+    case Source::measured: return "measured";
+    case Source::simulated: return "simulated";
+    case Source::fitted: return "fitted";
+    case Source::carried: return "carried";
+  }
+  return "";
+}
+
+collective::Kind collective_kind(Kind kind) {
+  switch (kind) {
+    case Kind::all_reduce: return collective::Kind::all_reduce;
+    case Kind::reduce_scatter: return collective::Kind::reduce_scatter;
+    case Kind::all_gather: return collective::Kind::all_gather;
+    case Kind::all_to_all: return collective::Kind::all_to_all;
+    case Kind::broadcast_from: return collective::Kind::broadcast;
+    case Kind::permute_ranks:
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return collective::Kind::send;
+  }
+  return collective::Kind::custom;
+}
+
+std::string short_name(Kind kind, const ExchangePrice& price) {
+  program::ChosenAlgorithm algorithm{price.algorithm, price.protocol};
+  const std::string prefix = std::string(collective::name(collective_kind(kind))) + "_";
+  if (algorithm.name.starts_with(prefix)) algorithm.name.erase(0, prefix.size());
+  return print(algorithm);
+}
+
+std::int64_t message_bytes(const program::Exchange& exchange) {
+  // A rank that has nothing to give, or gets nothing, has no place for it.
+  const program::Place& place = exchange.operand.buffer.valid() ? exchange.operand : exchange.result;
+  const std::int64_t width = plan::size_in_bytes(place.dtype);
+  switch (exchange.kind) {
+    case Kind::reduce_scatter:
+    case Kind::all_gather:
+      return std::accumulate(exchange.counts.begin(), exchange.counts.end(), std::int64_t{0}) * width;
+    case Kind::all_to_all:
+    case Kind::halo:
+      return std::max(std::accumulate(exchange.counts.begin(), exchange.counts.end(), std::int64_t{0}),
+                      std::accumulate(exchange.takes.begin(), exchange.takes.end(), std::int64_t{0})) *
+             width;
+    case Kind::all_reduce:
+    case Kind::broadcast_from:
+    case Kind::permute_ranks:
+    case Kind::send:
+    case Kind::receive: return exchange.counts.empty() ? 0 : exchange.counts[0] * width;
+  }
+  return 0;
+}
+
+Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& mesh,
+                             const StepCostOptions& options) {
+  auto figures = std::make_shared<Figures>();
+  WEFT_TRY(links, mesh_links(cluster, mesh));
+  figures->device = figures->roofline = cluster.device;
+  figures->links = std::move(links);
+  figures->better = options.exchange;
+  StepCosts costs;
+  if (is_local(cluster)) {
+    WEFT_TRY_STATUS(make_local(*figures, static_cast<std::int32_t>(ranks_of_a_host(cluster)), options));
+  } else {
+    costs.compile = compile_options(*figures);
+  }
+  for (const MeshLink& link : figures->links)
+    costs.wires.push_back(static_cast<std::int32_t>(link.cluster_axis));
+  costs.compute = [figures](const program::Program& program, const program::Task& task) {
+    return figures->compute(program, task);
+  };
+  costs.exchange = [figures](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
+    return figures->exchange(exchange, axis, bytes);
+  };
+  return costs;
+}
+
+}  // namespace weft::cost

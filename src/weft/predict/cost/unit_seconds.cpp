@@ -1,0 +1,205 @@
+#include "weft/predict/cost/unit_seconds.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <variant>
+
+#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/predict/cost/convolution_cost.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/program/tasks/loss_tiles.h"
+
+namespace weft::cost {
+namespace {
+
+using program::Place;
+using program::Unit;
+
+constexpr double kTile = 128, kNarrowestTile = 16, kMultiprocessors = 108;
+constexpr double kPipelineFill = 128, kMeasuredFill = 32;  // in summands
+constexpr double kConvolutionRate = 0.6;                   // implicit products with small tiles and halos
+constexpr double kOrdinaryConvolutionRate = 0.5;           // of f32, where there is no matrix unit for it
+constexpr double kCoreHalf = 16;
+
+double as_double(std::int64_t number) { return static_cast<double>(number); }
+
+// The side of a tile for a matrix side of this length, and the part of the tiles that it fills.
+double fill_of(double side) {
+  const double tile = std::clamp(as_double(static_cast<std::int64_t>(std::bit_ceil(
+                                     static_cast<std::uint64_t>(std::min(std::max(side, 1.0), kTile))))),
+                                 kNarrowestTile, kTile);
+  return side / (std::ceil(side / tile) * tile);
+}
+
+double bytes_of(const Place& place) {
+  const program::Extent all = extent(place);
+  const double reach = as_double(all.end - all.begin);
+  return std::min(reach, as_double(place.elements() * plan::size_in_bytes(place.dtype)));
+}
+
+double moved_bytes(const Unit& unit) {
+  double bytes = 0;
+  for (const Place& place : unit.reads) bytes += bytes_of(place);
+  for (const Place& place : unit.writes) bytes += bytes_of(place);
+  return bytes;
+}
+
+plan::DType dtype_of(const Unit& unit) { return unit.reads.empty() ? plan::DType::f32 : unit.reads[0].dtype; }
+
+// A rate that nobody states stops nothing: what is left bounds it.
+double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
+  using enum cluster::KernelKind;
+  if (&op == &ops::attention()) return attention;
+  if (&op == &ops::attention_gradient()) return attention_gradient;
+  if (&op == &ops::conv2d()) return convolution;
+  if (&op == &ops::conv2d_input_gradient() || &op == &ops::conv2d_weight_gradient())
+    return convolution_gradient;
+  return {};
+}
+
+// Beside what is computed, where convolutions were measured.
+double turning_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  if (call == nullptr) return 0;
+  const plan::NodeView node = program.graph->view(call->node);
+  if (!ops::is_convolution(node.op()) || !(device.rate(*kernel_kind(node.op())) > 0)) return 0;
+  return convolution_cost(node, device).turning_seconds;
+}
+
+// What is read once more: a batch's images, of which the statistics are known when all were seen.
+double read_again_bytes(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  const bool is_norm = call != nullptr && &program.graph->view(call->node).op() == &ops::batch_norm();
+  return is_norm && was_measured(device) ? bytes_of(unit.reads[0]) : 0;
+}
+
+class Arithmetic {
+ public:
+  Arithmetic(const program::Program& program, const Unit& unit, const cluster::Device& device)
+      : program_(program), unit_(unit), device_(device) {}
+
+  double operator()(const program::MatrixProduct& product) const {
+    const double calls = as_double(product.calls());
+    double points = 1;
+    for (const program::ProductLoop& loop : product.outer) points *= as_double(loop.size);
+    // What is summed around the product runs within it where there is a kernel for it, as a longer k.
+    const double k = as_double(product.k) * calls / points;
+    const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
+    return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
+  }
+  double operator()(const program::RowLoop& loop) const {
+    const double lanes = as_double(loop.rows()) * as_double(loop.length);
+    return over(lanes * as_double(static_cast<std::int64_t>(loop.code.size())),
+                device_.rate(cluster::Precision::f32));
+  }
+  double operator()(const program::OperatorCall& call) const {
+    const plan::NodeView node = program_.graph->view(call.node);
+    if (const auto kind = kernel_kind(node.op()); kind && device_.rate(*kind) > 0) {
+      // Measured in bf16; in other formats as much slower as products are.
+      const double slower =
+          peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
+      const double flops = node.op().work(node).flops;
+      if (ops::is_attending(node.op()))
+        return over(flops * slower, attention_efficiency(node) * device_.rate(*kind));
+      const ConvolutionCost cost = convolution_cost(node, device_);
+      return cost.uses_matrix_unit
+                 ? over(flops * slower, cost.efficiency * device_.rate(*kind))
+                 : over(flops, kOrdinaryConvolutionRate * device_.rate(cluster::Precision::f32));
+    }
+    if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
+    const plan::Work work = node.op().work(node);
+    if (&node.op() == &ops::linear_cross_entropy()) {
+      const program::LossTiles tiles = program::loss_tiles(node);
+      const double reached = product_efficiency(device_, as_double(tiles.tile), as_double(tiles.classes),
+                                                as_double(tiles.width), 1);
+      return over(work.flops, reached * peak_rate(device_, dtype_of(unit_)));
+    }
+    if (work.multiply_adds > 0)
+      return over(work.flops, kConvolutionRate * peak_rate(device_, dtype_of(unit_)));
+    return over(work.flops, device_.rate(cluster::Precision::f32));
+  }
+  double operator()(const program::Updates& updates) const {
+    double seconds = 0;
+    for (const program::OperatorCall& call : updates.calls) seconds += (*this)(call);
+    return seconds;
+  }
+  double operator()(const program::Copy&) const { return 0; }
+  double operator()(const program::Combine&) const { return 0; }
+  double operator()(const program::Exchange&) const { return 0; }
+
+ private:
+  // A product by the library's general kernel: what its loops make of m, n, k and outer points.
+  double contraction(const plan::NodeView& node) const {
+    double m = 1, n = 1, k = 1, points = 1;
+    for (const plan::Loop& loop : node.op().signature(node).loops) {
+      const bool in_a = loop.operands[0] >= 0, in_b = loop.operands[1] >= 0;
+      double& side = loop.role != plan::Role::parallel ? k : in_a && in_b ? points : in_a ? m : n;
+      side *= as_double(loop.size);
+    }
+    return over(2 * m * n * k * points,
+                product_efficiency(device_, m, n, k, points) * peak_rate(device_, node.input_type(0).dtype));
+  }
+
+  const program::Program& program_;
+  const Unit& unit_;
+  const cluster::Device& device_;
+};
+
+}  // namespace
+
+bool has_matrix_unit(const cluster::Device& device) {
+  const double narrow = std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
+  return narrow > 3 * device.rate(cluster::Precision::f32);
+}
+
+bool was_measured(const cluster::Device& device) { return device.reach >= 1; }
+
+double product_efficiency(const cluster::Device& device, double m, double n, double k, double points) {
+  if (!has_matrix_unit(device)) return 1 / ((1 + kCoreHalf / m) * (1 + kCoreHalf / n) * (1 + kCoreHalf / k));
+  const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * points;
+  // Few tiles are cut along k so that every multiprocessor has a part; that pays down to some 256 summands.
+  const double parts = std::clamp(kMultiprocessors / tiles, 1.0, std::max(1.0, k / 256));
+  const double rounds = tiles * parts / kMultiprocessors;
+  const double waves = rounds / std::ceil(rounds);
+  return device.reach * fill_of(m) * fill_of(n) * waves * k /
+         (k + (was_measured(device) ? kMeasuredFill : kPipelineFill));
+}
+
+double attention_efficiency(const plan::NodeView& node) {
+  constexpr double kHalfKeys = 450, kHalfWidth = 64, kWidth = 128;
+  const ops::Attending of = ops::attending(node);
+  const double keys = of.pairs() / as_double(std::max<std::int64_t>(of.row_count(), 1)),
+               width = as_double(ops::points_of(of.inner));
+  return keys / (keys + kHalfKeys) *
+         std::min(width / (width + kHalfWidth) * (kWidth + kHalfWidth) / kWidth, 1.0);
+}
+
+double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? device.reach : 1; }
+
+double best_convolution_efficiency(const cluster::Device& device) {
+  using enum cluster::KernelKind;
+  if (!(device.rate(convolution) > 0) || !(device.rate(convolution_gradient) > 0)) return kConvolutionRate;
+  return std::max(device.rate(convolution), device.rate(convolution_gradient)) /
+         peak_rate(device, plan::DType::bf16);
+}
+
+double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
+  // Of steps that are taken back one in hundreds is; then it is done again.
+  if (unit.unless) return device.launch_seconds;
+  const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
+  const double memory = over(moved_bytes(unit) + read_again_bytes(program, unit, device),
+                             device.reach * device.memory_bytes_per_second);
+  const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
+  const int launches = loop != nullptr && !loop->accumulators.empty() && was_measured(device) ? 2 : 1;
+  return launches * device.launch_seconds + turning_seconds(program, unit, device) +
+         std::max(compute, memory);
+}
+
+}  // namespace weft::cost

@@ -1,0 +1,60 @@
+// weft/predict/sim/step/program_tasks.h -- a program as its simulation needs it: on which stream each task runs, how long
+// it takes alone, and who waits for it.
+//
+//   streams   the program's (program/tasks/stream.h). Without overlap all are one, 0, and where several workers
+//             share it a collective has the rank to itself (program/tasks/without_overlap.h).
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph/layout.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/program/tasks/program.h"
+
+namespace weft::sim {
+
+struct ExchangeTask {
+  std::uint32_t task = 0;
+  std::uint32_t axis = 0;
+  // Those of one lane come one after the other: a mesh axis, or past all axes, what goes along it at low priority.
+  std::uint32_t lane = 0;
+  program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
+  std::int64_t bytes = 0;  // its size as nccl-tests counts it
+  cost::ExchangePrice price;
+};
+
+struct ProgramTasks {
+  static constexpr std::uint32_t kComputes = 0xffff'ffff;
+
+  std::shared_ptr<const program::Program> program;
+  std::vector<double> seconds;                          // by task; 0 for exchanges
+  std::vector<cost::Source> sources;                    // likewise
+  std::vector<std::uint32_t> exchange;                  // by task: which of `exchanges`, or kComputes
+  std::vector<ExchangeTask> exchanges;                  // in the program's order
+  std::vector<std::vector<std::uint32_t>> streams;      // tasks in the program's order
+  std::vector<std::vector<std::uint32_t>> lane_orders;  // by lane: exchanges in order
+  std::vector<std::uint32_t> waits;                     // by task: how many it waits for
+  std::vector<std::uint32_t> first_after, after;        // those that wait for t: after[first_after[t] ..]
+  std::vector<std::vector<std::uint32_t>> apart;        // waits other than the program's; empty: its own
+
+  std::size_t count() const { return seconds.size(); }
+  std::uint32_t stream_of(std::uint32_t task, bool overlap) const {
+    return overlap ? program->units[program->tasks[task].unit].stream : 0;
+  }
+  std::span<const std::uint32_t> waits_of(std::uint32_t task) const {
+    return apart.empty() ? program->tasks[task].waits : apart[task];
+  }
+  std::span<const std::uint32_t> waiting_for(std::uint32_t task) const {
+    return {after.data() + first_after[task], after.data() + first_after[task + 1]};
+  }
+};
+
+// Fails where the program names an axis that the mesh lacks, or bytes must go along one whose link has no
+// bandwidth. `workers` of the rank take tasks of stream 0 at once.
+Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
+                                 const cost::StepCosts& costs, bool overlap, int workers = 1);
+
+}  // namespace weft::sim

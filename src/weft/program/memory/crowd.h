@@ -1,0 +1,24 @@
+// weft/program/memory/crowd.h -- the step at which the most bytes are alive.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/program/memory/pack.h"
+
+namespace weft::memory {
+
+struct Crowd {
+  std::int64_t step = 0;               // the first of the most crowded ones
+  std::int64_t bytes = 0;              // alive there, sizes rounded up to the alignment
+  std::vector<std::uint32_t> buffers;  // alive there, the largest first
+};
+
+// REQUIRES: buffers and alignment that pack() accepts.
+Crowd most_crowded(std::span<const Buffer> buffers, std::int64_t alignment);
+
+// "step 7 with 1,536 bytes in 4 buffers, the largest 2 (1,024 bytes), 0 (256 bytes) and 5 (128 bytes)"
+std::string describe(const Crowd& crowd, std::span<const Buffer> buffers);
+
+}  // namespace weft::memory

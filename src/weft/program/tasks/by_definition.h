@@ -1,0 +1,28 @@
+// weft/program/tasks/by_definition.h -- which operators of a program the processor has no kernel for.
+//
+//   top-k ×2, softmax (its elements are bf16); contract (it multiplies 3 factors at once)
+//
+// They are computed as ops/ defines them, element by element and in doubles: right, but hundreds of times slower.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/program/tasks/program.h"
+
+namespace weft::program {
+
+struct ByDefinition {
+  std::string op, why;
+  std::int64_t count = 0;
+
+  friend bool operator==(const ByDefinition&, const ByDefinition&) = default;
+};
+
+// In the order they come first.
+std::vector<ByDefinition> find_by_definition(const Program& program);
+
+std::string print(std::span<const ByDefinition> found);
+
+}  // namespace weft::program

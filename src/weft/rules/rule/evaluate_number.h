@@ -1,0 +1,33 @@
+// weft/rules/rule/evaluate_number.h -- the numbers of a rule at one place of a plan.
+//
+//   end=size(v, n) + size(w, m)    with v=%1 : f32[d=784,f=512], w=%2 : f32[d=784,g=256], n=f, m=g:  768
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "weft/plan/graph/graph.h"
+#include "weft/plan/graph/layout.h"
+#include "weft/rules/rule/match.h"
+#include "weft/rules/rule/rule.h"
+
+namespace weft::rule {
+
+// Where a rule's variables and values are found.
+struct Place {
+  const plan::Graph& graph;
+  const Rule& rule;
+  const Bindings& bindings;
+  std::span<const plan::ValueId> left;         // values of the left side; those not known yet may be missing
+  const plan::Mesh* mesh = nullptr;            // for ranks(a)
+  std::span<const plan::Layout> layouts = {};  // by value of the graph, for replicated(x)
+  std::int64_t further = 0;  // added to every size of a single index: of the tensor that this is a window of
+};
+
+// None where it is not a number: an overflow, a division by zero, an index that the value lacks.
+std::optional<std::int64_t> evaluate(const Number& number, const Place& place);
+
+// `a` and `b` combined; REQUIRES: kind is arithmetic.
+std::optional<std::int64_t> combine(Number::Kind kind, std::int64_t a, std::int64_t b);
+
+}  // namespace weft::rule

@@ -1,0 +1,144 @@
+// weft/rules/rule/judge.h -- the one judge: what must hold before a rule or an equation is called proven.
+//
+//   draw cases, run both sides over the field and on real numbers
+//     all equal     proven, with the probability that a false claim got here (error_bound.h);
+//                   proven up to rounding where only the real numbers say so;
+//                   undecided where that probability is not small
+//     none equal    refuted, or one side never makes sense
+//     some not      find a guard that tells them apart, try it on fresh cases:
+//       one holds     guarded, with a case outside the guard
+//       none does     refuted, with the smallest case found
+//
+// A claim, a rule of plans (prove_rule.h) or an equation by position (equation/prove_equation.h), says how its
+// cases are drawn, run and told apart. When it is proven is decided here alone.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "weft/rules/rule/error_bound.h"
+#include "weft/rules/rule/verdict.h"
+
+namespace weft::rule {
+
+struct ProveOptions {
+  // Distinct sizes to try; half of them with grouped convolutions where there are any.
+  std::int32_t shapes = 96;
+  std::int32_t draws = 1;  // random values at each
+  // Where numbers are compared: runs go on at the smallest sizes until orders add no more than this to the
+  // bound, or there are that many.
+  double order_error = 1e-6;
+  std::int64_t most_order_runs = 2048;
+  // A larger probability of a false verdict, or fewer conclusive runs on real numbers, is no proof.
+  double most_error = 1e-3;
+  std::int64_t fewest_real_runs = 24;
+  std::uint64_t seed = 1;
+};
+
+// What the runs on real numbers say of a claim that held in all of them.
+struct RealJudgement {
+  std::int64_t conclusive = 0;  // runs in which rounding left no question open
+  bool alone = false;           // the field knows no such law: the real numbers alone speak for it
+  bool loses = false;           // rounding to short dtypes tells the sides apart
+  double apart = 0;             // the largest difference, of the numbers' size
+};
+
+// How a guard fared on fresh cases.
+enum class UnderGuard : std::uint8_t { holds, fails, too_few_cases };
+
+template <class C>
+concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdict) {
+  // Draws and runs the first cases; a verdict where there is nothing more to judge.
+  { claim.begin() } -> std::same_as<std::optional<Verdict>>;
+  { claim.successes() } -> std::convertible_to<std::int64_t>;
+  { claim.failures() } -> std::convertible_to<std::int64_t>;
+  // REQUIRES: no case succeeded
+  { claim.never_holds() } -> std::same_as<Verdict>;
+  // More cases to tell successes from failures by.
+  {claim.look_closer()};
+  // Nothing: no guard tells the failures from the successes.
+  { claim.find_guard() } -> std::same_as<std::optional<typename C::Guard>>;
+  // Draws cases under the guard. Where it holds, only cases under it count from then on.
+  { claim.try_guard(guard) } -> std::same_as<UnderGuard>;
+  { claim.print(guard) } -> std::convertible_to<std::string>;
+  // Runs on where numbers are compared, one order more each time. False: a case that held fails.
+  { claim.run_more_orders() } -> std::same_as<bool>;
+  { claim.degree() } -> std::convertible_to<std::int64_t>;
+  { claim.comparisons() } -> std::same_as<Comparisons>;
+  { claim.tried() } -> std::same_as<TriedCounts>;
+  { claim.real_judgement() } -> std::same_as<RealJudgement>;
+  { claim.options() } -> std::same_as<const ProveOptions&>;
+  // Rounding, and what else there is to say of a claim that holds.
+  {claim.describe(verdict)};
+  {claim.add_counterexample(verdict)};
+  { C::kGuardRounds } -> std::convertible_to<int>;
+};
+
+template <Claim C>
+Verdict refuted(C& claim) {
+  Verdict verdict;
+  verdict.judgement = Judgement::refuted;
+  verdict.shapes = static_cast<std::int32_t>(claim.successes() + claim.failures());
+  verdict.error_probability = 0;
+  claim.add_counterexample(verdict);
+  return verdict;
+}
+
+// A proof needs a small bound, and real numbers that could have told the sides apart.
+inline void decide(Verdict& verdict, const ProveOptions& options) {
+  if (verdict.real_runs < options.fewest_real_runs) {
+    verdict.judgement = Judgement::undecided;
+    verdict.reason =
+        fmt::format("rounding, or results that are no numbers, left {} runs that tell, fewer than {}",
+                    verdict.real_runs, options.fewest_real_runs);
+  } else if (!(verdict.error_probability <= options.most_error)) {
+    verdict.judgement = Judgement::undecided;
+    verdict.reason = fmt::format("a false rule would have passed with probability {:.1g}, more than {:.0g}",
+                                 verdict.error_probability, options.most_error);
+  }
+}
+
+// REQUIRES: every case that counts held
+template <Claim C>
+Verdict proven(C& claim) {
+  if (!claim.run_more_orders()) return refuted(claim);
+  const TriedCounts tried = claim.tried();
+  const RealJudgement real = claim.real_judgement();
+  Verdict verdict;
+  verdict.judgement = real.alone || real.loses ? Judgement::rounded : Judgement::proven;
+  verdict.shapes = static_cast<std::int32_t>(tried.sizes);
+  verdict.real_runs = real.conclusive;
+  verdict.rounding_bound = real.apart;
+  verdict.unseen_share = unseen_share(tried.sizes);
+  verdict.error_probability =
+      real.alone ? sampled_error(real.conclusive) : error_bound(claim.degree(), claim.comparisons(), tried);
+  claim.describe(verdict);
+  decide(verdict, claim.options());
+  return verdict;
+}
+
+template <Claim C>
+Verdict judge(C& claim) {
+  if (std::optional<Verdict> verdict = claim.begin()) return *std::move(verdict);
+  if (claim.failures() == 0) return proven(claim);
+  if (claim.successes() == 0) return claim.never_holds();
+  claim.look_closer();
+  for (int round = 0; round < C::kGuardRounds; ++round) {
+    const auto guard = claim.find_guard();
+    if (!guard) break;
+    const UnderGuard outcome = claim.try_guard(*guard);
+    if (outcome == UnderGuard::fails) continue;
+    if (outcome == UnderGuard::too_few_cases) break;
+    Verdict verdict = proven(claim);
+    if (!holds(verdict)) return verdict;
+    verdict.judgement = Judgement::guarded;
+    verdict.guard = claim.print(*guard);
+    claim.add_counterexample(verdict);
+    return verdict;
+  }
+  return refuted(claim);
+}
+
+}  // namespace weft::rule

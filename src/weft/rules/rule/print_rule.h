@@ -1,0 +1,12 @@
+// weft/rules/rule/print_rule.h -- parts of a rule as text.
+#pragma once
+#include <string>
+
+#include "weft/rules/rule/rule.h"
+
+namespace weft::rule {
+
+std::string print(const Number& number, const Rule& rule);        // size(v, n) + 1
+std::string print(const Condition& condition, const Rule& rule);  // size(v, n) <= 4096
+
+}  // namespace weft::rule

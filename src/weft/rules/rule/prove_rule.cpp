@@ -1,0 +1,402 @@
+#include "weft/rules/rule/prove_rule.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "weft/base/hash.h"
+#include "weft/rules/rule/breakpoints.h"
+#include "weft/rules/rule/far_rows.h"
+#include "weft/rules/rule/float_range.h"
+#include "weft/rules/rule/narrow_search.h"
+#include "weft/rules/rule/numbers.h"
+#include "weft/rules/rule/places.h"
+#include "weft/rules/rule/rule_counterexample.h"
+#include "weft/rules/rule/rule_degree.h"
+#include "weft/rules/rule/rule_guard.h"
+#include "weft/rules/rule/run_instance.h"
+#include "weft/rules/rule/stored_run.h"
+#include "weft/rules/rule/tried_sizes.h"
+
+namespace weft::rule {
+namespace {
+
+constexpr std::size_t kRuleRoundingInstances = 8;
+constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
+// Runs on real numbers: at an instance over which the field has no doubt; at one of which it says that the sides
+// differ; again at the smallest, where numbers meet most often.
+constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 24, kRealRunsOfPolynomials = 2;
+constexpr std::size_t kMostHints = 6;
+constexpr std::size_t kSmallInstances = 8, kNarrowInstances = 3;
+// Of the search for narrow regions, for each shape that is tried.
+constexpr int kEvaluationsAlone = 40, kEvaluations = 12;
+// Fewer rows than this are no use.
+constexpr std::int64_t kFewestRows = 8;
+
+Verdict undecided(Verdict verdict, std::string reason) {
+  verdict.judgement = Judgement::undecided;
+  verdict.guard.clear();
+  verdict.reason = std::move(reason);
+  return verdict;
+}
+
+class RuleClaim {
+ public:
+  using Guard = std::vector<Condition>;
+  static constexpr int kGuardRounds = 3;
+
+  RuleClaim(const Rule& rule, const ProveOptions& options)
+      : rule_(rule),
+        options_(options),
+        random_(options.seed, Hasher().text(rule::print(rule)).digest().low) {}
+
+  std::optional<Verdict> begin() {
+    return run_cases(rule_, is_distributed(rule_) ? 2 * options_.shapes : options_.shapes, judged_);
+  }
+
+  std::int64_t successes() const { return std::ranges::count(judged_, true, &JudgedInstance::good); }
+  std::int64_t failures() const { return std::ranges::count(judged_, false, &JudgedInstance::good); }
+
+  Verdict never_holds() {
+    const auto runs =
+        std::ranges::find_if(judged_, [](const JudgedInstance& each) { return !each.instance.refusal; });
+    if (runs != judged_.end()) return refuted(*this);
+    Verdict verdict;
+    verdict.reason = "the right side never fits: " + judged_.front().instance.refusal->message;
+    return verdict;
+  }
+
+  // What failed by its values may have been lucky elsewhere.
+  void look_closer() {
+    for (JudgedInstance& each : judged_)
+      if (each.good) each.good = holds_in_reals(each, kRealRunsAtSmall);
+  }
+
+  std::optional<Guard> find_guard() const { return rule::find_guard(rule_, judged_); }
+
+  UnderGuard try_guard(const Guard& guard) {
+    Rule guarded = rule_;
+    guarded.when.insert(guarded.when.end(), guard.begin(), guard.end());
+    std::vector<JudgedInstance> fresh;
+    if (run_cases(guarded, enough_under_guard(), fresh)) return UnderGuard::too_few_cases;
+    if (!std::ranges::all_of(fresh, &JudgedInstance::good)) {
+      std::ranges::move(fresh, std::back_inserter(judged_));
+      return UnderGuard::fails;
+    }
+    // At size 1 most things are equal: a guard that leaves nothing else makes the sample smaller and no more.
+    if (!tried_of(rule_, fresh).spreads_like(tried_of(rule_, judged_))) return UnderGuard::too_few_cases;
+    outside_ = find_counterexample(rule_, judged_, random_);
+    judged_ = std::move(fresh);
+    guard_ = guard;
+    return UnderGuard::holds;
+  }
+
+  std::string print(const Guard& guard) const { return rule::print(guard, rule_); }
+  const Guard& guard() const { return guard_; }
+
+  // run_cases() did; what is left are the narrow regions that no draw hits.
+  bool run_more_orders() {
+    std::vector<const RuleInstance*> some = some_good(
+        kNarrowInstances, [](const JudgedInstance& each) { return has_switches(each.instance.graph); });
+    const bool alone = std::ranges::any_of(judged_, &JudgedInstance::alone);
+    if (!alone) some.resize(std::min<std::size_t>(some.size(), 1));
+    const int evaluations = options_.shapes * (alone ? kEvaluationsAlone : kEvaluations);
+    for (const RuleInstance* instance : some)
+      if (const auto run = find_narrow_difference(*instance, evaluations, random_)) {
+        narrow_ = counterexample_of(rule_, *instance, *run);
+        return false;
+      }
+    return true;
+  }
+
+  std::int64_t degree() const {
+    std::int64_t most = 1;
+    for (const JudgedInstance& each : judged_) most = std::max(most, rule::degree(each.instance));
+    return most;
+  }
+
+  Comparisons comparisons() const {
+    Comparisons most;
+    for (const JudgedInstance& each : judged_)
+      if (const Comparisons found = rule::comparisons(each.instance);
+          found.with_zero + found.with_others > most.with_zero + most.with_others)
+        most = found;
+    return most;
+  }
+
+  RealJudgement real_judgement() const {
+    RealEvidence all;
+    for (const JudgedInstance& each : judged_) all.add(each.real);
+    return {all.conclusive, std::ranges::any_of(judged_, &JudgedInstance::alone), all.loses, all.apart};
+  }
+
+  const ProveOptions& options() const { return options_; }
+
+  TriedCounts tried() const { return {static_cast<std::int64_t>(judged_.size()), options_.draws, runs_}; }
+
+  void describe(Verdict& verdict) {
+    const std::vector<const RuleInstance*> some =
+        some_good(kRuleRoundingInstances, [](const JudgedInstance&) { return true; });
+    const bool same =
+        std::ranges::all_of(judged_, [](const JudgedInstance& each) { return each.real.same; }) &&
+        std::ranges::all_of(some, [&](const RuleInstance* each) { return same_in_f32(*each); });
+    verdict.range = find_float_range(all_good(), draws_of_a_sweep(), random_);
+    verdict.rounding = same && verdict.range.is_all() ? Rounding::exact : classify_rounding(some);
+  }
+
+  // What no draw has shown; empty where there is nothing.
+  std::string untried() const {
+    constexpr std::int32_t kEnough = 16;  // shapes, to expect that numbers vary
+    if (options_.shapes < kEnough) return {};
+    Rule guarded = rule_;
+    guarded.when.insert(guarded.when.end(), guard_.begin(), guard_.end());
+    return tried_of(rule_, judged_).missing(guarded);
+  }
+  std::optional<std::int64_t> most_rows() {
+    return rule::most_rows(rule_, all_good(), draws_of_a_sweep(), random_);
+  }
+
+  void add_counterexample(Verdict& verdict) {
+    verdict.counterexamples.push_back(narrow_    ? *narrow_
+                                      : outside_ ? *outside_
+                                                 : find_counterexample(rule_, judged_, random_));
+  }
+
+ private:
+  // Draws and runs instances of `rule`; a verdict where there is none.
+  std::optional<Verdict> run_cases(const Rule& rule, std::int32_t shapes,
+                                   std::vector<JudgedInstance>& judged) {
+    std::set<std::uint64_t> seen;
+    for (std::int32_t draw = 0; draw < 2 * shapes; ++draw) {
+      if (static_cast<std::int32_t>(seen.size()) >= shapes) break;
+      InstanceOptions options;
+      options.wide = draw % 4 == 3;
+      auto instance = draw_instance(rule, random_, options);
+      if (!instance.ok()) {
+        if (options.wide) continue;
+        if (!seen.empty()) break;
+        Verdict verdict;
+        verdict.reason = instance.error().message;
+        return verdict;
+      }
+      if (!seen.insert(instance->shape).second) continue;
+      judge(std::move(instance).value(), judged);
+    }
+    if (judged.empty()) return nothing_drawn(rule);
+    for (std::int32_t round = 0; round < options_.shapes / kShapesToASweep; ++round) sweep(rule, judged);
+    run_more_orders(judged);
+    run_more_reals(judged);
+    return std::nullopt;
+  }
+
+  // Once for each index of each input: sizes that are apart there.
+  void sweep(const Rule& rule, std::vector<JudgedInstance>& judged) {
+    InstanceOptions options;
+    options.attempts = kSweepAttempts;
+    for (std::uint16_t input = 0; input < rule.inputs.size(); ++input)
+      for (const std::uint16_t index : rule.inputs[input].list) {
+        options.apart = InputIndex{input, index};
+        auto instance = draw_instance(rule, random_, options);
+        if (!instance.ok()) continue;
+        judge(std::move(instance).value(), judged);
+      }
+  }
+
+  static Verdict nothing_drawn(const Rule& rule) {
+    Verdict verdict;
+    verdict.reason = fmt::format("no instance of {} was found", rule.name);
+    return verdict;
+  }
+
+  // A guard that has nothing to do with the failures would let them through as often as they came before: so
+  // many instances are drawn under it that a dozen of them were to be expected.
+  std::int32_t enough_under_guard() const {
+    const auto wanted =
+        static_cast<std::int64_t>(12 * judged_.size()) / std::max<std::int64_t>(1, failures());
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, options_.shapes, 16 * options_.shapes));
+  }
+
+  void judge(RuleInstance instance, std::vector<JudgedInstance>& judged) {
+    JudgedInstance& each = judged.emplace_back(JudgedInstance{std::move(instance), false, false, {}});
+    if (each.instance.refusal) return;
+    for (std::int32_t draw = 0; draw < options_.draws && !each.alone; ++draw)
+      each.alone = !holds_in_field(each);
+    each.good = holds_in_reals(each, each.alone ? kRealRunsAlone : kRealRuns);
+  }
+
+  bool holds_in_field(JudgedInstance& each) {
+    const auto run = run_field(each.instance, random_);
+    ++runs_;
+    if (run.ok() && run->by_constants) each.real.add({.same = false, .loses = true});
+    return run.ok() && !run->difference;
+  }
+
+  // At good instances, the smallest first.
+  template <class Wanted>
+  std::vector<const RuleInstance*> some_good(std::size_t most, const Wanted& wanted) const {
+    std::vector<const RuleInstance*> some;
+    for (const JudgedInstance& each : judged_)
+      if (each.good && wanted(each)) some.push_back(&each.instance);
+    std::ranges::stable_sort(some, {}, &RuleInstance::elements);
+    some.resize(std::min(some.size(), most));
+    return some;
+  }
+
+  std::vector<const RuleInstance*> all_good() const {
+    return some_good(judged_.size(), [](const JudgedInstance&) { return true; });
+  }
+
+  int draws_of_a_sweep() const { return std::clamp(options_.shapes / 3, 4, 32); }
+
+  // Whether f32 makes the same numbers of both sides: doubles keep digits that it loses.
+  bool same_in_f32(const RuleInstance& instance) {
+    if (instance.distributed()) return true;
+    RealDraws draws = draws_for(instance);
+    for (int turn = 0; turn < RealDraws::kTurns; ++turn) {
+      draws.begin(turn, random_);
+      const StoredRun run =
+          run_stored(instance, draw_inputs(instance, draws, random_), Exponents::of_dtype, random_.next());
+      RealEvidence found;
+      for (std::size_t k = 0; k < run.left.size(); ++k) add_compared(run.left[k], run.right[k], found);
+      if (!found.same) return false;
+    }
+    return true;
+  }
+
+  bool holds_in_reals(JudgedInstance& each, int runs) {
+    RealDraws draws = draws_for(each.instance, hints_);
+    for (int run = 0; run < runs; ++run) {
+      draws.begin(turn_++, random_);
+      const auto found = run_real(each.instance, draws, random_);
+      if (!found.ok()) return false;
+      if (found->difference) {
+        remember(each.instance, *found);
+        return false;
+      }
+      each.real.add(found->evidence);
+    }
+    return true;
+  }
+
+  // Numbers on which the sides differ at one instance are tried at all others; those of the smallest are the plainest.
+  void remember(const RuleInstance& instance, const RealRun& failed) {
+    if (!hints_.empty() && instance.elements >= hints_from_) return;
+    hints_from_ = instance.elements;
+    hints_.assign(failed.inputs.size(), {});
+    for (std::size_t input = 0; input < failed.inputs.size(); ++input)
+      for (const ops::Rounded& element : failed.inputs[input].data)
+        if (hints_[input].size() < kMostHints &&
+            std::ranges::find(hints_[input], element.value) == hints_[input].end())
+          hints_[input].push_back(element.value);
+  }
+
+  // The smallest of those that held so far.
+  static std::vector<JudgedInstance*> smallest(std::vector<JudgedInstance>& judged) {
+    std::vector<JudgedInstance*> small;
+    for (JudgedInstance& each : judged)
+      if (each.good) small.push_back(&each);
+    std::ranges::stable_sort(small, {}, [](const JudgedInstance* each) { return each->instance.elements; });
+    small.resize(std::min(small.size(), kSmallInstances));
+    return small;
+  }
+
+  // Numbers meet where there are few; and where real numbers alone speak for a rule, they must speak often.
+  void run_more_reals(std::vector<JudgedInstance>& judged) {
+    const std::vector<JudgedInstance*> small = smallest(judged);
+    for (JudgedInstance* each : small)
+      each->good =
+          holds_in_reals(*each, is_polynomial(each->instance) ? kRealRunsOfPolynomials : kRealRunsAtSmall);
+    for (JudgedInstance& each : judged)
+      if (each.good && !hints_.empty()) each.good = holds_in_reals(each, kRealRunsOfPolynomials);
+    if (std::ranges::none_of(judged, [](const JudgedInstance& each) { return each.alone && each.good; }))
+      return;
+    const auto wanted = static_cast<std::int64_t>(1 / options_.most_error);
+    std::int64_t conclusive = 0;
+    for (const JudgedInstance& each : judged) conclusive += each.real.conclusive;
+    for (std::int64_t run = 0; !small.empty() && run < 4 * wanted && conclusive <= wanted;
+         run += kRealRunsAtSmall) {
+      JudgedInstance& each = *small[static_cast<std::size_t>(run / kRealRunsAtSmall) % small.size()];
+      conclusive -= each.real.conclusive;
+      each.good = each.good && holds_in_reals(each, kRealRunsAtSmall);
+      conclusive += each.real.conclusive;
+      if (!each.good) return;
+    }
+  }
+
+  // Where numbers are compared one run is one order of them: small instances are run again and again.
+  void run_more_orders(std::vector<JudgedInstance>& judged) {
+    std::vector<JudgedInstance*> small = smallest(judged);
+    std::erase_if(small, [](const JudgedInstance* each) {
+      const Comparisons found = rule::comparisons(each->instance);
+      return each->alone || found.with_zero + found.with_others == 0;
+    });
+    if (small.empty()) return;
+    Comparisons most;
+    for (const JudgedInstance* each : small)
+      if (const Comparisons found = rule::comparisons(each->instance);
+          found.with_zero + found.with_others > most.with_zero + most.with_others)
+        most = found;
+    // Until the rarest order would have turned up.
+    const std::int64_t runs =
+        std::min(options_.most_order_runs, runs_needed(most, options_.order_error) - runs_);
+    for (std::int64_t run = 0; run < runs; ++run) {
+      JudgedInstance& each = *small[static_cast<std::size_t>(run) % small.size()];
+      if (each.alone || holds_in_field(each)) continue;
+      each.alone = true;
+      each.good = each.good && holds_in_reals(each, kRealRunsAlone);
+    }
+  }
+
+  const Rule& rule_;
+  const ProveOptions& options_;
+  Random random_;
+  std::vector<JudgedInstance> judged_;
+  std::int64_t runs_ = 0;
+  int turn_ = 0;  // of runs on real numbers
+  RealDraws::Hints hints_;
+  std::int64_t hints_from_ = 0;  // elements of the instance that they come from
+  Guard guard_;
+  std::optional<Counterexample> outside_;  // a case outside the guard
+  std::optional<Counterexample> narrow_;   // found by following what changes course
+};
+
+}  // namespace
+
+RuleProof prove(const Rule& rule, const ProveOptions& options) {
+  // Quotients of sizes come out even, by the rule's own guard or by the one that it gets here.
+  const std::vector<Condition> even = missing_divisions(rule);
+  Rule guarded = rule;
+  guarded.when.insert(guarded.when.end(), even.begin(), even.end());
+  RuleClaim claim(guarded, options);
+  RuleProof proof;
+  Verdict& verdict = proof.verdict;
+  verdict = judge(claim);
+  if (!holds(verdict)) return proof;
+  if (verdict.judgement == Judgement::guarded) proof.guard = claim.guard();
+  proof.guard.insert(proof.guard.begin(), even.begin(), even.end());
+  if (const auto rows = claim.most_rows()) {
+    const auto bounds = place_bounds(rule);
+    if (!bounds || *rows < kFewestRows)
+      return {undecided(std::move(verdict), "the sides differ in rows or positions further on than were run"),
+              {}};
+    for (const Number& bound : *bounds) {
+      Condition most = comparison(Condition::Kind::less_equal, bound, literal_number(*rows));
+      if (bound.kind != Number::Kind::literal && std::ranges::find(proof.guard, most) == proof.guard.end())
+        proof.guard.push_back(std::move(most));
+    }
+  }
+  if (std::string missing = claim.untried(); !missing.empty())
+    return {undecided(std::move(verdict), std::move(missing)), {}};
+  if (verdict.range.is_none())
+    return {
+        undecided(std::move(verdict), "f32 overflows or underflows on one side alone, at ordinary numbers"),
+        {}};
+  if (proof.guard.empty()) return proof;
+  verdict.judgement = Judgement::guarded;
+  verdict.guard = print(proof.guard, rule);
+  return proof;
+}
+
+}  // namespace weft::rule

@@ -1,0 +1,339 @@
+#include "weft/runtime/exec/crew.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "weft/base/check.h"
+#include "weft/program/tasks/without_overlap.h"
+
+namespace weft::exec {
+namespace {
+
+// Tells the processor that this loop waits for another one.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// What it guards takes a fraction of a microsecond: a mutex would put its loser to sleep for longer.
+class SpinLock {
+ public:
+  void lock() {
+    for (int tries = 0; held_.test_and_set(std::memory_order_acquire); ++tries) {
+      constexpr int kPatience = 1000;  // then the holder was probably put aside
+      while (held_.test(std::memory_order_relaxed) && tries < kPatience) relax(), ++tries;
+      if (tries >= kPatience) std::this_thread::yield();
+    }
+  }
+  void unlock() { held_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag held_;
+};
+
+// Where one thread sleeps until another has news. News that comes after the look at `seen` ends the wait.
+class Bell {
+ public:
+  std::uint32_t seen() const { return rung_.load(std::memory_order_acquire); }
+  void wait(std::uint32_t seen) {
+    while (rung_.load(std::memory_order_acquire) == seen) futex(FUTEX_WAIT_PRIVATE, seen);
+  }
+  void ring() {
+    rung_.fetch_add(1, std::memory_order_release);
+    futex(FUTEX_WAKE_PRIVATE, INT_MAX);
+  }
+
+ private:
+  // The library's own wait yields a few times before it sleeps, and where a busy program shares the core each yield
+  // lasts that program's whole turn.
+  void futex(int operation, std::uint32_t value) {
+    syscall(SYS_futex, &rung_, operation, value, nullptr, nullptr, 0);
+  }
+
+  std::atomic<std::uint32_t> rung_{0};
+};
+
+}  // namespace
+
+struct Crew::State {
+  // A thread that moves, and its stream. Apart from the others': their `ready` is looked at all the time.
+  struct alignas(64) Mover {
+    std::vector<std::uint32_t> moves;
+    std::size_t next = 0;
+    bool asleep = false;
+    alignas(64) std::atomic<bool> ready = false;
+    Bell bell;
+  };
+
+  State(const CrewOptions& how, std::span<const program::Task> program,
+        std::vector<std::vector<std::uint32_t>> streams)
+      : options(how), task_count(program.size()), after(program.size()) {
+    std::vector<std::uint32_t> moves;  // of all streams
+    for (const std::vector<std::uint32_t>& stream : streams)
+      moves.insert(moves.end(), stream.begin(), stream.end());
+    std::ranges::sort(moves);
+    const bool mix = options.overlap || moves.empty();
+    const auto apart =
+        mix ? std::vector<std::vector<std::uint32_t>>() : program::waits_without_overlap(program, moves);
+    for (std::uint32_t t = 0; t < task_count; ++t) {
+      const std::vector<std::uint32_t>& waits = mix ? program[t].waits : apart[t];
+      first_waiting.push_back(static_cast<std::uint32_t>(waits.size()));
+      for (const std::uint32_t wait : waits) after[wait].push_back(t);
+    }
+    is_move.resize(task_count);
+    if (options.overlap) {
+      for (const std::uint32_t move : moves) is_move[move] = true;
+      for (std::vector<std::uint32_t>& stream : streams)
+        if (!stream.empty()) movers.emplace_back().moves = std::move(stream);
+      WEFT_CHECK(movers.size() <= 64, "more streams than a mesh has axes");
+    }
+    waiting.resize(task_count);
+    ready.reserve(task_count);
+  }
+
+  // -- with the lock held --
+  // True when a worker can take it; movers look for their own.
+  bool make_ready(std::uint32_t task) {
+    if (is_move[task]) return false;
+    ready.push_back(task);
+    std::ranges::push_heap(ready, std::greater<>());
+    ready_count.store(ready.size(), std::memory_order_release);
+    return true;
+  }
+
+  bool pop(std::uint32_t& task) {
+    if (ready.empty() || failed) return false;
+    std::ranges::pop_heap(ready, std::greater<>());
+    task = ready.back();
+    ready.pop_back();
+    ready_count.store(ready.size(), std::memory_order_release);
+    ++running;
+    return true;
+  }
+
+  bool is_over() const { return left == 0 || (failed && running == 0); }
+  bool can_move(const Mover& mover) const {
+    return work != nullptr && !failed && mover.next < mover.moves.size() &&
+           waiting[mover.moves[mover.next]] == 0;
+  }
+  // Tells movers what they may do. A bit for each that sleeps and must be woken, without the lock.
+  std::uint64_t note_moves() {
+    std::uint64_t sleepers = 0, bit = 1;
+    for (Mover& mover : movers) {
+      const bool can = can_move(mover);
+      mover.ready.store(can, std::memory_order_release);
+      if (can && mover.asleep) sleepers |= bit;
+      bit <<= 1;
+    }
+    return sleepers;
+  }
+  bool has_news(int worker) const {
+    return (!ready.empty() && !failed) || stopping || (worker == 0 && is_over());
+  }
+  // -- --
+
+  // Does a task that was taken, and wakes whom that concerns. `spare`: how many of the tasks that it sets
+  // free this thread will do itself.
+  void do_task(std::unique_lock<SpinLock>& guard, std::uint32_t task, int worker, std::size_t spare) {
+    const Work& doing = *work;
+    guard.unlock();
+    const bool good = doing(task, worker);
+    guard.lock();
+    --running;
+    --left;
+    if (!good) {
+      failed = true;
+      ready.clear();
+      ready_count.store(0, std::memory_order_release);
+    }
+    std::size_t freed = 0;
+    for (const std::uint32_t next : after[task])
+      if (--waiting[next] == 0 && !failed) freed += make_ready(next) ? 1 : 0;
+    const bool over = is_over();
+    if (over) finished.store(true, std::memory_order_release);
+    const bool tell = (over || freed > spare) && asleep > 0;
+    const std::uint64_t sleepers = note_moves();
+    if (!tell && sleepers == 0) return;
+    guard.unlock();
+    if (tell) for_workers.ring();
+    wake(sleepers);
+    guard.lock();
+  }
+
+  void wake(std::uint64_t sleepers) {
+    for (Mover& mover : movers) {
+      if ((sleepers & 1) != 0) mover.bell.ring();
+      sleepers >>= 1;
+    }
+  }
+
+  // Takes and does tasks; worker 0 until all are done, the others until the crew is dismissed.
+  void labour(int worker) {
+    std::unique_lock guard(lock);
+    for (;;) {
+      std::uint32_t task = 0;
+      if (pop(task)) {
+        do_task(guard, task, worker, 1);
+        continue;
+      }
+      if (stopping || (worker == 0 && is_over())) return;
+      rest(guard, worker);
+    }
+  }
+
+  // Looks for something for a while: most waits are over before a sleep would be.
+  template <class Look>
+  bool comes_soon(Look look) const {
+    constexpr int kPatience = 20'000;  // some 50 us
+    for (int i = options.oversubscribed ? kPatience : 0; i < kPatience; ++i) {
+      if (look()) return true;
+      relax();
+    }
+    return false;
+  }
+
+  // Looks for work for a while, then sleeps until there is news.
+  void rest(std::unique_lock<SpinLock>& guard, int worker) {
+    guard.unlock();
+    const bool soon = comes_soon([&] {
+      return ready_count.load(std::memory_order_acquire) > 0 ||
+             (worker == 0 && finished.load(std::memory_order_acquire));
+    });
+    guard.lock();
+    if (soon) return;
+    ++asleep;
+    while (!has_news(worker)) {
+      const std::uint32_t seen = for_workers.seen();
+      guard.unlock();
+      for_workers.wait(seen);
+      guard.lock();
+    }
+    --asleep;
+  }
+
+  // `number` of the movers.
+  void move(std::size_t number) {
+    Mover& mover = movers[number];
+    std::unique_lock guard(lock);
+    while (!stopping) {
+      if (can_move(mover)) {
+        ++running;
+        do_task(guard, mover.moves[mover.next++], options.workers + static_cast<int>(number), 0);
+        continue;
+      }
+      // Between steps there is nothing to look for.
+      if (work != nullptr && mover.next < mover.moves.size() && !failed) {
+        guard.unlock();
+        const bool soon = comes_soon([&] { return mover.ready.load(std::memory_order_acquire); });
+        guard.lock();
+        if (soon) continue;
+      }
+      if (can_move(mover) || stopping) continue;
+      mover.asleep = true;
+      const std::uint32_t seen = mover.bell.seen();
+      guard.unlock();
+      mover.bell.wait(seen);
+      guard.lock();
+      mover.asleep = false;
+    }
+  }
+
+  const CrewOptions options;
+  const std::size_t task_count;
+  std::vector<std::vector<std::uint32_t>> after;  // who waits for each
+  std::vector<std::uint32_t> first_waiting, waiting;
+  std::vector<bool> is_move;         // of a mover
+  std::vector<std::uint32_t> ready;  // a heap, the first in the program on top
+  std::size_t left = 0, running = 0;
+  int asleep = 0;
+  bool failed = false, stopping = false;
+  const Work* work = nullptr;
+  std::vector<std::thread> threads;
+  // Apart from what the lock's holder writes, and from each other: they are looked at all the time.
+  alignas(64) SpinLock lock;
+  alignas(64) std::atomic<std::size_t> ready_count{0};
+  std::atomic<bool> finished{false};
+  alignas(64) Bell for_workers;
+  std::deque<Mover> movers;
+};
+
+Crew::Crew(const CrewOptions& options, std::span<const program::Task> tasks,
+           std::vector<std::vector<std::uint32_t>> streams) {
+  CrewOptions how = options;
+  how.workers = std::max(how.workers, 1);
+  state_ = std::make_unique<State>(how, tasks, std::move(streams));
+  try {
+    for (int worker = 1; worker < how.workers; ++worker)
+      state_->threads.emplace_back([state = state_.get(), worker] { state->labour(worker); });
+    for (std::size_t mover = 0; mover < movers(); ++mover)
+      state_->threads.emplace_back([state = state_.get(), mover] { state->move(mover); });
+  } catch (...) {
+    dismiss();
+    throw;
+  }
+}
+
+Crew::~Crew() { dismiss(); }
+
+void Crew::dismiss() {
+  {
+    const std::lock_guard guard(state_->lock);
+    state_->stopping = true;
+  }
+  state_->for_workers.ring();
+  for (State::Mover& mover : state_->movers) mover.bell.ring();
+  for (std::thread& thread : state_->threads) thread.join();
+  state_->threads.clear();
+}
+
+int Crew::workers() const { return state_->options.workers; }
+std::size_t Crew::movers() const { return state_->movers.size(); }
+
+bool Crew::run(const Work& work) {
+  State& state = *state_;
+  if (state.options.workers == 1 && movers() == 0) {
+    for (std::uint32_t t = 0; t < state.task_count; ++t)
+      if (!work(t, 0)) return false;
+    return true;
+  }
+  if (state.task_count == 0) return true;
+  bool sleepers = false;
+  std::uint64_t sleeping_movers = 0;
+  {
+    const std::lock_guard guard(state.lock);
+    state.work = &work;
+    state.left = state.task_count;
+    state.failed = false;
+    for (State::Mover& mover : state.movers) mover.next = 0;
+    state.finished.store(false, std::memory_order_release);
+    state.waiting = state.first_waiting;
+    state.ready.clear();
+    for (std::uint32_t t = 0; t < state.task_count; ++t)
+      if (state.waiting[t] == 0) state.make_ready(t);
+    sleepers = state.asleep > 0;
+    sleeping_movers = state.note_moves();
+  }
+  if (sleepers) state.for_workers.ring();
+  state.wake(sleeping_movers);
+  state.labour(0);
+  const std::lock_guard guard(state.lock);
+  state.work = nullptr;
+  state.ready.clear();
+  state.ready_count.store(0, std::memory_order_release);
+  return !state.failed;
+}
+
+}  // namespace weft::exec

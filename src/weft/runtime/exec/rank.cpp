@@ -1,0 +1,555 @@
+#include "weft/runtime/exec/rank.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/check.h"
+#include "weft/base/units.h"
+#include "weft/communication/transport/answering.h"
+#include "weft/device/element_access.h"
+#include "weft/device/recording.h"
+#include "weft/program/tasks/spill.h"
+#include "weft/program/tasks/stream.h"
+#include "weft/runtime/exec/crew.h"
+#include "weft/runtime/exec/device_memory.h"
+#include "weft/runtime/exec/rank_bytes.h"
+#include "weft/runtime/exec/spill_file.h"
+#include "weft/runtime/exec/task_events.h"
+
+namespace weft::exec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What moves bytes between ranks, in the program's order.
+std::vector<const program::Exchange*> exchanges_of(const program::Program& program) {
+  std::vector<const program::Exchange*> exchanges;
+  for (const program::Task& task : program.tasks) {
+    const program::Unit& unit = program.units[task.unit];
+    const auto* const exchange = std::get_if<program::Exchange>(&unit.kernel);
+    WEFT_CHECK((exchange != nullptr) == (unit.stream > 0), "one stream computes, the others move");
+    if (exchange != nullptr) exchanges.push_back(exchange);
+  }
+  return exchanges;
+}
+
+std::int64_t bytes_of(const program::Port& port) {
+  return port.place.elements() * plan::size_in_bytes(port.place.dtype);
+}
+
+}  // namespace
+
+struct Rank::State {
+  State(program::Program what, const RankOptions& options, std::shared_ptr<device::Device> where)
+      : program(std::move(what)),
+        bytes(program.resident_bytes()),
+        exchanger(options.exchanger),
+        device(std::move(where)),
+        room(options.memory_limit > 0 ? options.memory_limit - options.memory_held : 0) {}
+
+  // False when an exchange failed: `failure` then says how.
+  bool run(std::uint32_t task, int worker) {
+    const program::Task& what = program.tasks[task];
+    if (const device::Kernel* const kernel = kernels[what.unit].get()) {
+      device::Stream& stream = *streams[static_cast<std::size_t>(worker)];
+      if (loading) loading->await(task, stream);
+      if (launched) launched->await(task, stream);
+      const auto turn = flights ? flights->turn() : std::unique_lock<std::mutex>();
+      if (clock) clock->begin(task, stream);
+      if (!is_left_out(program.units[what.unit], stream)) stream.launch(*kernel, what);
+      if (clock) clock->end(task, stream);
+      if (!released.empty())
+        for (const program::Extent& extent : released[task]) let_go_of(extent);
+      if (launched) launched->record(task, stream);
+      return !flights || go_on(flights->launched(lane_of(worker), task, stream));
+    }
+    return go_on(move(task, worker));
+  }
+
+  // False: it cannot, and all that wait for this rank hear of it.
+  bool go_on(Status status) {
+    if (status.ok()) return true;
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure.ok()) return false;  // by what failed first
+      failure = std::move(status);
+    }
+    // Other streams have exchanges under way that may wait for what this rank does not do any more.
+    if (movers > 1 || (flights && exchanger != nullptr)) exchanger->stop(failure.error());
+    return false;
+  }
+
+  // Only where what the task waits for is done by now, and the host can look.
+  bool is_left_out(const program::Unit& unit, const device::Stream& stream) const {
+    if (!unit.unless || !stream.on_caller()) return false;
+    const std::byte* const flag = device->host(at(*unit.unless));
+    return flag != nullptr && device::load_element(unit.unless->dtype, flag, 0) != 0;
+  }
+
+  Status move(std::uint32_t task, int worker) {
+    const program::Unit& unit = program.units[program.tasks[task].unit];
+    const auto& exchange = std::get<program::Exchange>(unit.kernel);
+    if (launched && exchanger->is_on_device(exchange)) {
+      device::Stream& stream = stream_of(worker);
+      launched->await(task, stream);
+      if (clock) clock->begin(task, stream);
+      WEFT_TRY_STATUS(
+          exchanger->enqueue(exchange, at(exchange.operand).raw(), at(exchange.result).raw(), stream));
+      if (clock) clock->end(task, stream);
+      launched->record(task, stream);
+      return flights->launched(lane_of(worker), task, stream);
+    }
+    if (launched)
+      WEFT_TRY_STATUS(launched->wait(task, [&](device::Event& event) { return flights->wait(event); }));
+    const auto among_ranks = [&](std::byte* operand, std::byte* result) -> Status {
+      if (movers == 1) return exchanger->run(exchange, operand, result);
+      WEFT_TRY(handle, exchanger->start(exchange, operand, result));
+      return exchanger->wait(handle);
+    };
+    return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
+  }
+
+  // A worker's, or that of a mover, which come after them.
+  device::Stream& stream_of(int worker) {
+    const auto number = static_cast<std::size_t>(worker);
+    return number < streams.size() ? *streams[number] : *moving[number - streams.size()];
+  }
+  static std::size_t lane_of(int worker) { return static_cast<std::size_t>(worker); }
+
+  bool spills() const { return program.spilled_bytes + program.spilled_work_bytes > 0; }
+  void let_go_of(const program::Extent& extent) const {
+    const std::int64_t at = program.buffer(extent.buffer).offset + extent.begin;
+    let_go(device->host(memory->address() + at), extent.end - extent.begin);
+  }
+  bool has_file() const { return spills() && device->host_accessible(); }
+  // What the host touched since the last step.
+  void let_go_of_all() const {
+    if (!has_file()) return;
+    let_go(device->host(memory->address()), program.spilled_bytes);
+    let_go(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
+           program.spilled_work_bytes);
+  }
+
+  // Where a place begins; null where this rank's share is empty.
+  device::Address at(const program::Place& place) const {
+    return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
+  }
+
+  // Those that the host wrote, unless the step's own are there already.
+  void send_inputs() {
+    if (!std::exchange(inputs_are_there, false)) memory->send_inputs(*streams.front());
+  }
+
+  Status run_all(const Crew::Work& work) {
+    if (!failure.ok()) return failure;
+    // What is timed or waited for is not to be kept by words about it.
+    if (flights) flights->begin_step(!std::exchange(told, true) && !loading && clock == nullptr);
+    send_inputs();
+    if (loading) loading->start();
+    let_go_of_all();
+    crew->run(work);
+    return finish();
+  }
+
+  // A device that records gets the second step's launches as one, and so every later one's. The first is done
+  // launch by launch: what libraries load when they are first called cannot be recorded.
+  Status step(const Crew::Work& work) {
+    device::RecordingStream* const stream = records();
+    if (stream == nullptr) return run_all(work);
+    if (!failure.ok()) return failure;
+    if (exchanger != nullptr && exchanger->records()) return step_of_all(work);
+    if (movers > 0) return run_all(work);
+    flights->begin_step(/*often=*/false);
+    send_inputs();
+    if (recorded == nullptr) {
+      stream->start_recording();
+      crew->run(work);
+      auto recording = stream->end_recording();
+      if (!recording.ok()) return finish(recording.error());
+      recorded = std::move(*recording);
+    }
+    flights->launch_as_one();
+    stream->launch(*recorded);
+    return finish();
+  }
+
+  // Null where this step is not one that can be recorded.
+  device::RecordingStream* records() {
+    device::RecordingStream* const stream = device::as_recording(*streams.front());
+    const bool is_first = !std::exchange(stepped, true);
+    return stream == nullptr || streams.size() > 1 || loading || is_first || flights->unit_by_unit() ? nullptr
+                                                                                                     : stream;
+  }
+
+  // The same with the times of all tasks: the host does not launch as fast as the device computes, so what it launches
+  // one by one seems to take longer than it does.
+  Status timed_step(device::RecordingStream& stream, const Crew::Work& work, program::Timeline& timeline) {
+    if (!failure.ok()) return failure;
+    const auto start = Clock::now();
+    flights->begin_step(/*often=*/false);
+    send_inputs();
+    if (timed == nullptr) {
+      WEFT_TRY(made, TaskClock::make(*device, program.tasks.size()));
+      marks = std::move(made);
+      clock = &*marks;
+      stream.start_recording();
+      marks->start_recorded(stream);
+      crew->run(work);
+      clock = nullptr;
+      auto recording = stream.end_recording();
+      if (!recording.ok()) return finish(recording.error());
+      timed = std::move(*recording);
+    }
+    flights->launch_as_one();
+    stream.launch(*timed);
+    WEFT_TRY_STATUS(finish());
+    timeline.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task)
+      timeline.tasks[task] = marks->time(task);
+    return {};
+  }
+
+  // The same of all ranks as one.
+  Status step_of_all(const Crew::Work& work) {
+    flights->begin_step(/*often=*/false);
+    send_inputs();
+    if (Status sent = flights->finish(0, *streams.front()); !sent.ok()) return finish(std::move(sent));
+    if (!std::exchange(recorded_with_all, true)) {
+      std::vector<device::Stream*> all;
+      for (const auto* const some : {&streams, &moving})
+        for (const auto& stream : *some) all.push_back(stream.get());
+      if (!go_on(exchanger->start_recording(all))) return end_step();
+      if (!crew->run(work)) return end_step();
+      if (!go_on(exchanger->end_recording(all))) return end_step();
+    }
+    flights->launch_as_one();
+    const auto given = exchanger->run_recorded();
+    if (!given.ok()) {
+      go_on(given.error());
+      return end_step();
+    }
+    return finish(flights->wait(**given));
+  }
+
+  // What was launched is done; what went wrong on a stream is known only then.
+  Status finish(Status known = {}) {
+    std::size_t lane = 0;
+    for (const auto* const some : {&streams, &moving})
+      for (const auto& stream : *some)
+        if (known.ok()) known = flights ? flights->finish(lane++, *stream) : stream->synchronize();
+    if (loading) {
+      if (known.ok()) known = loading->finish();
+      loading.reset();
+    }
+    if (!known.ok()) go_on(flights ? Status(flights->explain(known.error())) : std::move(known));
+    return end_step();
+  }
+
+  Status end_step() {
+    if (flights) flights->end_step(failure.ok());
+    return failure;
+  }
+
+  // Events, and streams of their own for exchanges, where a launch returns before its work is done.
+  Status launch_elsewhere(bool overlap, const FlightOptions& how) {
+    std::vector<DoneBy> done_by;
+    for (const program::Task& task : program.tasks) {
+      const auto* const exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel);
+      done_by.push_back(exchange == nullptr                   ? DoneBy::computing
+                        : !exchanger->is_on_device(*exchange) ? DoneBy::host
+                                                              : DoneBy::moving);
+    }
+    WEFT_TRY(made, TaskEvents::make(*device, program.tasks, done_by));
+    launched = std::move(made);
+    // What others wait for goes before what is computed.
+    for (std::size_t mover = 0; overlap && mover < movers; ++mover) {
+      WEFT_TRY(stream, device->make_stream({.is_urgent = true, .computes = false}));
+      moving.push_back(std::move(stream));
+    }
+    // Exchanges that the host waits for, without a thread of their own, are the worker's.
+    WEFT_TRY(record, DeviceFlights::make(device, program, streams.size() + movers, how));
+    flights = std::move(record);
+    answers = std::make_unique<transport::Answering>([this] { return flights->print(); });
+    return {};
+  }
+
+  program::Program program;
+  std::int64_t bytes;
+  Exchanger* const exchanger;
+  const std::shared_ptr<device::Device> device;
+  std::unique_ptr<DeviceMemory> memory;
+  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
+  std::unique_ptr<DeviceFlights> flights;                // where a launch is not yet done when it returns
+  std::vector<std::unique_ptr<device::Stream>> streams;  // a worker; they write to what is before them
+  std::vector<std::unique_ptr<device::Stream>> moving;   // a mover, where the device exchanges too
+  std::unique_ptr<device::Recording> recorded;           // of a step
+  bool stepped = false, told = false, recorded_with_all = false;
+  bool inputs_are_there = false;                       // of the next step
+  const std::int64_t room;                             // bytes that it may take; 0: what the machine gives
+  std::optional<TaskClock> marks;                      // of a step that is recorded with its times,
+  std::unique_ptr<device::Recording> timed;            // which is this
+  TaskClock* clock = nullptr;                          // while a step is timed on the device
+  std::unique_ptr<Loading> loading;                    // until the next step is over
+  std::unique_ptr<TaskEvents> launched;                // where there are flights
+  std::unique_ptr<transport::Answering> answers;       // to whoever asks about flights
+  std::vector<std::vector<program::Extent>> released;  // by task; empty: no file is
+  std::size_t movers = 0;                              // streams of the program that move bytes between ranks
+  std::mutex mutex;
+  Status failure;  // of the exchange that failed first; read when the crew has stopped
+  std::unique_ptr<Crew> crew;
+};
+
+Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOptions& options) {
+  auto device = options.device;
+  if (device == nullptr) {
+    WEFT_TRY(processor, device::open_device("cpu"));
+    device = std::move(processor);
+  }
+  const std::int64_t bytes = program.resident_bytes();
+  const auto describe = [&] {
+    return fmt::format("{} kept and {} for the step",
+                       print_bytes(static_cast<double>(program.persistent_bytes)),
+                       print_bytes(static_cast<double>(program.work_bytes)));
+  };
+  const auto exceeds = [&](std::int64_t taken) {
+    return options.memory_limit > 0 && taken > options.memory_limit - options.memory_held;
+  };
+  if (exceeds(bytes)) return too_large(program, bytes, options.memory_limit, options.memory_held);
+  // Asked of the machine first: a step that does not fit would be killed, not told.
+  const std::int64_t available = device->available_memory();
+  const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
+                                        print_bytes(static_cast<double>(bytes)), describe());
+  const std::string giver = device->host_accessible() ? "the machine" : device->name();
+  const std::int64_t ranks = std::max(options.ranks_here, 1);
+  const auto check_there_is = [&](std::int64_t taken) -> Status {
+    if (available <= 0 || taken <= available / ranks) return {};
+    const std::string beside = taken > bytes ? fmt::format(" and {} for its threads",
+                                                           print_bytes(static_cast<double>(taken - bytes)))
+                                             : std::string();
+    return world_error(fmt::format("{}{}; {} has {} to give{}", needs, beside, giver,
+                                   print_bytes(static_cast<double>(available)),
+                                   ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
+                       "a smaller batch or model needs less");
+  };
+  WEFT_TRY_STATUS(check_there_is(bytes));
+  WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
+             "a rank that exchanges with nobody");
+  auto state = std::make_unique<State>(std::move(program), options, std::move(device));
+  if (state->has_file()) state->released = program::release_points(state->program);
+  auto memory = state->spills()
+                    ? DeviceMemory::take_spilling(state->device, state->program, options.spill_folder)
+                    : DeviceMemory::take(state->device, state->program.bytes(),
+                                         options.shared_memory ? options.exchanger : nullptr);
+  if (!memory.ok() && state->spills()) return std::move(memory).error();
+  if (!memory.ok())
+    return world_error(fmt::format("{}, and {} does not give it{}", needs, giver,
+                                   state->device->host_accessible() ? "" : ": " + memory.error().message),
+                       "a smaller batch or model needs less");
+  state->memory = std::move(*memory);
+  for (const program::Port& port : state->program.inputs)
+    WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));
+
+  WEFT_TRY_STATUS(state->device->prepare(state->program));
+  WorkerBytes needed;
+  for (const program::Unit& unit : state->program.units) {
+    if (std::holds_alternative<program::Exchange>(unit.kernel)) {
+      state->kernels.push_back(nullptr);
+      continue;
+    }
+    WEFT_TRY(kernel, state->device->make_kernel(state->program, unit, state->memory->address()));
+    state->kernels.push_back(std::move(kernel));
+    needed.see(unit, *state->kernels.back());
+  }
+  // Threads that do the work themselves are as many streams. A device that does it elsewhere is given all of
+  // it on one stream, in the order of the program.
+  int workers = std::max(options.workers, 1);
+  const std::int64_t scratch = needed.scratch;
+  state->bytes += needed.of(workers);
+  if (exceeds(state->bytes))
+    return too_large(state->program, state->bytes, options.memory_limit, options.memory_held);
+  WEFT_TRY_STATUS(check_there_is(state->bytes));
+  for (int worker = 0; worker < workers; ++worker) {
+    auto stream = state->device->make_stream({.scratch_bytes = scratch,
+                                              .on_caller = true,
+                                              .is_urgent = options.is_urgent,
+                                              .leaves_room = options.gives_way});
+    if (!stream.ok() && !state->device->host_accessible()) return std::move(stream).error();
+    if (!stream.ok())
+      return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
+                                     print_bytes(static_cast<double>(scratch))),
+                         "SET threads to fewer");
+    state->streams.push_back(std::move(*stream));
+    if (!state->streams.back()->on_caller()) workers = 1;
+  }
+  if (options.exchanger != nullptr) WEFT_TRY_STATUS(options.exchanger->prepare(exchanges_of(state->program)));
+  std::vector<std::vector<std::uint32_t>> moves = program::tasks_by_stream(state->program);
+  moves.erase(moves.begin());  // that of the workers
+  state->movers = moves.size();
+  if (!state->streams.front()->on_caller())
+    WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap, options.flights));
+  try {
+    state->crew = std::make_unique<Crew>(
+        CrewOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
+        state->program.tasks, std::move(moves));
+  } catch (const std::system_error& error) {
+    return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
+                       "SET threads to fewer");
+  }
+  return std::unique_ptr<Rank>(new Rank(std::move(state)));
+}
+
+Rank::Rank(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Rank::~Rank() = default;
+
+const program::Program& Rank::program() const { return state_->program; }
+
+std::span<std::byte> Rank::input(const program::Port& port) {
+  return state_->memory->input(state_->at(port.place), bytes_of(port));
+}
+
+bool Rank::make_room_ahead() {
+  State& state = *state_;
+  if (state.memory->has_room_ahead()) return true;
+  const std::int64_t with_it = state.bytes + state.memory->bytes_ahead();
+  if ((state.room > 0 && with_it > state.room) || !state.memory->make_room_ahead()) return false;
+  state.bytes = with_it;
+  return true;
+}
+
+Status Rank::send_ahead() { return state_->memory->send_ahead(); }
+
+void Rank::take_ahead() {
+  state_->memory->take_ahead(*state_->streams.front());
+  state_->inputs_are_there = true;
+}
+
+Status Rank::write(const program::Port& port, std::span<const std::byte> bytes) {
+  WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) == bytes_of(port), "a value of another size");
+  const Status written = state_->memory->write(state_->at(port.place), bytes);
+  state_->let_go_of_all();
+  return written;
+}
+
+Status Rank::write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make) {
+  const Status written = state_->memory->write(state_->at(port.place), bytes_of(port), make);
+  state_->let_go_of_all();
+  return written;
+}
+
+Status Rank::load(std::span<const Loaded> weights, const LoadingGroups& groups, std::size_t staged_bytes) {
+  State& state = *state_;
+  if (state.device->host_accessible() || state.streams.size() > 1) {
+    for (const Loaded& one : weights) WEFT_TRY_STATUS(write(*one.port, one.bytes));
+    return {};
+  }
+  const auto wait = [&state](device::Event& event) {
+    return state.flights ? state.flights->wait(event) : event.wait();
+  };
+  WEFT_TRY(loading, Loading::make(*state.device, state.program, state.memory->address(), weights, groups,
+                                  staged_bytes, wait));
+  state.loading = std::move(loading);
+  return {};
+}
+
+Result<HostBytes> Rank::read(const program::Port& port) const {
+  return state_->memory->read(state_->at(port.place), bytes_of(port));
+}
+
+Result<HostBytes> Rank::read(program::BufferId buffer) const {
+  const program::Buffer& what = state_->program.buffer(buffer);
+  return state_->memory->read(state_->memory->address() + what.offset, what.bytes);
+}
+
+Result<double> Rank::number(const program::Port& port) const {
+  WEFT_TRY(held, state_->memory->read(state_->at(port.place), plan::size_in_bytes(port.place.dtype)));
+  return device::load_element(port.place.dtype, held.data(), 0);
+}
+
+Status Rank::keep(std::vector<std::byte>& bytes) const {
+  bytes.resize(static_cast<std::size_t>(state_->program.persistent_bytes));
+  return state_->memory->copy_out(bytes, state_->memory->address());
+}
+
+Status Rank::put_back(std::span<const std::byte> bytes) {
+  return state_->memory->copy_in(state_->memory->address(), bytes);
+}
+
+void Rank::count_from(std::int64_t step) {
+  if (state_->flights) state_->flights->count_from(step);
+}
+
+Status Rank::step() {
+  return state_->step([&](std::uint32_t task, int worker) { return state_->run(task, worker); });
+}
+
+Status Rank::step(program::Timeline& timeline) {
+  State& state = *state_;
+  timeline.tasks.assign(state.program.tasks.size(), {});
+  if (device::RecordingStream* const stream = state.records(); stream != nullptr && state.movers == 0)
+    return state.timed_step(
+        *stream, [&](std::uint32_t task, int worker) { return state.run(task, worker); }, timeline);
+  // Where a launch returns before the work is done, the device says when it was.
+  std::optional<TaskClock> clock;
+  if (state.launched != nullptr) {
+    WEFT_TRY(made, TaskClock::make(*state.device, state.program.tasks.size()));
+    clock = std::move(made);
+    WEFT_TRY_STATUS(clock->start(*state.streams.front()));
+    state.clock = &*clock;
+  }
+  const auto start = Clock::now();
+  const auto now = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  Status status = state.run_all([&](std::uint32_t task, int worker) {
+    program::TaskTime& time = timeline.tasks[task];
+    time.begin = now();
+    const bool good = state.run(task, worker);
+    time.end = now();
+    time.worker = worker;
+    return good;
+  });
+  timeline.seconds = now();
+  state.clock = nullptr;
+  if (!clock || !status.ok()) return status;
+  for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task) {
+    const auto* const exchange =
+        std::get_if<program::Exchange>(&state.program.units[state.program.tasks[task].unit].kernel);
+    if (exchange != nullptr && !state.exchanger->is_on_device(*exchange)) continue;
+    const program::TaskTime seen = clock->time(task);
+    timeline.tasks[task].begin = seen.begin;
+    timeline.tasks[task].end = seen.end;
+    timeline.seconds = std::max(timeline.seconds, seen.end);
+  }
+  return status;
+}
+
+Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
+  if (state_->flights) state_->flights->begin_step(/*often=*/true);
+  state_->send_inputs();
+  for (const std::uint32_t task : tasks)
+    if (!state_->run(task, 0)) break;
+  return state_->finish();
+}
+
+void Rank::forget_step() {
+  state_->memory->forget(state_->memory->address() + state_->program.persistent_bytes,
+                         state_->program.work_bytes);
+}
+
+void Rank::forget(const program::Port& port) {
+  state_->memory->forget(state_->at(port.place), bytes_of(port));
+}
+
+int Rank::workers() const { return state_->crew->workers(); }
+std::int64_t Rank::bytes() const { return state_->bytes; }
+
+std::size_t Rank::reference_units() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      state_->kernels, [](const auto& kernel) { return kernel != nullptr && kernel->is_reference(); }));
+}
+
+}  // namespace weft::exec

@@ -1,0 +1,52 @@
+#include "weft/runtime/exec/rank_bytes.h"
+
+#include <string>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+
+namespace weft::exec {
+namespace {
+
+// By its definition every element of operands and results is a double.
+std::int64_t definition_bytes(const program::Unit& unit) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  if (call == nullptr) return 0;
+  std::int64_t elements = 0;
+  for (const program::Place& place : call->operands) elements += place.elements();
+  for (const program::Place& place : call->results) elements += place.elements();
+  return elements * static_cast<std::int64_t>(sizeof(double));
+}
+
+}  // namespace
+
+void WorkerBytes::see(const program::Unit& unit, const device::Kernel& kernel) {
+  scratch = std::max(scratch, kernel.scratch_bytes());
+  if (kernel.is_reference()) definition = std::max(definition, definition_bytes(unit));
+}
+
+Error too_large(const program::Program& program, std::int64_t bytes, std::int64_t limit, std::int64_t held) {
+  const auto print = [](std::int64_t count) { return print_bytes(static_cast<double>(count)); };
+  const std::string beside =
+      held > 0 ? fmt::format(", and {} are taken by what was learned before", print(held)) : std::string();
+  return world_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
+                                 program.graph->name, print(bytes), print(program.persistent_bytes),
+                                 print(bytes - program.persistent_bytes), beside, print(limit)),
+                     "a smaller batch needs less; SET memory_limit sets the limit");
+}
+
+Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {
+  WEFT_TRY_STATUS(device.prepare(program));
+  WorkerBytes needed;
+  alignas(64) static std::byte nowhere[64];  // kernels are made for an address, and none of these is run
+  for (const program::Unit& unit : program.units) {
+    if (std::holds_alternative<program::Exchange>(unit.kernel)) continue;
+    WEFT_TRY(kernel, device.make_kernel(program, unit, device::Address(nowhere)));
+    needed.see(unit, *kernel);
+  }
+  return needed.of(workers);
+}
+
+}  // namespace weft::exec

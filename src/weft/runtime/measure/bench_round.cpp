@@ -1,0 +1,217 @@
+#include "weft/runtime/measure/bench_round.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/machine.h"
+#include "weft/runtime/measure/bench_batch.h"
+
+namespace weft::measure {
+namespace {
+
+using measure::BenchRow;
+using measure::BenchSample;
+
+constexpr int kMostStarts = 2;            // in vain, of a group that was there once
+constexpr int kMostEnds = 2;              // of a group, by one variant
+constexpr std::size_t kMostVariants = 3;  // that go on after the first look
+constexpr double kNearBest = 1.5;         // ... as far as they are so near to the best one
+constexpr double kFirstLook = 0.002;      // seconds of a batch by which iterations are chosen
+// Before the first batch. Libraries find things out at their first calls: Open MPI and MPICH connect and
+// register, Weft tries ways to copy.
+constexpr double kSettlingSeconds = 0.4;
+constexpr std::int64_t kSettlingCalls = 100;
+constexpr std::int64_t kWarmUps = 2;  // before each batch: another had the caches
+// A variant may hang, as Gloo's blocking sockets do where two ranks send each other more than these hold.
+// After another has answered, so many times its seconds are waited for, and no less than so many seconds.
+constexpr double kFarBehind = 100;
+constexpr std::int64_t kShortestLimit = 3;
+
+std::int64_t settling_calls(double seconds) {
+  const double fit = kSettlingSeconds / std::max(seconds, 1e-7);
+  return std::clamp(static_cast<std::int64_t>(fit), kWarmUps, kSettlingCalls);
+}
+
+// As nccl-tests calls them.
+std::string field_name(device::ElementType type) {
+  switch (type) {
+    case device::ElementType::f64: return "double";
+    case device::ElementType::f32: return "float";
+    case device::ElementType::f16: return "half";
+    case device::ElementType::bf16: return "bfloat16";
+    case device::ElementType::i8: return "int8";
+    case device::ElementType::i32: return "int32";
+    case device::ElementType::i64: return "int64";
+    case device::ElementType::u8: return "uint8";
+    case device::ElementType::i16: return "int16";
+    case device::ElementType::u16: return "uint16";
+    case device::ElementType::u32: return "uint32";
+    case device::ElementType::u64: return "uint64";
+  }
+  return {};
+}
+
+std::string key(const BenchContender& contender, const BenchTurn& turn, std::string_view variant) {
+  return fmt::format("{} {} {} {}", contender.peer, contender.setting, collective::name(turn.kind), variant);
+}
+
+}  // namespace
+
+BenchRound::BenchRound(BenchLineUp who, std::int32_t ranks)
+    : who_(std::move(who)), ranks_(ranks), starts_in_vain_(who_.groups.size(), 0) {
+  std::vector<std::string> failures(who_.groups.size());
+  for (std::size_t i = 0; i < who_.groups.size(); ++i) {
+    auto started = BenchGroup::start(who_.groups[i], ranks);
+    if (!started.ok()) failures[i] = started.error().message;
+    groups_.push_back(started.ok() ? std::move(started).value() : nullptr);
+  }
+  std::erase_if(who_.contenders, [&](const BenchContender& contender) {
+    const std::string& failure = failures[contender.group];
+    if (!failure.empty())
+      who_.left_out.push_back(fmt::format("{} {}: {}", contender.peer, contender.setting, failure));
+    return !failure.empty();
+  });
+}
+
+std::vector<std::pair<std::string, std::string>> BenchRound::versions() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const BenchContender& contender : who_.contenders)
+    all.emplace_back(contender.peer, groups_[contender.group]->version());
+  return all;
+}
+
+void BenchRound::revive(std::size_t group) {
+  if (groups_[group]->alive() || starts_in_vain_[group] >= kMostStarts) return;
+  auto started = BenchGroup::start(who_.groups[group], ranks_);
+  if (started.ok())
+    groups_[group] = std::move(started).value();
+  else
+    ++starts_in_vain_[group];
+}
+
+Result<BenchAnswer> BenchRound::take_turn(const BenchContender& contender, BenchTurn turn) {
+  turn.allocated = contender.allocated;
+  BenchGroup& group = *groups_[contender.group];
+  Result<BenchAnswer> answer = group.turn(turn);
+  if (!group.alive()) ++ends_[key(contender, turn, turn.variant)];
+  return answer;
+}
+
+Result<double> BenchRound::estimate(const BenchContender& contender, const BenchTurn& like,
+                                    const std::string& variant) {
+  BenchTurn turn = like;
+  turn.variant = variant;
+  turn.iterations = 1;
+  turn.warmup = kWarmUps;
+  WEFT_TRY(first, take_turn(contender, turn));
+  if (first.wrong > 0) return world_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
+  if (first.seconds >= kFirstLook) return first.seconds;
+  turn.iterations =
+      std::max<std::int64_t>(2, static_cast<std::int64_t>(kFirstLook / std::max(first.seconds, 1e-7)));
+  WEFT_TRY(second, take_turn(contender, turn));
+  return second.seconds;
+}
+
+// A first look at every variant; the best go on.
+BenchRound::Entry BenchRound::probe(const BenchContender& contender, const BenchTurn& like) {
+  Entry entry;
+  revive(contender.group);
+  const auto variants = groups_[contender.group]->variants(like.kind);
+  if (!variants.ok()) {
+    entry.failure = variants.error().message;
+    return entry;
+  }
+  BenchTurn look = like;
+  for (const std::string& variant : *variants) {
+    if (ends_[key(contender, like, variant)] >= kMostEnds) continue;
+    revive(contender.group);
+    const Result<double> seconds = estimate(contender, look, variant);
+    if (!seconds.ok()) {
+      entry.failure = seconds.error().message;
+      continue;
+    }
+    entry.attempts.push_back({variant, calls_of_a_batch(*seconds), *seconds});
+    const auto enough = static_cast<std::int64_t>(std::min(*seconds * kFarBehind, 1e6));
+    look.limit = std::min(look.limit, std::max(enough, kShortestLimit));
+  }
+  revive(contender.group);  // the last may have ended it
+  if (entry.attempts.empty()) {
+    if (entry.failure.empty()) entry.failure = "it ended too often";
+    return entry;
+  }
+  entry.failure.clear();
+  std::ranges::sort(entry.attempts, {}, &Attempt::estimate);
+  const double near = entry.attempts.front().estimate * kNearBest;
+  std::erase_if(entry.attempts, [&](const Attempt& one) { return one.estimate > near; });
+  if (entry.attempts.size() > kMostVariants) entry.attempts.resize(kMostVariants);
+  return entry;
+}
+
+std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t repeats) {
+  BenchTurn turn = like;
+  turn.warmup = kWarmUps;
+  // Buffers stay from turn to turn unless those of all sides would fill the memory.
+  const double held =
+      2.0 * static_cast<double>(turn.bytes) * ranks_ * static_cast<double>(who_.contenders.size());
+  const auto available = static_cast<double>(available_memory());
+  turn.keep = available <= 0 || held < available / 2;
+
+  std::vector<Entry> entries;
+  for (const BenchContender& contender : who_.contenders) entries.push_back(probe(contender, turn));
+  const std::size_t sides = entries.size();
+  for (std::int32_t repeat = 0; repeat < repeats; ++repeat) {
+    // Every side is first as often as the others: who follows whom should not matter, but might.
+    for (std::size_t k = 0; k < sides; ++k) {
+      const std::size_t i = (k + static_cast<std::size_t>(repeat)) % sides;
+      for (Attempt& attempt : entries[i].attempts) {
+        turn.variant = attempt.variant;
+        turn.iterations = attempt.iterations;
+        turn.warmup = repeat == 0 ? settling_calls(attempt.estimate) : kWarmUps;
+        const Result<BenchAnswer> answer = take_turn(who_.contenders[i], turn);
+        if (!answer.ok()) {
+          entries[i].failure = answer.error().message;
+          break;
+        }
+        attempt.samples.push_back({answer->seconds, answer->processor_seconds, answer->wrong});
+        // A first look that was disturbed chose badly; a lucky batch must not make the next one endless.
+        attempt.iterations =
+            std::clamp(calls_of_a_batch(answer->seconds), std::max<std::int64_t>(attempt.iterations / 4, 1),
+                       attempt.iterations * 4);
+      }
+      if (!entries[i].failure.empty()) entries[i].attempts.clear();
+    }
+  }
+  std::vector<BenchRow> rows;
+  for (std::size_t i = 0; i < sides; ++i) rows.push_back(row_of(who_.contenders[i], entries[i], turn));
+  return rows;
+}
+
+BenchRow BenchRound::row_of(const BenchContender& contender, const Entry& entry,
+                            const BenchTurn& like) const {
+  BenchRow plain;
+  plain.kind = like.kind;
+  plain.ranks = ranks_;
+  plain.bytes = message_bytes(like, ranks_);
+  plain.count = block_elements(like, ranks_);
+  plain.type = field_name(like.type);
+  plain.in_place = like.in_place;
+  plain.peer = contender.peer;
+  plain.setting = contender.setting;
+  plain.failure = entry.failure;
+  // The fastest of those that are right; a wrong one only where all are.
+  std::optional<BenchRow> best;
+  for (const Attempt& attempt : entry.attempts) {
+    BenchRow row = plain;
+    measure::summarize(attempt.samples, row);
+    if (attempt.variant != "plain")
+      row.setting += fmt::format("{}{}", row.setting.empty() ? "" : " ", attempt.variant);
+    const auto rank = [](const BenchRow& one) { return std::pair(one.wrong > 0, one.seconds); };
+    if (!best || rank(row) < rank(*best)) best = std::move(row);
+  }
+  return best.value_or(plain);
+}
+
+}  // namespace weft::measure

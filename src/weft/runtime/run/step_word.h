@@ -1,0 +1,33 @@
+// weft/runtime/run/step_word.h -- what ranks say to each other before every step.
+//
+// Included by the files of run/ only.
+#pragma once
+#include <cstdint>
+
+namespace weft::run {
+
+// What a rank wants before a step. What all do is the largest.
+enum Word : std::int64_t {
+  kGoOn,
+  kGoOnAndKeep,
+  kChangePlan,
+  kTimeUp,
+  kInterrupted,
+  kTerminated,
+  kDone,
+  kGiveUp
+};
+
+// A word and the rank that says it in one number: the largest word counts, and of ranks that say it the lowest.
+struct SaidWord {
+  Word word = kGoOn;
+  std::int32_t rank = 0;
+
+  static constexpr std::int64_t kSayers = std::int64_t{1} << 20;
+  constexpr std::int64_t pack() const { return word * kSayers + (kSayers - 1 - rank); }
+  static constexpr SaidWord unpack(std::int64_t packed) {
+    return {static_cast<Word>(packed / kSayers), static_cast<std::int32_t>(kSayers - 1 - packed % kSayers)};
+  }
+};
+
+}  // namespace weft::run

@@ -1,0 +1,17 @@
+// weft/runtime/run/table_feed.h -- a feed of tables: .csv, .npy, .npz, one file or one for each input.
+//
+// Included by the files of run/ only.
+#pragma once
+#include <memory>
+#include <span>
+
+#include "weft/base/result.h"
+#include "weft/runtime/run/feed_inputs.h"
+
+namespace weft::run {
+
+// REQUIRES: one file that has all inputs, or one for each of them.
+Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const plan::Graph& graph,
+                                         std::span<const FeedInput> inputs, const FeedOptions& options);
+
+}  // namespace weft::run

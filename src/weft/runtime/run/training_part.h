@@ -1,0 +1,52 @@
+// weft/runtime/run/training_part.h -- a training run as bytes, for ranks that start with nothing else.
+//
+//   header, JSON   plan and mesh as text, options, where the data comes from, which steps, what tensors there are
+//   tensors        what was learned before, one after the other; none: initial values are drawn from the seed
+//
+// A rank reads the plan, cuts and compiles its own program, as ranks of several hosts must; the layouts follow
+// from the plan. Included by the files of run/ only.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/parallel/distribute/distribute.h"
+#include "weft/runtime/run/feed.h"
+#include "weft/runtime/run/local_ranks.h"
+#include "weft/runtime/run/schedule.h"
+#include "weft/runtime/run/weights.h"
+
+namespace weft::run {
+
+// What ranks do beside their steps, all of them after the same ones: see DistributedRun.
+struct PartWatch {
+  std::optional<std::int64_t> measure_from = {};
+  std::int64_t check_every = 0, keep_every = 0, look_every = 0;
+};
+
+struct TrainingPart {
+  distribute::DistributedPlan plan;  // without what only a reader of the one-device plan asks for
+  LocalRanksOptions options;
+  std::string feed;  // its recipe
+  Weights start;
+  std::int64_t first_step = 0;
+  Schedule schedule = {};
+  PartWatch watch = {};
+};
+
+std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
+                                           const LocalRanksOptions& options, const std::string& feed,
+                                           const Weights& start, std::int64_t first_step,
+                                           const Schedule& schedule, const PartWatch& watch);
+Result<TrainingPart> read_training_part(std::span<const std::byte> bytes);
+
+inline constexpr std::string_view kTrainingPart = "training";
+Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work);
+
+}  // namespace weft::run

@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "weft/formats/model_names.h"
+#include "weft/language/print.h"
+#include "weft/translate/imports/onnx_blocks.h"
+#include "weft/translate/imports/onnx_printer.h"
+
+namespace weft::imports {
+
+OnnxPrinter::OnnxPrinter(const OnnxModel& model, std::string name)
+    : model_(model),
+      file_(model.file),
+      body_(std::move(name), {}),
+      uses_(file_.values.size(), 0),
+      reader_(file_.values.size(), 0) {
+  const formats::ModelNames names(file_);
+  for (std::uint32_t v = 0; v < file_.values.size(); ++v)
+    names_.emplace_back(names.of(v).begin(), names.of(v).end());
+  for (std::size_t n = 0; n < file_.nodes.size(); ++n)
+    for (const std::uint32_t operand : file_.nodes[n].operands) {
+      ++uses_[operand];
+      reader_[operand] = n;
+    }
+  for (const auto& [node, bias] : model.biases) {
+    ++uses_[bias];
+    names_[bias] = {names_[file_.result(node)][1]};
+  }
+  for (const std::uint32_t output : file_.outputs) uses_[output] += 2;  // an entry of its own
+  if (model.repeated) {
+    uses_[file_.nodes[model.repeated->node].operands[0]] += 2;
+    for (const std::uint32_t value : model.repeated->shared) uses_[value] += 2;
+  }
+  for (const std::uint32_t input : model.positions) names_[input].pop_back();
+  if (model.loss && model.loss->labels) {
+    if (*model.loss->labels < file_.inputs) names_[*model.loss->labels] = rows_of(names_[file_.outputs[0]]);
+    ++uses_[*model.loss->labels];
+  }
+}
+
+Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
+  declare_sources();
+  for (std::size_t n = 0; n < file_.nodes.size(); ++n) {
+    if (model_.repeated && model_.repeated->node == n) {
+      repeat(n);
+      continue;
+    }
+    const std::uint32_t value = file_.result(n);
+    if (uses_[value] == 0) continue;
+    if (is_turned_in_place(n)) {
+      turned_.emplace(value, n);
+      continue;
+    }
+    WEFT_TRY(piece, piece_of(n));
+    if (uses_[value] == 1 && !piece.alone && is_read_inline(value))
+      pieces_.emplace(value, std::move(piece));
+    else
+      add_entry(value, model_.stems[n], std::move(piece));
+  }
+  body_.select(model_.loss ? loss() : outputs());
+  for (const auto& [size, number] : order_) body_.size(size, number);
+  OnnxText made;
+  made.text = body_.print(kind);
+  made.parameters = parameters_;
+  made.names = std::move(weights_);
+  return made;
+}
+
+std::string OnnxPrinter::outputs() {
+  std::vector<std::string> items, sources;
+  for (const std::uint32_t output : file_.outputs) {
+    const std::string as = unique(plain(file_.values[output].id));
+    items.push_back(fmt::format("{} AS {}", entry_[output], as));
+    if (!holds(sources, entry_[output])) sources.push_back(entry_[output]);
+  }
+  return fmt::format("SELECT {} FROM {}", fmt::join(items, ", "), fmt::join(sources, ", "));
+}
+
+std::string OnnxPrinter::loss() {
+  const std::uint32_t scores = file_.outputs[0];
+  const Names& names = names_[scores];
+  Piece piece;
+  std::string of = source(piece, scores, names);
+  if (model_.loss->labels) {
+    const std::string label = source(piece, *model_.loss->labels, rows_of(names));
+    of = fmt::format("cross_entropy({}, {}){}", of, label, over(names, {names[model_.loss->classes]}));
+  }
+  return fmt::format("SELECT mean({}) AS {} FROM {}", of, unique("loss"), fmt::join(piece.from, ", "));
+}
+
+OnnxPrinter::Names OnnxPrinter::rows_of(Names scores) const {
+  scores.erase(scores.begin() + static_cast<std::ptrdiff_t>(model_.loss->classes));
+  return scores;
+}
+
+bool OnnxPrinter::is_turned_in_place(std::size_t n) const {
+  const std::uint32_t value = file_.result(n);
+  if (file_.nodes[n].operation != Operation::transpose) return false;
+  if (model_.loss && file_.outputs[0] == value) return uses_[value] == 2;
+  if (uses_[value] != 1) return false;
+  const std::size_t reader = reader_[value];
+  if (model_.repeated && model_.repeated->node == reader) return false;
+  return file_.nodes[reader].operation == Operation::matmul ||
+         (file_.nodes[reader].operation == Operation::transpose && is_turned_in_place(reader));
+}
+
+std::string OnnxPrinter::plain(std::string_view id) {
+  std::string name;
+  for (const char c : id.substr(0, 80)) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (letter < 128 && std::isalnum(letter) != 0)
+      name += c;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  }
+  while (name.ends_with('_')) name.pop_back();
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "t");
+  return name;
+}
+
+std::string OnnxPrinter::unique(std::string name) {
+  while (taken_.contains(name) || language::print_name(name) != name) name += '_';
+  taken_.insert(name);
+  return name;
+}
+
+std::string OnnxPrinter::sized(const std::string& index, std::int64_t size, const Names& others) {
+  for (int i = 0;; ++i) {
+    const std::string name = i == 0 ? index : fmt::format("{}_{}", index, i);
+    const auto found = sizes_.find(name);
+    if (holds(others, name) || (found != sizes_.end() && found->second != size)) continue;
+    if (found == sizes_.end()) {
+      sizes_.emplace(name, size);
+      order_.emplace_back(name, size);
+    }
+    return name;
+  }
+}
+
+bool OnnxPrinter::is_whole(std::uint32_t input) const {
+  return model_.positions.contains(input) || model_.labels.contains(input);
+}
+
+void OnnxPrinter::declare_sources() {
+  for (const Names& names : names_) taken_.insert(names.begin(), names.end());
+  std::vector<std::string> inputs;
+  std::set<std::uint32_t> ones;  // what norms multiply and divide by
+  for (const ModelNode& node : file_.nodes)
+    if (node.operation == Operation::layernorm || node.operation == Operation::batchnorm)
+      for (std::size_t i = 1; i < node.operands.size(); i += 3) ones.insert(node.operands[i]);
+  entry_.resize(file_.values.size());
+  for (std::uint32_t v = 0; v < file_.inputs + file_.weights; ++v) {
+    if (v >= file_.inputs && uses_[v] == 0) continue;
+    Names own;
+    for (std::size_t d = 0; d < names_[v].size(); ++d)
+      own.push_back(sized(names_[v][d], file_.shape(v)[d], own));
+    names_[v] = own;
+    entry_[v] = unique(plain(file_.values[v].id));
+    const std::string indices = own.empty() ? "" : fmt::format("[{}]", fmt::join(own, ", "));
+    if (v < file_.inputs) {
+      inputs.push_back(fmt::format("{}{}{}", entry_[v], indices, is_whole(v) ? " OF int32" : ""));
+      continue;
+    }
+    weights_.emplace(v, entry_[v]);
+    if (model_.states.contains(v)) {
+      body_.state(entry_[v] + indices + (ones.contains(v) ? " INIT ones" : ""));
+      continue;
+    }
+    body_.parameter(entry_[v], own, ones.contains(v) ? "ones" : own.size() > 1 ? "normal(0, 0.02)" : "", {});
+    std::int64_t elements = 1;
+    for (const std::int64_t size : file_.shape(v)) elements *= size;
+    parameters_ += elements;
+  }
+  body_.arguments(fmt::format("{}", fmt::join(inputs, ", ")));
+}
+
+void OnnxPrinter::calls(std::string layer, std::vector<Names> arguments) {
+  layer_ = std::move(layer);
+  layer_arguments_ = std::move(arguments);
+  // What the layer alone reads is called as the layer calls it.
+  const std::vector<std::uint32_t>& shared = model_.repeated->shared;
+  for (std::size_t i = 0; i < shared.size(); ++i)
+    if (shared[i] < file_.inputs + file_.weights && uses_[shared[i]] == 2)
+      names_[shared[i]] = layer_arguments_[i + 1];
+}
+
+void OnnxPrinter::repeat(std::size_t n) {
+  const std::uint32_t x = file_.nodes[n].operands[0];
+  entry_[file_.result(n)] = entry_[x];
+  // An index of the layer is one outside, whichever argument has it.
+  std::map<std::string, std::string> outside;
+  for (std::size_t d = 0; d < names_[x].size(); ++d) outside.emplace(layer_arguments_[0][d], names_[x][d]);
+  Names arguments = {entry_[x]};
+  const std::vector<std::uint32_t>& shared = model_.repeated->shared;
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    Names names = names_[shared[i]];
+    for (std::size_t d = 0; d < names.size(); ++d)
+      names[d] = outside.emplace(layer_arguments_[i + 1][d], names[d]).first->second;
+    arguments.push_back(entry_[shared[i]] + under(names_[shared[i]], names));
+  }
+  body_.with(entry_[x], fmt::format("SELECT * FROM {}({})", layer_, fmt::join(arguments, ", ")),
+             fmt::format("REPEAT {} TIMES ", model_.repeated->times));
+}
+
+std::string OnnxPrinter::under(const Names& own, const Names& names) {
+  if (own == names) return {};
+  Names uses;
+  for (std::size_t d = 0; d < own.size(); ++d)
+    uses.push_back(own[d] == names[d] ? own[d] : fmt::format("{} AS {}", own[d], names[d]));
+  return fmt::format("[{}]", fmt::join(uses, ", "));
+}
+
+std::string OnnxPrinter::free_name(std::initializer_list<std::string> names, const Names& others) {
+  for (const std::string& name : names)
+    if (!holds(others, name)) return name;
+  for (;;)
+    if (std::string name = fmt::format("u{}", fresh_++); !taken_.contains(name) && !holds(others, name))
+      return name;
+}
+
+std::string OnnxPrinter::source(Piece& piece, std::uint32_t value, const Names& names) {
+  if (const auto found = turned_.find(value); found != turned_.end()) {
+    const ModelNode& node = file_.nodes[found->second];
+    Names before(names.size());
+    for (std::size_t d = 0; d < names.size(); ++d) before[node.order[d]] = names[d];
+    return source(piece, node.operands[0], before);
+  }
+  return source(piece, value, under(names_[value], names));
+}
+
+std::string OnnxPrinter::source(Piece& piece, std::uint32_t value, const std::string& indices) {
+  const std::string text = entry_[value] + indices;
+  if (holds(piece.from, text)) return entry_[value];
+  const bool again = std::ranges::any_of(piece.from, [&](const std::string& other) {
+    return other == entry_[value] || other.starts_with(entry_[value] + "[");
+  });
+  const std::string name = again ? unique(entry_[value] + "_again") : entry_[value];
+  piece.from.push_back(again ? fmt::format("{} AS {}", text, name) : text);
+  return name;
+}
+
+bool OnnxPrinter::is_read_inline(std::uint32_t value) const {
+  const std::size_t n = reader_[value];
+  const ModelNode& node = file_.nodes[n];
+  const bool two = node.operation == Operation::add || node.operation == Operation::mul;
+  const bool one = node.operation == Operation::relu || node.operation == Operation::sigmoid ||
+                   node.operation == Operation::tanh || node.operation == Operation::gelu;
+  return (one || (two && node.operands[0] == value && file_.shape(value) == file_.shape(file_.result(n)))) &&
+         names_[value] == names_[file_.result(n)];
+}
+
+void OnnxPrinter::add_entry(std::uint32_t value, const std::string& stem, Piece piece) {
+  entry_[value] = unique(fmt::format("{}{}", stem, ++counts_[stem]));
+  body_.with(entry_[value],
+             fmt::format("SELECT {} FROM {}{}{}", piece.text, fmt::join(piece.from, ", "), piece.joins,
+                         piece.grouped ? fmt::format(" GROUP BY {}", fmt::join(names_[value], ", ")) : ""));
+}
+
+OnnxPrinter::Piece OnnxPrinter::start(std::uint32_t value, const Names& names) {
+  if (const auto found = pieces_.find(value); found != pieces_.end()) {
+    Piece piece = std::move(found->second);
+    pieces_.erase(found);
+    return piece;
+  }
+  Piece piece;
+  piece.text = source(piece, value, names);
+  return piece;
+}
+
+Result<OnnxText> print_onnx(const OnnxModel& model, const std::string& name) {
+  const std::optional<OnnxBlocks> blocks = find_blocks(model);
+  if (blocks) {
+    const std::string called = name + "_block";
+    OnnxPrinter layer(blocks->layer, called);
+    auto block = layer.print("LAYER");
+    OnnxPrinter around(blocks->rest, name);
+    around.calls(called, layer.arguments());
+    auto rest = block.ok() ? around.print("MODEL") : block;
+    if (rest.ok() && layer.goes_on()) {
+      rest->text = block->text + "\n" + rest->text;
+      rest->parameters += block->parameters * blocks->rest.repeated->times;
+      for (std::size_t i = 0; i < blocks->weights.size(); ++i)
+        for (std::size_t w = 0; w < blocks->weights[i].size(); ++w)
+          rest->names.emplace(
+              blocks->weights[i][w],
+              fmt::format("{}.{}.{}", called, i,
+                          block->names.at(blocks->layer.file.inputs + static_cast<std::uint32_t>(w))));
+      return rest;
+    }
+  }
+  return OnnxPrinter(model, name).print("MODEL");
+}
+
+}  // namespace weft::imports

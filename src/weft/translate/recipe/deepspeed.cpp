@@ -1,0 +1,279 @@
+// DeepSpeed's ds_config.json: batches, ZeRO, precision. Degrees other than data are said to DeepSpeed by the program.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/formats/json_node.h"
+#include "weft/formats/value.h"
+#include "weft/translate/recipe/languages.h"
+
+namespace weft::recipe {
+namespace {
+
+using formats::Json;
+using formats::JsonNode;
+
+constexpr std::string_view kRead[] = {"train_batch_size",
+                                      "train_micro_batch_size_per_gpu",
+                                      "gradient_accumulation_steps",
+                                      "zero_optimization",
+                                      "fp16",
+                                      "bf16",
+                                      "bfloat16",
+                                      "activation_checkpointing",
+                                      "tensor_parallel",
+                                      "sequence_parallel_size"};
+constexpr std::string_view kKept[] = {"optimizer",
+                                      "scheduler",
+                                      "gradient_clipping",
+                                      "steps_per_print",
+                                      "wall_clock_breakdown",
+                                      "prescale_gradients",
+                                      "gradient_predivide_factor",
+                                      "communication_data_type",
+                                      "sparse_gradients",
+                                      "amp",
+                                      "zero_allow_untested_optimizer",
+                                      "zero_force_ds_cpu_optimizer",
+                                      "dump_state",
+                                      "flops_profiler",
+                                      "tensorboard",
+                                      "wandb",
+                                      "csv_monitor",
+                                      "comms_logger",
+                                      "monitor_config",
+                                      "data_efficiency",
+                                      "aio",
+                                      "checkpoint",
+                                      "data_types",
+                                      "autotuning",
+                                      "elasticity",
+                                      "compression_training",
+                                      "hybrid_engine",
+                                      "pipeline",
+                                      "seed"};
+
+// A count from 1 on; 0 where it is absent or "auto".
+Result<std::int64_t> count_at(const JsonNode& node, const Json& json, const char* key) {
+  if (!node.has(key) || json[key] == "auto") return std::int64_t{0};
+  WEFT_TRY(count, node.whole(key, 1, 2147483647));
+  return std::int64_t{count};
+}
+
+Result<bool> enabled(const JsonNode& top, const Json& json, const char* key) {
+  if (!top.has(key)) return false;
+  WEFT_TRY(node, top.at(key));
+  WEFT_TRY_STATUS(node.expect_object());
+  if (json[key].contains("enabled") && json[key]["enabled"] == "auto") return false;
+  return node.truth("enabled", true);
+}
+
+Result<bool> offloads(const JsonNode& zero, const Json& json, const char* key) {
+  if (!zero.has(key) || json[key].is_null()) return false;
+  WEFT_TRY(node, zero.at(key));
+  WEFT_TRY_STATUS(node.expect_object());
+  WEFT_TRY(device, node.text("device"));
+  if (device == "none") return false;
+  if (device == "cpu" || device == "nvme") return true;
+  return node.error(
+      fmt::format("expected a device of cpu, nvme or none, found '{}'", formats::shown(device)));
+}
+
+// Elements that a bucket has; the file may write 5e8.
+Result<std::int64_t> bucket_at(const JsonNode& zero, const Json& json, const char* key) {
+  if (!zero.has(key) || json[key] == "auto") return std::int64_t{0};
+  WEFT_TRY(number, zero.number(key, 0));
+  if (!(number >= 1 && number <= 1e15))
+    return zero.error(fmt::format("{}: expected 1 to 1e15, found {}", key, number));
+  return static_cast<std::int64_t>(number);
+}
+
+Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
+  if (!top.has("zero_optimization")) return {};
+  WEFT_TRY(zero, top.at("zero_optimization"));
+  WEFT_TRY_STATUS(zero.expect_object());
+  const Json& own = json["zero_optimization"];
+  if (zero.has("stage")) {
+    WEFT_TRY(stage, zero.whole("stage", 0, 3));
+    recipe.zero = stage;
+  }
+  WEFT_TRY(overlap, zero.truth("overlap_comm", recipe.zero == 3));
+  recipe.overlap_reduce = overlap;
+  recipe.overlap_gather = overlap && recipe.zero == 3;
+  WEFT_TRY(bucket, bucket_at(zero, own, "reduce_bucket_size"));
+  recipe.bucket = bucket;
+  WEFT_TRY(optimizer, offloads(zero, own, "offload_optimizer"));
+  WEFT_TRY(parameters, offloads(zero, own, "offload_param"));
+  WEFT_TRY(older, zero.truth("cpu_offload", false));  // as versions before 0.3.16 said it
+  optimizer = optimizer || older;
+  recipe.offload_optimizer = optimizer;
+  recipe.offload_parameters = parameters;
+  if (optimizer && recipe.zero == 0) return zero.error("offload_optimizer needs stage 1 to 3");
+  for (const char* key : {"mics_shard_size", "zero_hpz_partition_size"})
+    if (zero.has(key)) {
+      WEFT_TRY(size, zero.number(key, 1));
+      if (size > 1) recipe.notes.push_back(fmt::format("zero_optimization.{} is passed on", key));
+    }
+  Json kept = own;
+  for (const char* key : {"stage", "overlap_comm", "reduce_bucket_size", "cpu_offload"}) kept.erase(key);
+  if (!kept.empty()) recipe.others.emplace_back("zero_optimization", kept.dump());
+  return {};
+}
+
+Status read_batches(const JsonNode& top, const Json& json, std::int64_t devices, Recipe& recipe) {
+  WEFT_TRY(global, count_at(top, json, "train_batch_size"));
+  WEFT_TRY(micro, count_at(top, json, "train_micro_batch_size_per_gpu"));
+  WEFT_TRY(passes, count_at(top, json, "gradient_accumulation_steps"));
+  recipe.devices = devices;
+  std::int64_t data = recipe.data_degree();
+  if (data == 0 && global > 0 && micro > 0 && passes > 0) {
+    if (global % micro != 0 || global / micro % passes != 0)
+      return user_error(
+          fmt::format("train_batch_size is no multiple of micro-batch x accumulation: {} and {} x {}", global,
+                      micro, passes));
+    data = global / micro / passes;
+    recipe.data = data;
+  }
+  if (data > 0) {
+    if (global == 0 && micro > 0) global = micro * std::max<std::int64_t>(passes, 1) * data;
+    if (micro == 0 && global > 0) {
+      const std::int64_t each = std::max<std::int64_t>(passes, 1) * data;
+      if (global % each != 0)
+        return user_error(
+            fmt::format("train_batch_size is no multiple of accumulation x data: {} and {} x {}", global,
+                        std::max<std::int64_t>(passes, 1), data));
+      micro = global / each;
+    }
+    if (global > 0 && micro > 0 && passes > 0 && global != micro * passes * data)
+      return user_error(
+          fmt::format("train_batch_size is not micro-batch x accumulation x data: {} and {} x {} x {}",
+                      global, micro, passes, data));
+  } else if (passes > 0) {
+    recipe.others.emplace_back("gradient_accumulation_steps", std::to_string(passes));
+  }
+  recipe.micro_batch = micro;
+  recipe.global_batch = global;
+  return {};
+}
+
+}  // namespace
+
+Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
+  WEFT_TRY(json, formats::parse_json(text));
+  const JsonNode top(json);
+  WEFT_TRY_STATUS(top.expect_object());
+  Recipe recipe;
+  std::vector<std::string_view> known(std::begin(kRead), std::end(kRead));
+  known.insert(known.end(), std::begin(kKept), std::end(kKept));
+  for (const auto& [key, value] : json.items()) {
+    if (std::ranges::find(kRead, key) != std::end(kRead)) continue;
+    if (std::ranges::find(kKept, key) == std::end(kKept)) {
+      if (const std::string hint = did_you_mean(key, known); !hint.empty())
+        return user_error(fmt::format("unknown key: {}", formats::shown(key)), hint);
+      recipe.notes.push_back(fmt::format("not known, and passed on: {}", formats::shown(key)));
+    }
+    recipe.others.emplace_back(key, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  WEFT_TRY_STATUS(read_zero(top, json, recipe));
+  if (top.has("tensor_parallel")) {
+    WEFT_TRY(tensor, top.at("tensor_parallel"));
+    WEFT_TRY_STATUS(tensor.expect_object());
+    if (tensor.has("autotp_size")) {
+      WEFT_TRY(degree, tensor.whole("autotp_size", 0, 1 << 20));
+      recipe.tensor = std::max(degree, 1);
+    }
+  }
+  WEFT_TRY(slices, count_at(top, json, "sequence_parallel_size"));
+  if (slices > 1) recipe.context = slices;
+  WEFT_TRY_STATUS(read_batches(top, json, devices, recipe));
+  WEFT_TRY(half, enabled(top, json, "fp16"));
+  WEFT_TRY(brain, enabled(top, json, "bf16"));
+  WEFT_TRY(older, enabled(top, json, "bfloat16"));
+  if (half && (brain || older)) return user_error("fp16 and bf16 exclude each other: both are enabled");
+  if (half) recipe.precision = Precision::f16;
+  if (brain || older) recipe.precision = Precision::bf16;
+  if (top.has("activation_checkpointing")) {
+    WEFT_TRY(node, top.at("activation_checkpointing"));
+    WEFT_TRY_STATUS(node.expect_object());
+    // The section is of checkpoints that the program makes of its layers; their number sizes buffers alone.
+    recipe.recompute = Recompute::full;
+    WEFT_TRY(on_host, node.truth("cpu_checkpointing", false));
+    if (on_host)
+      recipe.notes.push_back("activations in the host's memory are not priced: activation_checkpointing");
+    recipe.others.emplace_back("activation_checkpointing", json["activation_checkpointing"].dump());
+  }
+  WEFT_TRY_STATUS(check(recipe, devices));
+  return recipe;
+}
+
+namespace {
+
+nlohmann::ordered_json checkpointing_of(const Recipe& recipe) {
+  for (const auto& [key, value] : recipe.others) {
+    if (key != "activation_checkpointing") continue;
+    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
+    if (kept.is_object()) return kept;
+  }
+  return {{"partition_activations", false}};
+}
+
+}  // namespace
+
+Written print_deepspeed(const Recipe& recipe) {
+  Written written;
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (recipe.global_batch > 0) json["train_batch_size"] = recipe.global_batch;
+  if (recipe.micro_batch > 0) json["train_micro_batch_size_per_gpu"] = recipe.micro_batch;
+  if (const std::int64_t passes = recipe.micro_batches(); passes > 0)
+    json["gradient_accumulation_steps"] = passes;
+  nlohmann::ordered_json zero;
+  zero["stage"] = recipe.zero;
+  zero["overlap_comm"] = recipe.overlap_reduce;
+  if (recipe.bucket > 0) zero["reduce_bucket_size"] = recipe.bucket;
+  if (recipe.offload_optimizer) zero["offload_optimizer"] = {{"device", "cpu"}};
+  if (recipe.offload_parameters) zero["offload_param"] = {{"device", "cpu"}};
+  for (const auto& [key, value] : recipe.others) {
+    if (key != "zero_optimization") continue;
+    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
+    if (!kept.is_object()) continue;
+    if (!recipe.offload_optimizer) kept.erase("offload_optimizer");
+    if (!recipe.offload_parameters) kept.erase("offload_param");
+    zero.update(kept);
+  }
+  json["zero_optimization"] = std::move(zero);
+  if (recipe.precision == Precision::f16) json["fp16"] = {{"enabled", true}};
+  if (recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8)
+    json["bf16"] = {{"enabled", true}};
+  if (recipe.recompute == Recompute::full) json["activation_checkpointing"] = checkpointing_of(recipe);
+  if (recipe.tensor > 1) json["tensor_parallel"] = {{"autotp_size", recipe.tensor}};
+  if (recipe.context > 1) json["sequence_parallel_size"] = recipe.context;
+  for (const auto& [key, value] : recipe.others) {
+    // Of another language, or said above.
+    if (key.starts_with("--") || key.find('.') != std::string::npos || key == "activation_checkpointing")
+      continue;
+    const auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);
+    if (!parsed.is_discarded() && !json.contains(key)) json[key] = parsed;
+  }
+  written.text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const auto lose = [&](bool is, std::string what) {
+    if (is) written.lost.push_back(std::move(what));
+  };
+  lose(recipe.pipeline > 1,
+       fmt::format("pipeline {}: a PipelineModule of the program says it", recipe.pipeline));
+  lose(recipe.pipeline > 1 && recipe.zero > 1,
+       fmt::format("ZeRO {} with a pipeline: at most 1", recipe.zero));
+  lose(recipe.virtual_stages > 1, fmt::format("virtual stages {}", recipe.virtual_stages));
+  lose(recipe.expert > 1, fmt::format("expert {}: the program's MoE layers say it", recipe.expert));
+  lose(recipe.sequence_parallel, "sequence parallel");
+  lose(recipe.recompute == Recompute::selective, "selective recomputation");
+  lose(recipe.recompute_layers > 0,
+       fmt::format("recomputation of {} layers of a stage: the program says it", recipe.recompute_layers));
+  lose(recipe.precision == Precision::fp8, "fp8");
+  lose(recipe.copies > 1, fmt::format("{} copies of what is sharded", recipe.copies));
+  lose(recipe.sequence > 0, fmt::format("sequences of {}: the program says it", recipe.sequence));
+  lose(recipe.order != kUsualOrder, fmt::format("rank order {}", recipe.order));
+  return written;
+}
+
+}  // namespace weft::recipe

@@ -1,0 +1,199 @@
+// What a recipe can be changed to in one step, what changed between two, and what each language can say.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/translate/recipe/improve.h"
+
+namespace weft::recipe {
+namespace {
+
+using DegreeField = std::int64_t Recipe::*;
+
+std::string zero_name(int zero) { return zero == 0 ? "none" : fmt::format("ZeRO {}", zero); }
+
+// Megatron and DeepSpeed shard at most the optimizer's states where there is a pipeline.
+bool is_offered(const Recipe& recipe) { return recipe.pipeline == 1 || recipe.zero < 2; }
+
+}  // namespace
+
+std::string_view name(Language language) {
+  switch (language) {
+    case Language::megatron: return "megatron";
+    case Language::deepspeed: return "deepspeed";
+    case Language::torchtitan: break;
+  }
+  return "torchtitan";
+}
+
+Written print(Language language, const Recipe& recipe) {
+  switch (language) {
+    case Language::megatron: return print_megatron(recipe);
+    case Language::deepspeed: return print_deepspeed(recipe);
+    case Language::torchtitan: break;
+  }
+  return print_torchtitan(recipe);
+}
+
+std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe& today) {
+  if (language != Language::torchtitan && !is_offered(recipe) && recipe.zero != today.zero)
+    return std::nullopt;
+  if (language == Language::megatron) return recipe;
+  if (language == Language::torchtitan) {
+    if (recipe.virtual_stages > 2) recipe.virtual_stages = 2;
+    recipe.sequence_parallel = recipe.tensor > 1;
+    if (recipe.zero == 1) recipe.zero = 2;
+    if (recipe.pipeline > 1 && recipe.zero == 3) recipe.zero = 2;
+    recipe.order = kUsualOrder;
+    recipe.bucket = 0;
+    recipe.overlap_reduce = true;
+    recipe.recompute_layers = 0;
+    // It offloads all that is sharded or nothing.
+    if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
+    recipe.offload_parameters = recipe.offload_optimizer && recipe.zero == 3;
+    return recipe;
+  }
+  // The program, not ds_config.json, has pipelines, experts and what lies beside tensors.
+  if (recipe.pipeline != today.pipeline || recipe.virtual_stages != today.virtual_stages ||
+      recipe.expert != today.expert || recipe.order != today.order)
+    return std::nullopt;
+  recipe.sequence_parallel = today.sequence_parallel;
+  recipe.copies = 1;
+  if (recipe.recompute == Recompute::selective) recipe.recompute = Recompute::full;
+  recipe.recompute_layers = 0;
+  if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
+  return recipe;
+}
+
+std::string describe(const Recipe& recipe) {
+  std::vector<std::string> words;
+  const auto degree = [&](std::string_view what, std::int64_t size) {
+    if (size > 1) words.push_back(fmt::format("{} {}", what, size));
+  };
+  degree("tensor", recipe.tensor);
+  if (recipe.sequence_parallel) words.emplace_back("sequence parallel");
+  degree("pipeline", recipe.pipeline);
+  degree("virtual stages", recipe.virtual_stages);
+  degree("context", recipe.context);
+  degree("expert", recipe.expert);
+  words.push_back(fmt::format("data {}", std::max<std::int64_t>(recipe.data_degree(), 1)));
+  if (recipe.zero > 0)
+    words.push_back(recipe.copies > 1 ? fmt::format("ZeRO {} in {} copies", recipe.zero, recipe.copies)
+                                      : fmt::format("ZeRO {}", recipe.zero));
+  if (recipe.micro_batch > 0)
+    words.push_back(fmt::format("micro-batch {} ({} a step)", recipe.micro_batch, recipe.micro_batches()));
+  if (recipe.recompute != Recompute::none)
+    words.push_back(fmt::format("{} recomputation{}", name(recipe.recompute),
+                                recipe.recompute_layers > 0
+                                    ? fmt::format(" of {} layers of a stage", recipe.recompute_layers)
+                                    : std::string()));
+  if (recipe.offload_optimizer)
+    words.emplace_back(recipe.offload_parameters ? "optimizer and parameters on the host"
+                                                 : "optimizer on the host");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::vector<Change> changes(const Recipe& from, const Recipe& to) {
+  std::vector<Change> made;
+  const auto add = [&](std::string_view what, const std::string& a, const std::string& b) {
+    if (a != b) made.push_back({std::string(what), a, b});
+  };
+  const auto count = [&](std::string_view what, std::int64_t a, std::int64_t b) {
+    add(what, std::to_string(a), std::to_string(b));
+  };
+  const auto truth = [](bool is) { return std::string(is ? "yes" : "no"); };
+  count("tensor", from.tensor, to.tensor);
+  add("sequence parallel", truth(from.sequence_parallel), truth(to.sequence_parallel));
+  count("pipeline", from.pipeline, to.pipeline);
+  count("virtual stages", from.virtual_stages, to.virtual_stages);
+  count("context", from.context, to.context);
+  count("expert", from.expert, to.expert);
+  count("data", from.data_degree(), to.data_degree());
+  add("sharded", zero_name(from.zero), zero_name(to.zero));
+  count("copies", from.copies, to.copies);
+  count("micro-batch", from.micro_batch, to.micro_batch);
+  add("recomputation", std::string(name(from.recompute)), std::string(name(to.recompute)));
+  count("recomputed layers", from.recompute_layers, to.recompute_layers);
+  add("optimizer on the host", truth(from.offload_optimizer), truth(to.offload_optimizer));
+  add("sums overlap", truth(from.overlap_reduce), truth(to.overlap_reduce));
+  add("rank order", from.order, to.order);
+  return made;
+}
+
+std::vector<Recipe> neighbours(const Recipe& recipe) {
+  std::vector<Recipe> found;
+  const auto add = [&](Recipe changed) {
+    changed.data = 0;  // what is left
+    if (changed.data_degree() == 0 || !check(changed, recipe.devices).ok()) return;
+    changed.data = changed.data_degree();
+    if (!same_plan(changed, recipe)) found.push_back(std::move(changed));
+  };
+  // One degree's devices for another; data is what is left.
+  constexpr DegreeField kDegrees[] = {&Recipe::tensor, &Recipe::pipeline, &Recipe::context};
+  for (const DegreeField less : kDegrees)
+    if (recipe.*less % 2 == 0) {
+      Recipe changed = recipe;
+      changed.*less /= 2;
+      if (changed.pipeline == 1) changed.virtual_stages = 1;
+      if (changed.tensor == 1) changed.sequence_parallel = false;
+      add(changed);
+    }
+  for (const DegreeField more : kDegrees) {
+    Recipe changed = recipe;
+    changed.*more *= 2;
+    if (changed.tensor > 1 && recipe.tensor == 1) changed.sequence_parallel = true;
+    add(changed);
+    for (const DegreeField less : kDegrees) {
+      if (less == more || recipe.*less % 2 != 0) continue;
+      Recipe swapped = changed;
+      swapped.*less /= 2;
+      if (swapped.pipeline == 1) swapped.virtual_stages = 1;
+      if (swapped.tensor == 1) swapped.sequence_parallel = false;
+      add(swapped);
+    }
+  }
+  for (const DegreeField field : {&Recipe::micro_batch, &Recipe::virtual_stages, &Recipe::expert}) {
+    Recipe changed = recipe;
+    changed.*field *= 2;
+    add(changed);
+    if (recipe.*field % 2 != 0) continue;
+    changed.*field = recipe.*field / 2;
+    add(changed);
+  }
+  for (int zero = 0; zero <= 3; ++zero) {
+    Recipe changed = recipe;
+    changed.zero = zero;
+    if (zero == 0) changed.copies = 1;
+    add(changed);
+  }
+  if (recipe.tensor > 1) {
+    Recipe changed = recipe;
+    changed.sequence_parallel = !recipe.sequence_parallel;
+    add(changed);
+  }
+  for (const Recompute what : {Recompute::none, Recompute::selective, Recompute::full}) {
+    Recipe changed = recipe;
+    changed.recompute = what;
+    changed.recompute_layers = 0;
+    add(changed);
+  }
+  if (!recipe.offload_parameters) {
+    Recipe changed = recipe;
+    changed.offload_optimizer = !recipe.offload_optimizer;
+    add(changed);
+  }
+  if (!recipe.overlap_reduce) {
+    Recipe changed = recipe;
+    changed.overlap_reduce = true;
+    add(changed);
+  }
+  if (recipe.pipeline > 1 && recipe.data_degree() > 1) {
+    Recipe changed = recipe;
+    changed.order = recipe.order == kUsualOrder ? kPipelineInside : kUsualOrder;
+    add(changed);
+  }
+  return found;
+}
+
+}  // namespace weft::recipe

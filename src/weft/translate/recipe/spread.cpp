@@ -1,0 +1,307 @@
+#include "weft/translate/recipe/spread.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace weft::recipe {
+namespace {
+
+using distribute::AxisUse;
+using distribute::Distribution;
+using distribute::IndexRoles;
+using distribute::Shard;
+using Names = std::vector<std::string>;
+
+constexpr std::string_view kPlain = "one_f_one_b", kInterleaved = "interleaved_one_f_one_b";
+
+// A degree of the recipe, or what is used alike of one.
+struct Degree {
+  std::string_view name;
+  std::int64_t size = 1;
+  AxisUse use;
+};
+
+Names chain(std::initializer_list<Names> lists) {
+  Names all;
+  for (const Names& list : lists)
+    for (const std::string& index : list)
+      if (std::ranges::find(all, index) == all.end()) all.push_back(index);
+  return all;
+}
+
+bool has(const Names& list, const std::string& index) { return std::ranges::find(list, index) != list.end(); }
+
+Shard shard_of(int zero) {
+  return zero == 0 ? Shard::nothing : zero == 3 ? Shard::parameters : Shard::optimizer;
+}
+
+// Of the model, as tensor parallelism cuts it; key heads come with the queries' where those are too few.
+Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
+  Names further;
+  for (const distribute::FurtherIndex& one : roles.further)
+    if (one.beside_size < recipe.tensor) further.push_back(one.index);
+  return chain({roles.model, further, recipe.sequence_parallel ? roles.sequence : Names()});
+}
+
+// The outermost first.
+Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data) {
+  const auto needs = [](const Names& list, std::string_view what, std::int64_t degree) -> Status {
+    if (!list.empty()) return {};
+    return user_error(fmt::format("the model has no index that {} would cut: {}", what, degree),
+                      "1 is right for this model");
+  };
+  if (data > 1) WEFT_TRY_STATUS(needs(roles.batch, "data", data));
+  if (recipe.tensor > 1) WEFT_TRY_STATUS(needs(roles.model, "tensor", recipe.tensor));
+  if (recipe.context > 1) WEFT_TRY_STATUS(needs(roles.sequence, "context", recipe.context));
+  if (recipe.expert > 1) WEFT_TRY_STATUS(needs(roles.expert, "expert", recipe.expert));
+
+  // Experts lie on the ranks of data, and where they are not cut themselves first on those of tensor.
+  std::int64_t experts = recipe.expert;
+  const bool whole_experts = recipe.expert > 1 && recipe.expert_tensor == 1 && recipe.tensor > 1;
+  const std::int64_t on_tensor = whole_experts ? std::gcd(experts, recipe.tensor) : 1;
+  experts /= on_tensor;
+  const std::int64_t copies = recipe.zero == 0 ? 1 : recipe.copies, sharded = data / copies;
+  const std::int64_t on_data = std::gcd(experts, sharded);
+  experts /= on_data;
+  const std::int64_t on_copies = std::gcd(experts, copies);
+  if (experts != on_copies)
+    return user_error(fmt::format("experts lie on the ranks of data here, which are fewer: {} and {}",
+                                  recipe.expert, data));
+  const Names batch = roles.batch.empty() ? Names() : Names{roles.batch.front()};
+  const Names by_expert = chain({roles.expert, batch});
+  const Shard shard = shard_of(recipe.zero);
+  std::vector<Degree> data_degrees = {{"data", copies / on_copies, {batch, Shard::nothing}},
+                                      {"data", on_copies, {by_expert, Shard::nothing}},
+                                      {"data", sharded / on_data, {batch, shard}},
+                                      {"data", on_data, {by_expert, shard}}};
+  Degree stages{"pipeline", recipe.pipeline, {}};
+  stages.use.stage = true;
+  stages.use.chunks = static_cast<std::int32_t>(recipe.virtual_stages);
+  std::vector<Degree> all;
+  if (recipe.order != kPipelineInside) all.push_back(stages);
+  all.insert(all.end(), data_degrees.begin(), data_degrees.end());
+  if (recipe.order == kPipelineInside) all.push_back(stages);
+  all.push_back({"context", recipe.context, {roles.sequence, Shard::nothing}});
+  const Names model = tensor_list(recipe, roles);
+  all.push_back({"tensor", recipe.tensor / on_tensor, {model, Shard::nothing}});
+  all.push_back({"tensor", on_tensor, {chain({roles.expert, model}), Shard::nothing}});
+  std::erase_if(all, [](const Degree& one) { return one.size == 1; });
+  return all;
+}
+
+struct Laid {
+  std::size_t axis, degree;
+  std::int64_t size;
+};
+
+// The innermost first.
+Result<std::vector<Laid>> lay(const std::vector<Degree>& degrees, const cluster::Cluster& cluster) {
+  std::vector<Laid> laid;
+  std::size_t axis = cluster.axes.size();
+  std::int64_t room = 1;
+  for (std::size_t d = degrees.size(); d-- > 0;) {
+    std::int64_t left = degrees[d].size;
+    while (left > 1) {
+      while (room == 1 && axis > 0) room = cluster.axes[--axis].size;
+      const std::int64_t part = std::gcd(left, room);
+      if (part == 1 || (part < left && part < room))
+        return user_error(fmt::format("{} does not lie evenly on {}={}: {}", degrees[d].name,
+                                      cluster.axes[axis].name, cluster.axes[axis].size, degrees[d].size),
+                          "a degree within a node divides its devices");
+      laid.push_back({axis, d, part});
+      left /= part;
+      room /= part;
+    }
+  }
+  return laid;
+}
+
+// The same devices where the stages' part of an inner axis belongs to the next outer one.
+std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& cluster,
+                                                    const std::vector<Degree>& degrees,
+                                                    const std::vector<Laid>& laid) {
+  std::vector<Laid> stages;
+  for (const Laid& one : laid)
+    if (degrees[one.degree].use.stage) stages.push_back(one);
+  if (stages.size() < 2) return std::nullopt;
+  cluster::Cluster moved = cluster;
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
+    moved.axes[stages[i].axis].size /= stages[i].size;
+    moved.axes[stages.back().axis].size *= stages[i].size;
+  }
+  return moved;
+}
+
+train::Recompute recompute_of(Recompute recompute) {
+  return {
+      .layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
+}
+
+// Layers that a launcher does again are whole ones; what is named besides has no word.
+Recompute recompute_from(const train::Recompute& what, std::vector<std::string>& lost) {
+  const Recompute found = what.layers      ? Recompute::full
+                          : what.selective ? Recompute::selective
+                                           : Recompute::none;
+  if (recompute_of(found) != what)
+    lost.push_back(fmt::format("recompute {}: {} in its place", train::print(what), name(found)));
+  return found;
+}
+
+void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& notes) {
+  if (recipe.offload_parameters)
+    notes.push_back("parameters in the host's memory are not priced: they are taken to lie on the devices");
+  if (recipe.precision == Precision::fp8) notes.push_back("fp8 is priced as bf16");
+}
+
+}  // namespace
+
+Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const cluster::Cluster& cluster) {
+  Recipe known = recipe;
+  known.devices = cluster.devices();
+  SpreadRecipe made;
+  made.cluster = cluster;
+  WEFT_TRY(degrees, degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1)));
+  WEFT_TRY(laid, lay(degrees, cluster));
+  if (auto moved = with_stages_outside(cluster, degrees, laid)) {
+    made.cluster = std::move(*moved);
+    WEFT_TRY(again, lay(degrees, made.cluster));
+    laid = std::move(again);
+    made.notes.push_back("stages lie within nodes and across them: all their transfers are priced as across");
+  }
+  Distribution& distribution = made.distribution;
+  for (std::size_t a = 0; a < made.cluster.axes.size(); ++a) {
+    std::vector<Laid> here;
+    for (std::size_t l = laid.size(); l-- > 0;) {
+      if (laid[l].axis != a) continue;
+      // Neighbours that do the same are one.
+      if (!here.empty() && degrees[here.back().degree].use == degrees[laid[l].degree].use)
+        here.back().size *= laid[l].size;
+      else
+        here.push_back(laid[l]);
+    }
+    char letter = 'a';
+    for (const Laid& one : here) {
+      const std::string& axis = made.cluster.axes[a].name;
+      distribution.mesh.axes.push_back({here.size() > 1 ? fmt::format("{}_{}", axis, letter++) : axis,
+                                        static_cast<std::int32_t>(one.size)});
+      distribution.axes.push_back(degrees[one.degree].use);
+    }
+  }
+  if (distribution.mesh.axes.empty()) {
+    distribution.mesh.axes.push_back({made.cluster.axes.back().name, 1});
+    distribution.axes.emplace_back();
+  }
+  distribution.micro_batches = std::max<std::int64_t>(known.micro_batches(), 1);
+  if (recipe.pipeline > 1) distribution.schedule = recipe.virtual_stages > 1 ? kInterleaved : kPlain;
+  distribution.recompute = recompute_of(recipe.recompute);
+  distribution.offload = recipe.offload_optimizer;
+  say_what_is_not_priced(recipe, made.notes);
+  return made;
+}
+
+GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles, const Recipe& like) {
+  GatheredRecipe made{like, {}};
+  Recipe& recipe = made.recipe;
+  recipe.devices = distribution.mesh.ranks();
+  recipe.tensor = recipe.pipeline = recipe.context = recipe.expert = recipe.virtual_stages = 1;
+  recipe.data = recipe.copies = 1;
+  recipe.expert_tensor = 0;
+  recipe.zero = 0;
+  recipe.sequence_parallel = false;
+  recipe.recompute = recompute_from(distribution.recompute, made.lost);
+  recipe.recompute_layers = 0;
+  recipe.offload_optimizer = distribution.offload;
+  recipe.offload_parameters = false;
+  const auto lose = [&](std::string what) { made.lost.push_back(std::move(what)); };
+  // Along an axis: the outermost of what the usual order has inside comes last.
+  enum Place { stage, data, context, tensor };
+  std::vector<Place> places;
+  std::int64_t whole_copies = 1;
+  Names further;
+  for (const distribute::FurtherIndex& one : roles.further) further.push_back(one.index);
+  for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
+    const AxisUse& use = distribution.axes[a];
+    const std::int64_t ranks = distribution.mesh.axes[a].ranks;
+    const std::string axis = fmt::format("{}={}", distribution.mesh.axes[a].name, ranks);
+    if (ranks == 1) continue;
+    if (!use.in_stages.empty()) lose(fmt::format("{}: a mesh of their own for some stages", axis));
+    if (use.stage) {
+      recipe.pipeline *= ranks;
+      recipe.virtual_stages = use.chunks;
+      places.push_back(stage);
+      continue;
+    }
+    const std::string first = use.slice.empty() ? std::string() : use.slice.front();
+    const bool with_batch = !roles.batch.empty() && has(use.slice, roles.batch.front());
+    const bool by_expert = has(roles.expert, first);
+    if (has(roles.batch, first) || (by_expert && with_batch)) {
+      recipe.data *= ranks;
+      if (by_expert) recipe.expert *= ranks;
+      if (use.shard == Shard::nothing)
+        whole_copies *= ranks;
+      else
+        recipe.zero = std::max(recipe.zero, use.shard == Shard::parameters ? 3 : like.zero == 2 ? 2 : 1);
+      places.push_back(data);
+      continue;
+    }
+    if (use.shard != Shard::nothing)
+      lose(fmt::format("shard {} on {}, where batches are not sliced", name(use.shard), axis));
+    if (by_expert || has(roles.model, first) || has(further, first)) {
+      recipe.tensor *= ranks;
+      if (by_expert) {
+        recipe.expert *= ranks;
+        recipe.expert_tensor = 1;
+      }
+      recipe.sequence_parallel = std::ranges::any_of(
+          use.slice, [&](const std::string& index) { return has(roles.sequence, index); });
+      places.push_back(tensor);
+    } else if (has(roles.sequence, first)) {
+      recipe.context *= ranks;
+      places.push_back(context);
+    } else {
+      recipe.data *= ranks;
+      whole_copies *= ranks;
+      lose(fmt::format("{}, which slices nothing that recipes cut: taken for data", axis));
+      places.push_back(data);
+    }
+  }
+  if (recipe.zero > 0) recipe.copies = whole_copies;
+  recipe.order = kUsualOrder;
+  if (!std::ranges::is_sorted(places)) {
+    std::vector<Place> inside = places;
+    const auto first_stage = std::ranges::find(inside, stage);
+    if (first_stage != inside.end()) {
+      inside.erase(first_stage);
+      const auto after = std::ranges::find_if(inside, [](Place place) { return place > data; });
+      inside.insert(after, data);
+    }
+    const bool stages_inside = std::ranges::is_sorted(inside) && std::ranges::count(places, stage) == 1 &&
+                               std::ranges::none_of(std::ranges::find(places, stage), places.end(),
+                                                    [](Place place) { return place == data; });
+    if (stages_inside)
+      recipe.order = kPipelineInside;
+    else
+      lose(fmt::format("the order of axes in {}", print(distribution.mesh)));
+  }
+  if (!distribution.exceptions.empty())
+    lose(fmt::format("{} tensors that are spread otherwise, such as {}", distribution.exceptions.size(),
+                     distribution.exceptions.front().tensor));
+  if (!distribution.schedule.empty() && distribution.schedule != kPlain &&
+      distribution.schedule != kInterleaved && recipe.pipeline > 1) {
+    lose(fmt::format("schedule {}: {} in its place", distribution.schedule,
+                     recipe.virtual_stages > 1 ? kInterleaved : kPlain));
+  }
+  if (recipe.global_batch > 0) {
+    const std::int64_t at_once = recipe.data * distribution.micro_batches;
+    if (recipe.global_batch % at_once != 0)
+      lose(fmt::format("micro-batches of unequal rows: {} and {}", distribution.micro_batches,
+                       recipe.global_batch));
+    recipe.micro_batch = std::max<std::int64_t>(recipe.global_batch / at_once, 1);
+  }
+  return made;
+}
+
+}  // namespace weft::recipe
