@@ -11,6 +11,7 @@
 #include "weft/app/session/command_catalog.h"
 #include "weft/app/session/plan_for.h"
 #include "weft/app/session/plan_in_time.h"
+#include "weft/app/session/plan_step.h"
 #include "weft/app/session/prepare.h"
 #include "weft/app/session/prove_plan.h"
 #include "weft/app/session/reply.h"

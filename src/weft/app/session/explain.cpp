@@ -6,7 +6,6 @@
 #include "weft/app/explain/explanation.h"
 #include "weft/app/session/explain_alone.h"
 #include "weft/app/session/explain_distributed.h"
-#include "weft/app/session/explain_in_time.h"
 #include "weft/app/session/explain_memory.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/first_answer.h"
@@ -197,6 +196,8 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
       options.summary = true;
     } else if (same_word(name, "MEMORY") && !option.value) {
       options.memory = true;
+    } else if (same_word(name, "STAGES") && !option.value) {
+      options.stages = true;
     } else if (same_word(name, "URGENT") && !option.value) {
       options.urgent = true;
     } else if (std::string* file = file_option(options, name)) {
@@ -206,15 +207,16 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
                           fmt::format("for example: {} 'step'", upper(name)), option.name.span);
       *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT",   "TRAIL", "SUMMARY",
-                                               "MEMORY",  "URGENT",  "TIMELINE", "PAGE",  "CHAKRA"};
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT",   "TRAIL", "SUMMARY", "MEMORY",
+                                               "STAGES",  "URGENT",  "TIMELINE", "PAGE",  "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
-      return user_error(fmt::format("EXPLAIN has no option {}", name),
-                        hint.empty()
-                            ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                              "SUMMARY, MEMORY, TRAIL, URGENT, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
-                            : std::move(hint),
-                        option.name.span);
+      return user_error(
+          fmt::format("EXPLAIN has no option {}", name),
+          hint.empty()
+              ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
+                "SUMMARY, STAGES, MEMORY, TRAIL, URGENT, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+              : std::move(hint),
+          option.name.span);
     }
   }
   return options;
@@ -260,8 +262,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   if (prepared.trains()) {
     WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
     if (in_time)
-      return explain_asked_in_time(state, context, prepared, about_ranks(explanation), explain_options,
-                                   *in_time);
+      return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
   }
   if (is_recipe(explain_options.form) && prepared.ranks == 1)
     return placed(
@@ -284,6 +285,8 @@ Answer run_explain(const Session::State& state, const Context& context,
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;
+  if (explain_options.stages)
+    return explain_stages(about_ranks(explanation), prepared, choice.reports, explain_options, context.width);
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
   explanation.graph = &choice.plan;
   WEFT_TRY(trail, first_steps(state, prepared));

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "weft/app/explain/servers.h"
+#include "weft/app/explain/stages.h"
+#include "weft/app/explain/summary.h"
 #include "weft/app/session/explain_in_time.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/measure_distributed.h"
@@ -42,6 +44,18 @@ explain::DistributedExplanation about_ranks(const explain::Explanation& explanat
   return about;
 }
 
+std::string explain_stages(const explain::DistributedExplanation& about, const Prepared& prepared,
+                           std::span<const search::StageReport> stages, const ExplainOptions& options,
+                           std::size_t width) {
+  explain::StagesExplanation explanation;
+  explanation.headline =
+      explain::headline(about.task, about.model, about.cluster.name, about.sizes, about.settings);
+  explanation.stages = stages;
+  explanation.planning_seconds = prepared.seconds_of_planning();
+  explanation.width = width;
+  return options.json ? print_json(explanation) : print_text(explanation);
+}
+
 Error not_this_machine(const Prepared& prepared) {
   const language::syntax::Run& run = *prepared.run;
   return user_error(
@@ -51,26 +65,14 @@ Error not_this_machine(const Prepared& prepared) {
 
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options) {
-  const language::syntax::Run& run = *prepared.run;
   if (options.analyze && !cost::is_local(about.cluster) && prepared.gpu == nullptr)
     return not_this_machine(prepared);
-  std::optional<Result<search::Choice>> untimed;
-  auto in_time = explain_in_time(state, context, prepared, about, options, untimed);
-  if (!in_time.ok()) {
-    Error error = std::move(in_time).error();
-    if (!error.span.known()) error.span = run.span;
-    return error;
-  }
-  if (*in_time) return **std::move(in_time);
-  Result<search::Choice> planned = untimed ? *std::move(untimed)
-                                   : options.analyze
-                                       ? plan_for_ranks(state, prepared, /*compare=*/true, &context)
-                                       : plan_for(state, prepared, /*compare=*/true, &context);
-  if (!planned.ok()) {
-    Error error = std::move(planned).error();
-    if (!error.span.known()) error.span = run.span;
-    return error;
-  }
+  const Agreement agreement = options.analyze ? Agreement::ranks : Agreement::none;
+  WEFT_TRY(step, plan_step(state, &context, prepared, /*compare=*/true, agreement));
+  if (step.staged)
+    return explain_in_time(state, context, prepared, std::move(about), options, *std::move(step.staged));
+  const search::Choice* planned = &*step.whole;
+  if (options.stages) return explain_stages(about, prepared, planned->reports, options, context.width);
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);

@@ -14,6 +14,7 @@ struct ExplainOptions {
   bool analyze = false;
   bool summary = false;  // its first lines alone
   bool memory = false;   // what a rank's memory holds over the step, and nothing else
+  bool stages = false;   // what each stage of the planner gained, and nothing else
   bool urgent = false;   // how soon something small gets through meanwhile
   language::syntax::Format form = language::syntax::Format::text;
   std::string timeline;  // a file for the trace; empty: none
@@ -23,6 +24,11 @@ struct ExplainOptions {
 
 // What is known of a statement before its plan, for ranks: names, sizes, settings and the cluster.
 explain::DistributedExplanation about_ranks(const explain::Explanation& explanation);
+
+// EXPLAIN (STAGES).
+std::string explain_stages(const explain::DistributedExplanation& about, const Prepared& prepared,
+                           std::span<const search::StageReport> stages, const ExplainOptions& options,
+                           std::size_t width);
 
 // What ANALYZE says of clusters.
 Error not_this_machine(const Prepared& prepared);

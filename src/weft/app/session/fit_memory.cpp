@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/app/session/plan_for.h"
-#include "weft/app/session/plan_in_time.h"
+#include "weft/app/session/plan_step.h"
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/parallel/pipeline/unroll.h"
@@ -67,22 +67,12 @@ double next_printed(double bytes) {
 Result<search::Choice> plan_with(const Session::State& state, const Context& context,
                                  const Prepared& prepared, const Recompute& what, std::int64_t micro_batches,
                                  bool spills) {
-  Prepared trial;
-  trial.run = prepared.run;
-  trial.settings = prepared.settings;
+  Prepared trial(prepared.request());
   trial.settings.recompute = what;
   trial.settings.spills = spills;
   trial.settings.prove = false;
   if (micro_batches > 0) trial.settings.micro_batches = micro_batches;
-  trial.overrides = prepared.overrides;
-  trial.target = prepared.target;
-  trial.hosts = prepared.hosts;
-  trial.gpu = prepared.gpu;
-  trial.threads = prepared.threads;
-  trial.ranks = prepared.ranks;
-  trial.fixed = prepared.fixed;
   trial.sizes = prepared.sizes;
-  trial.goals = prepared.goals;
   trial.norm_shares = prepared.norm_shares;
   WEFT_TRY(given, recompute_of(prepared.settings));
   if (what == given) {

@@ -11,6 +11,7 @@
 #include "weft/app/session/learn.h"
 #include "weft/app/session/plan_for.h"
 #include "weft/app/session/plan_in_time.h"
+#include "weft/app/session/plan_step.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/plan/graph/text.h"
 #include "weft/runtime/run/algorithm_list.h"

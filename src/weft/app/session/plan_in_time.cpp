@@ -85,15 +85,9 @@ Result<Distribution> complete_in_time(const Session::State& state, const Context
   if (prepared.ranks == 1 && asked.mesh.axes.size() == 1 && asked.mesh.ranks() == 1)
     asked.mesh = {}, asked.axes = {};
   if (asked.mesh.axes.empty() && prepared.ranks > 1) {
-    Prepared whole;
-    whole.run = prepared.run;
-    whole.settings = prepared.settings;
+    Prepared whole(prepared.request());
     whole.settings.micro_batches = 1;
     whole.settings.rules = false;
-    whole.target = prepared.target;
-    whole.threads = prepared.threads;
-    whole.ranks = prepared.ranks;
-    whole.fixed = prepared.fixed;
     whole.sizes = prepared.sizes;
     whole.plan.graph = prepared.plan.graph.clone();
     WEFT_TRY(spread, plan_for(state, whole, /*compare=*/false, context));
@@ -200,15 +194,6 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
   choice.spread->distribution = std::move(complete);
   choice.spread->chosen.plan = std::move(*plan);
   return choice;
-}
-
-Result<search::Choice> plan_to_run(const Session::State& state, const Context* context,
-                                   const Prepared& prepared) {
-  if (prepared.trains()) {
-    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
-    if (asked) return plan_in_time(state, context, prepared, std::move(*asked));
-  }
-  return plan_for(state, prepared, /*compare=*/false, context);
 }
 
 }  // namespace weft::session

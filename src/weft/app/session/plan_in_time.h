@@ -33,8 +33,4 @@ Result<distribute::Distribution> complete_in_time(const Session::State& state, c
 Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
                                     const Prepared& prepared, distribute::Distribution asked);
 
-// The same where steps are cut in time; else as the search finds it.
-Result<search::Choice> plan_to_run(const Session::State& state, const Context* context,
-                                   const Prepared& prepared);
-
 }  // namespace weft::session

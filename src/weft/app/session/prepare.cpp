@@ -520,22 +520,12 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   return prepared;
 }
 
-Result<Prepared> prepare_again(const Session::State& state, const Prepared& prepared,
+Result<Prepared> prepare_again(const Session::State& state, const PlanRequest& request,
                                std::span<const language::SizeOverride> sizes,
                                const std::function<bool()>& interrupted) {
-  Prepared made;
-  made.run = prepared.run;
-  made.settings = prepared.settings;
-  made.overrides = prepared.overrides;
-  made.target = prepared.target;
-  made.hosts = prepared.hosts;
-  made.gpu = prepared.gpu;
-  made.threads = prepared.threads;
-  made.ranks = prepared.ranks;
-  made.fixed = prepared.fixed;
-  made.goals = prepared.goals;
-  const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
-  WEFT_TRY(bound, bind_again(state, prepared, mode, sizes, interrupted));
+  Prepared made(request);
+  const language::Mode mode = made.trains() ? language::Mode::train : language::Mode::infer;
+  WEFT_TRY(bound, bind_again(state, made, mode, sizes, interrupted));
   made.sizes = std::move(bound.sizes);
   WEFT_TRY_STATUS(make_plan(made, std::move(bound.graph)));
   return made;

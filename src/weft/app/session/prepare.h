@@ -39,8 +39,8 @@ enum class Purpose : std::uint8_t {
   run       // here and now: with data, on ranks that this machine can start
 };
 
-struct Prepared {
-  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+// What was asked, and where it is to run. Copies are whole: code that asks again with other settings changes those.
+struct PlanRequest {
   const language::syntax::Run* run = nullptr;
   Settings settings;                              // the session's, with what the statement says
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
@@ -50,12 +50,22 @@ struct Prepared {
   int threads = 1;                         // of this machine, for all ranks together
   std::int64_t ranks = 1;                  // of the target
   search::FixedPart fixed;                 // by hints
-  std::vector<language::BoundSize> sizes;
-  std::vector<train::Goal> goals;  // of MINIMIZE
-  train::TrainingPlan plan;        // of one device; INFER's is a forward pass alone
-  std::int64_t norm_shares = 1;    // of the batch, from which batch norms take their statistics
+  std::vector<train::Goal> goals;          // of MINIMIZE
 
   bool trains() const { return run->task == language::syntax::Task::train; }
+};
+
+// A request and the plan of one device that it leads to.
+struct Prepared : PlanRequest {
+  Prepared() = default;
+  explicit Prepared(PlanRequest asked) : PlanRequest(std::move(asked)) {}
+
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  std::vector<language::BoundSize> sizes;
+  train::TrainingPlan plan;      // INFER's is a forward pass alone
+  std::int64_t norm_shares = 1;  // of the batch, from which batch norms take their statistics
+
+  const PlanRequest& request() const { return *this; }
   std::vector<std::pair<std::string, std::int64_t>> named_sizes() const;
   // Since it began to be prepared.
   double seconds_of_planning() const;
@@ -95,7 +105,7 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
 Result<std::vector<search::Step>> first_steps(const Session::State& state, const Prepared& prepared);
 
 // All of it once more with other sizes.
-Result<Prepared> prepare_again(const Session::State& state, const Prepared& prepared,
+Result<Prepared> prepare_again(const Session::State& state, const PlanRequest& request,
                                std::span<const language::SizeOverride> sizes,
                                const std::function<bool()>& interrupted = {});
 

@@ -16,22 +16,13 @@ namespace {
 
 // All that a statement says but how its steps are cut. `norm_shares`: of a micro-batch, from which batch norms take
 // their statistics.
-Prepared without_time(const Prepared& prepared, std::int64_t norm_shares) {
-  Prepared like;
-  like.run = prepared.run;
-  like.settings = prepared.settings;
+PlanRequest without_time(const Prepared& prepared, std::int64_t norm_shares) {
+  PlanRequest like = prepared.request();
   like.settings.micro_batches = 1;
   like.settings.distribution.clear();
   // What the distribution says of doing again is of the plan, not of time.
   if (auto asked = recompute_of(prepared.settings); asked.ok() && !asked->is_nothing())
     like.settings.recompute = std::move(*asked);
-  like.overrides = prepared.overrides;
-  like.target = prepared.target;
-  like.hosts = prepared.hosts;
-  like.threads = prepared.threads;
-  like.ranks = prepared.ranks;
-  like.fixed = prepared.fixed;
-  like.goals = prepared.goals;
   if (prepared.norm_shares > 1) {
     like.settings.local_norms = norm_shares > 1;
     like.ranks = norm_shares;
@@ -96,7 +87,7 @@ TimeProblem::TimeProblem(const Session::State& state, const Context* context, co
 }
 
 Result<Prepared> without_recompute(const Session::State& state, const Prepared& prepared) {
-  Prepared like = without_time(prepared, prepared.norm_shares);
+  PlanRequest like = without_time(prepared, prepared.norm_shares);
   like.settings.recompute.reset();
   WEFT_TRY(made, prepare_again(state, like, {}));
   made.ranks = prepared.ranks;

@@ -58,7 +58,7 @@ class TimeProblem {
     search::Machine machine;
   };
   std::map<std::string, OfOneKind> kinds_;
-  Prepared like_;  // without time
+  PlanRequest like_;  // without time
   std::string batch_;
   std::map<std::int64_t, Prepared> made_;  // by rows
   search::InTimeProblem problem_;

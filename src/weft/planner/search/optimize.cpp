@@ -1,6 +1,7 @@
 #include "weft/planner/search/optimize.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 
 #include "weft/planner/search/stages.h"
@@ -23,6 +24,7 @@ bool is_interrupted(const Choice& choice) {
 void report_on(Choice& choice, StageReport report) {
   report.nodes = (choice.spread ? choice.spread->chosen.plan.graph : choice.plan).node_count();
   report.seconds = seconds_of(choice);
+  if (choice.spread) report.peak_bytes = choice.spread->chosen.evaluation().peak_bytes;
   choice.reports.push_back(std::move(report));
 }
 
@@ -38,8 +40,10 @@ Result<Choice> run_stage(const Problem& problem, const Stage& stage, Choice choi
     report.was = StageReport::Was::off;
     report.said = "left out: the time was up";
   } else {
+    const auto began = std::chrono::steady_clock::now();
     WEFT_TRY(next, stage.run(problem, std::move(choice), report));
     choice = std::move(next);
+    report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   }
   report_on(choice, std::move(report));
   return choice;
@@ -95,6 +99,7 @@ class Contest {
   }
 
   Result<Choice> run() {
+    const auto began = std::chrono::steady_clock::now();
     watch_.expect(searched_.lower_bound_seconds);
     for (Alternative& family : searched_.alternatives) enter(family);
     constexpr std::size_t kMostContenders = 3;  // that are no family
@@ -108,6 +113,15 @@ class Contest {
         }
     if (!best_.ok()) return std::move(best_).error();
     DistributionChoice& chosen = *best_->spread;
+    if (finished_.size() > 1) {
+      StageReport report{.stage = "other distributions"};
+      report.tried = static_cast<std::int64_t>(finished_.size()) - 1;
+      report.changed = chosen.distribution != searched_.distribution;
+      report.said = report.changed ? distribute::print(chosen.distribution) + " is faster after all stages"
+                                   : "none is faster after all stages";
+      report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      report_on(*best_, std::move(report));
+    }
     searched_.distribution = chosen.distribution;
     searched_.fits = chosen.fits;
     static_cast<ChosenDistribution&>(chosen) = std::move(searched_);

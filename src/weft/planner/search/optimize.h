@@ -74,9 +74,12 @@ struct StageReport {
   std::string_view stage;
   Was was = Was::run;
   bool changed = false;
-  std::size_t nodes = 0;  // of the plan after it
-  double seconds = 0;     // of a step of that plan: at best before it is distributed, then as simulated
-  std::string said;       // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
+  std::size_t nodes = 0;   // of the plan after it
+  double seconds = 0;      // of a step of that plan: at best before it is distributed, then as simulated
+  double peak_bytes = 0;   // that a rank needs for it; 0: not known before it is distributed
+  std::int64_t tried = 0;  // candidates; 0: it does not choose among several
+  double took = 0;         // seconds
+  std::string said;        // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
 };
 
 struct Choice {
@@ -111,9 +114,12 @@ struct Stage {
   bool (*is_optional)(const Problem& problem) = nullptr;  // the plan may stay as it was before; null: never
 };
 
+// A plan with stages and micro-batches competes with the one that passed all of these. It is switched off like them.
+inline constexpr std::string_view kPipelineStage = "pipeline";
+
 // In the order they run.
 std::span<const Stage> stages();
-std::vector<std::string_view> stage_names();
+std::vector<std::string_view> stage_names();  // and kPipelineStage
 
 Result<Choice> optimize(const Problem& problem);
 

@@ -105,6 +105,7 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
   }
   if (!spread.ok()) return std::move(spread).error();
   report.changed = true;
+  report.tried = spread->outcome.estimates;
   report.said += distribute::print(spread->distribution);
   choice.spread = std::move(*spread);
   return choice;
@@ -337,6 +338,7 @@ std::span<const Stage> stages() { return kStages; }
 std::vector<std::string_view> stage_names() {
   std::vector<std::string_view> names;
   for (const Stage& stage : kStages) names.push_back(stage.name);
+  names.push_back(kPipelineStage);
   return names;
 }
 
