@@ -1,7 +1,6 @@
-#include <charconv>
-
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/device/cpu/processor.h"
 #include "weft/device/cuda/gpu.h"
 #include "weft/device/device.h"
@@ -15,10 +14,8 @@ Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   std::string_view which = exact ? name.substr(0, name.size() - kExact.size()) : name;
   if (which.starts_with("cuda:")) {
     which.remove_prefix(5);
-    int ordinal = -1;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), ordinal);
-    if (error == std::errc() && end == which.data() + which.size()) {
-      WEFT_TRY(gpu, cuda::Gpu::open(ordinal, exact));
+    if (const auto ordinal = read_number<int>(which)) {
+      WEFT_TRY(gpu, cuda::Gpu::open(*ordinal, exact));
       return std::shared_ptr<Device>(std::move(gpu));
     }
   }

@@ -1,4 +1,4 @@
-// Which tensors travel together: the solvers against all buckets and all orders of small chains and graphs.
+// Which tensors travel together: the solver against all buckets of small chains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 
 #include "weft/base/random.h"
 #include "weft/parallel/partition/buckets.h"
-#include "weft/parallel/partition/graph_buckets.h"
 
 namespace weft::partition {
 namespace {
@@ -128,121 +127,6 @@ TEST(Buckets, EarlyReleaseIsNeverLater) {
     earlier += early < together - kTolerance;
   }
   EXPECT_GT(earlier, 20);
-}
-
-// -- graphs ----------------------------------------------------------------------------------------
-
-// Every order of computing that needs allow, with every list of buckets, in every order where it matters.
-double best_of_all(std::span<const Operation> graph, const Wire& wire, Release release) {
-  std::vector<std::int32_t> computing, transfers;
-  for (std::size_t i = 0; i < graph.size(); ++i)
-    (is_transfer(graph[i]) ? transfers : computing).push_back(static_cast<std::int32_t>(i));
-  double best = std::numeric_limits<double>::infinity();
-  GraphBuckets order;
-  const auto cut = [&](const std::vector<std::int32_t>& sent) {
-    const std::size_t gaps = sent.empty() ? 0 : sent.size() - 1;
-    for (std::uint32_t cuts = 0; cuts < std::uint32_t{1} << gaps; ++cuts) {
-      order.buckets.clear();
-      for (std::size_t i = 0; i < sent.size(); ++i) {
-        if (i == 0 || (cuts >> (i - 1) & 1) != 0) order.buckets.emplace_back();
-        order.buckets.back().push_back(sent[i]);
-      }
-      best = std::min(best, seconds_of(graph, wire, order, release));
-    }
-  };
-  do {
-    order.computing = computing;
-    std::vector<std::int32_t> sent = transfers;
-    do cut(sent);
-    while (std::ranges::next_permutation(sent).found);
-  } while (std::ranges::next_permutation(computing).found);
-  return best;
-}
-
-std::vector<Operation> random_graph(Random& random, std::size_t operations, std::size_t most_transfers) {
-  std::vector<Operation> graph(operations);
-  std::size_t transfers = 0;
-  for (std::size_t i = 0; i < operations; ++i) {
-    if (transfers < most_transfers && i > 0 && random.below(2) == 0) {
-      graph[i].bytes = 1 + below(random, 30);
-      ++transfers;
-    } else {
-      graph[i].seconds = below(random, 20);
-    }
-    for (std::size_t need = 0; need < i; ++need)
-      if (random.below(3) == 0) graph[i].needs.push_back(static_cast<std::int32_t>(need));
-  }
-  return graph;
-}
-
-TEST(GraphBuckets, NothingTakesNoTime) {
-  EXPECT_EQ(bucketise(std::span<const Operation>(), Wire{1, 1}).seconds, 0);
-}
-
-TEST(GraphBuckets, NoOtherOrderIsBetter) {
-  Random random(21);
-  for (int trial = 0; trial < 60; ++trial) {
-    const std::vector<Operation> graph = random_graph(random, 2 + random.below(6), 3);
-    const Wire wire{below(random, 20), 1 + below(random, 3)};
-    for (const Release release : kReleases) {
-      const GraphBuckets found = bucketise(graph, wire, release);
-      EXPECT_NEAR(found.seconds, best_of_all(graph, wire, release), kTolerance) << trial;
-      EXPECT_NEAR(found.seconds, seconds_of(graph, wire, found, release), kTolerance) << trial;
-    }
-  }
-}
-
-TEST(GraphBuckets, NorForTen) {
-  Random random(22);
-  for (int trial = 0; trial < 3; ++trial) {
-    std::vector<Operation> graph = random_graph(random, 10, 4);
-    const Wire wire{5, 2};
-    for (const Release release : kReleases)
-      EXPECT_NEAR(bucketise(graph, wire, release).seconds, best_of_all(graph, wire, release), kTolerance)
-          << trial;
-  }
-}
-
-// A backward pass of many layers: what is not searched to the end is still no worse than fixed buckets, and on a
-// chain no worse than the chain's own buckets.
-TEST(GraphBuckets, LargeOnesAreNoWorseThanFixed) {
-  Random random(23);
-  for (int trial = 0; trial < 20; ++trial) {
-    const std::vector<Operation> graph = random_graph(random, 40, 20);
-    const Wire wire{below(random, 20), 1 + below(random, 3)};
-    for (const Release release : kReleases) {
-      const GraphBuckets found = bucketise(graph, wire, release);
-      EXPECT_NEAR(found.seconds, seconds_of(graph, wire, found, release), kTolerance) << trial;
-      for (const double bytes : {0.0, 40.0, kUsualBucketBytes})
-        EXPECT_LE(found.seconds, fixed_buckets(graph, wire, bytes, release).seconds + kTolerance) << trial;
-    }
-  }
-}
-
-TEST(GraphBuckets, AChainAsAGraph) {
-  Random random(24);
-  for (int trial = 0; trial < 20; ++trial) {
-    std::vector<Operation> graph;
-    std::vector<Tensor> chain;
-    for (std::int32_t layer = 0; layer < 12; ++layer) {
-      const double seconds = below(random, 20), bytes = 1 + below(random, 50);
-      graph.push_back({.seconds = seconds});
-      if (layer > 0) graph.back().needs = {2 * layer - 2};
-      graph.push_back({.bytes = bytes, .needs = {2 * layer}});
-      chain.push_back({.bytes = bytes, .made_seconds = seconds});
-    }
-    const Wire wire{below(random, 20), 1 + below(random, 3)};
-    EXPECT_NEAR(bucketise(graph, wire).seconds, bucketise(chain, wire).seconds, kTolerance) << trial;
-  }
-}
-
-TEST(GraphBuckets, BucketsThatWaitForThemselvesNeverEnd) {
-  // 2 needs what 1 sends, and 3 sends what 2 makes: in one bucket they wait for each other.
-  const std::vector<Operation> graph = {
-      {.seconds = 1}, {.bytes = 1, .needs = {0}}, {.seconds = 1, .needs = {1}}, {.bytes = 1, .needs = {2}}};
-  EXPECT_EQ(seconds_of(graph, {1, 1}, {.computing = {0, 2}, .buckets = {{1, 3}}}),
-            std::numeric_limits<double>::infinity());
-  EXPECT_DOUBLE_EQ(bucketise(graph, Wire{1, 1}).seconds, 6);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "weft/app/command/partition.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "weft/app/session/reply.h"
 #include "weft/base/check.h"
 #include "weft/base/file.h"
+#include "weft/base/number.h"
 #include "weft/base/units.h"
 #include "weft/formats/json_node.h"
 #include "weft/formats/placement_json.h"
@@ -68,15 +68,12 @@ Result<std::vector<partition::Level>> read_levels(std::string_view text, std::in
     if (more) text.remove_prefix(comma + 1);
     while (level.starts_with(' ')) level.remove_prefix(1);
     const std::size_t at = level.find('@');
-    std::int32_t machines = 0;
-    const std::string_view count = level.substr(0, at);
-    const auto [end, problem] = std::from_chars(count.data(), count.data() + count.size(), machines);
-    if (at == std::string_view::npos || problem != std::errc() || end != count.data() + count.size() ||
-        machines < 1 || machines > kMostPartitionDevices || levels.size() == kMostLevels)
+    const auto machines = read_number<std::int32_t>(level.substr(0, at), 1, kMostPartitionDevices);
+    if (at == std::string_view::npos || !machines || levels.size() == kMostLevels)
       return user_error(fmt::format("--topology: expected machines@bandwidth, found '{}'", level),
                         "such as 4@10GB/s,2@1GB/s, the innermost first");
     WEFT_TRY(rate, read_amount("--topology", level.substr(at + 1), Dimension::bytes_per_second));
-    levels.push_back({machines, rate});
+    levels.push_back({*machines, rate});
   }
   return levels;
 }

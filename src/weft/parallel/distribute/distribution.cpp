@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -11,6 +10,7 @@
 
 #include "weft/base/lexer.h"
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/parallel/distribute/stage_meshes.h"
 #include "weft/plan/graph/words.h"
 
@@ -128,14 +128,10 @@ class Reader {
   // A number of `what` from 1 on. A mesh looks at its ranks itself: from zero on there.
   template <class T>
   Result<T> count(std::string_view what, T least = 1, T most = std::numeric_limits<T>::max()) {
-    const std::string& digits = here_.text;
-    T number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (!here_.is_word() || error != std::errc() || end != digits.data() + digits.size() || number < least ||
-        number > most)
-      return expected(what);
+    const auto number = read_number<T>(here_.text, least, most);
+    if (!here_.is_word() || !number) return expected(what);
     advance();
-    return number;
+    return *number;
   }
 
   Status read_micro() {

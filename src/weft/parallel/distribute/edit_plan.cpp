@@ -35,11 +35,6 @@ void PlanEdit::stand_at(NodeId node) {
   if (plan_.time) place_ = plan_.time->position[node.value];
 }
 
-void PlanEdit::stand_at_place(std::int32_t place) {
-  note_new();
-  place_ = place;
-}
-
 void PlanEdit::note_new() {
   made_.origin.resize(made_.graph.node_count());
   made_.own.resize(made_.graph.node_count(), true);

@@ -35,8 +35,6 @@ class PlanEdit {
   }
   // Nodes that are added from here on are of this one's label, scope, phase and place in time, and the plan's own.
   void stand_at(plan::NodeId node);
-  // And of another place on a micro-batch's way (InTime::position).
-  void stand_at_place(std::int32_t place);
   plan::ValueId now(plan::ValueId value) const { return values_[value.value]; }
   void become(plan::ValueId value, plan::ValueId now) { values_[value.value] = now; }
 

@@ -25,16 +25,6 @@ std::uint64_t key_of_entry(const Entry& entry) {
 
 Entry entry_of(const plan::Node& node) { return {node.scope, node.label}; }
 
-// The outermost iteration around a scope, so that a part lies in one: the scope that is it, or none.
-ScopeId iteration_of(const Graph& graph, ScopeId scope) {
-  ScopeId found;
-  for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
-    if (graph.scope(scope).iteration >= 0) found = scope;
-    scope = graph.scope(scope).parent;
-  }
-  return found;
-}
-
 // A scope's path without the numbers of iterations.
 std::string place_of(const Graph& graph, ScopeId scope) {
   std::string place;
@@ -257,6 +247,15 @@ class Cutter {
 };
 
 }  // namespace
+
+ScopeId iteration_of(const Graph& graph, ScopeId scope) {
+  ScopeId found;
+  for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
+    if (graph.scope(scope).iteration >= 0) found = scope;
+    scope = graph.scope(scope).parent;
+  }
+  return found;
+}
 
 Chain chain_of(const Graph& graph, Skips skips) { return Cutter(graph, skips).run(); }
 

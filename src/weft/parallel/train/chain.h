@@ -53,6 +53,9 @@ enum class Skips : std::uint8_t {
   allowed  // and may be cut all the same
 };
 
+// The outermost iteration around a scope, so that a part lies in one: the scope that is it, or none.
+plan::ScopeId iteration_of(const plan::Graph& graph, plan::ScopeId scope);
+
 Chain chain_of(const plan::Graph& graph, Skips skips = Skips::none);
 
 // Some parts in a row as a plan of their own: what comes from others is an input, and what others read an

@@ -32,21 +32,12 @@ bool is_forward_work(const Graph& graph, NodeId node) {
   return graph.phase(node) == Phase::forward && !graph.node(node).inputs.empty();
 }
 
-ScopeId outermost_iteration(const Graph& graph, ScopeId scope) {
-  ScopeId found;
-  for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
-    if (graph.scope(scope).iteration >= 0) found = scope;
-    scope = graph.scope(scope).parent;
-  }
-  return found;
-}
-
 // Layer calls of one iteration of a REPEAT are one layer, each in a scope of its own.
 void number_iterations(const Graph& graph, Allowance& made) {
   std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> numbers;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     if (!is_forward_work(graph, NodeId(n))) continue;
-    const ScopeId scope = outermost_iteration(graph, graph.node(NodeId(n)).scope);
+    const ScopeId scope = iteration_of(graph, graph.node(NodeId(n)).scope);
     if (!scope.valid()) continue;
     const plan::Scope& at = graph.scope(scope);
     const auto key = std::pair(static_cast<std::uint32_t>(at.parent.value), at.iteration);
@@ -100,7 +91,7 @@ Error unknown_name(const Graph& graph, const std::string& name) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::Node& node = graph.node(NodeId(n));
     if (node.label.valid()) known.emplace(graph.text(node.label));
-    if (node.scope.valid()) known.insert(graph.path(outermost_iteration(graph, node.scope), {}));
+    if (node.scope.valid()) known.insert(graph.path(iteration_of(graph, node.scope), {}));
   }
   known.erase("");
   const std::vector<std::string_view> names(known.begin(), known.end());

@@ -1,13 +1,13 @@
 // Meshes and layouts as text, both ways.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/plan/graph/layout.h"
 #include "weft/plan/graph/words.h"
 
@@ -86,12 +86,11 @@ Result<Symbol> read_index(const std::string& name, const Type& type, const Symbo
 
 Result<std::uint16_t> read_border(Pieces& pieces) {
   const std::string before = pieces.found(), digits = pieces.word().value_or("");
-  std::uint16_t border = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), border);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+  const auto border = read_number<std::uint16_t>(digits);
+  if (!border)
     return user_error(
         fmt::format("expected a border of 0 to {} elements in a layout, found {}", kWidestBorder, before));
-  return border;
+  return *border;
 }
 
 // What stands before "on".
@@ -200,12 +199,11 @@ Result<Mesh> read_mesh(std::string_view text) {
     if (!axis || !pieces.take('='))
       return user_error(fmt::format("expected a mesh axis and its ranks, found {}", before), "node=2, gpu=4");
     const std::string count = pieces.word().value_or("");
-    std::int32_t ranks = 0;
-    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), ranks);
-    if (error != std::errc() || end != count.data() + count.size())
+    const auto ranks = read_number<std::int32_t>(count);
+    if (!ranks)
       return user_error(
           fmt::format("expected the number of ranks of mesh axis {}, found '{}'", *axis, count));
-    mesh.axes.push_back({*axis, ranks});
+    mesh.axes.push_back({*axis, *ranks});
     WEFT_TRY_STATUS(check(mesh));
   } while (pieces.take(','));
   if (!pieces.at_end())

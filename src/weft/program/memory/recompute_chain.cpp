@@ -44,8 +44,7 @@ void ChainSchedules::each_choice(std::size_t i, std::size_t j, bool warm, Take t
   const std::int64_t held_now = held(j, warm);
   for (std::size_t w = 0; w < first.ways.size(); ++w) {
     const BlockWay& way = first.ways[w];
-    take(Choice{0, w, false}, way.dropped, held_now + way.peak, rest(i + 1), first.end_size + way.bytes,
-         way.after);
+    take(Choice{0, w}, way.dropped, held_now + way.peak, rest(i + 1), first.end_size + way.bytes, way.after);
   }
   double swept = first.forward;
   std::int64_t peak = first.peak_first;
@@ -53,8 +52,7 @@ void ChainSchedules::each_choice(std::size_t i, std::size_t j, bool warm, Take t
     const BlockKind& last = kind(k - 1);
     swept += last.forward;
     peak = std::max(peak, last.peak_next);
-    take(Choice{k, 0, false}, swept - last.end_forward, held_now + peak, rest(k), last.end_size,
-         span(i, k).warm);
+    take(Choice{k, 0}, swept - last.end_forward, held_now + peak, rest(k), last.end_size, span(i, k).warm);
   }
 }
 

@@ -32,7 +32,6 @@ class ChainSchedules {
   };
   struct Choice {
     std::size_t split = 0, way = 0;  // the sweep's last block; or split 0 and a way through the first block
-    bool cools = false;              // drops the last end first
   };
 
   const Span& span(std::size_t i, std::size_t j) const { return spans_[blocks_.stretch(i, j)]; }

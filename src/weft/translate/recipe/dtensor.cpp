@@ -1,9 +1,9 @@
 // Placements for torch.distributed.tensor: a mesh, and what each of its dims holds of each kind of parameter.
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 #include "weft/translate/recipe/languages.h"
 
@@ -71,10 +71,10 @@ Result<Recipe> read_dtensor(std::string_view text) {
   recipe.devices = 1;
   std::size_t stages = names.size(), data = names.size();
   for (std::size_t d = 0; d < names.size(); ++d) {
-    std::int64_t size = 0;
-    const auto [end, problem] = std::from_chars(sizes[d].data(), sizes[d].data() + sizes[d].size(), size);
-    if (problem != std::errc() || end != sizes[d].data() + sizes[d].size() || size < 1 || size > (1 << 24))
+    const auto read = read_number<std::int64_t>(sizes[d], 1, 1 << 24);
+    if (!read)
       return user_error(fmt::format("expected a size of the mesh, found '{}'", formats::shown(sizes[d])));
+    const std::int64_t size = *read;
     if (__builtin_mul_overflow(recipe.devices, size, &recipe.devices))
       return user_error("expected a mesh of devices, found more than there can be");
     if (names[d] == "pp") recipe.pipeline = size, stages = d;

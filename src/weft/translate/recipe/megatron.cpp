@@ -1,12 +1,12 @@
 // Megatron-LM's flags. Their meaning is that of megatron/training/arguments.py; degrees are said, data is what is left.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 #include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
@@ -184,13 +184,11 @@ using Flags = std::map<std::string, std::string, std::less<>>;  // values joined
 Result<std::int64_t> count_of(const Flags& flags, std::string_view name, std::int64_t otherwise) {
   const auto found = flags.find(name);
   if (found == flags.end()) return otherwise;
-  std::int64_t count = 0;
   const std::string& text = found->second;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (problem != std::errc() || end != text.data() + text.size() || count < 1 ||
-      count > (std::int64_t{1} << 40))
+  const auto count = read_number<std::int64_t>(text, 1, std::int64_t{1} << 40);
+  if (!count)
     return user_error(fmt::format("--{}: expected a whole number from 1 on, found '{}'", name, text));
-  return count;
+  return *count;
 }
 
 Error excludes(std::string_view one, std::string_view other) {

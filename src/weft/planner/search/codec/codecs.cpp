@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 
 namespace weft::search {
 namespace {
@@ -53,39 +53,30 @@ std::string_view inside_of(std::string_view text) {
 }
 
 Result<std::int64_t> read_block(std::string_view text, std::string_view word) {
-  std::int64_t block = 0;
-  const std::string_view inside = inside_of(text);
-  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), block);
-  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() || block < 8 ||
-      block > kMostOfBlock || block % 8 != 0)
+  const auto block = read_number<std::int64_t>(inside_of(text), 8, kMostOfBlock);
+  if (!block || *block % 8 != 0)
     return user_error(fmt::format("a block of {} has 8 to {} numbers, a multiple of 8, found '{}'", word,
                                   kMostOfBlock, text),
                       fmt::format("for example: codecs = 'gradients: {}(64)'", word));
-  return block;
+  return *block;
 }
 
 Result<double> read_kept(std::string_view text) {
-  double kept = 0;
-  const std::string_view inside = inside_of(text);
-  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), kept);
-  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() ||
-      !(kept > 0 && kept < 1))
+  const auto kept = read_number<double>(inside_of(text));
+  if (!kept || !(*kept > 0 && *kept < 1))
     return user_error(fmt::format("top_k keeps a share of the numbers between 0 and 1, found '{}'", text),
                       "for example: codecs = 'gradients: top_k(0.01)'");
-  return kept;
+  return *kept;
 }
 
 constexpr std::int64_t kMostRank = 1024;
 
 Result<std::int64_t> read_rank(std::string_view text) {
-  std::int64_t rank = 0;
-  const std::string_view inside = inside_of(text);
-  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), rank);
-  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() || rank < 1 ||
-      rank > kMostRank)
+  const auto rank = read_number<std::int64_t>(inside_of(text), 1, kMostRank);
+  if (!rank)
     return user_error(fmt::format("the rank of low_rank is from 1 to {}, found '{}'", kMostRank, text),
                       "for example: codecs = 'gradients: low_rank(4)'");
-  return rank;
+  return *rank;
 }
 
 Result<AllowedCodec> read_codec(std::string_view text, std::string_view what) {

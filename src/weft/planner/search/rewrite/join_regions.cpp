@@ -1,9 +1,9 @@
 // Regions put together again.
-#include <charconv>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "weft/base/number.h"
 #include "weft/plan/graph/transplant.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/search/rewrite/region.h"
@@ -16,11 +16,8 @@ using plan::ValueId;
 
 // 12 of "x12"; nothing when the name is not a letter and a number.
 std::optional<std::size_t> number_after(char letter, std::string_view name) {
-  std::size_t number = 0;
   if (name.empty() || name.front() != letter) return std::nullopt;
-  const auto [end, problem] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  if (problem != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
+  return read_number<std::size_t>(name.substr(1));
 }
 
 // Which of the region's incoming values or sources a node of its plan stands for; nothing when it is neither.
