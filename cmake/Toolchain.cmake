@@ -8,9 +8,10 @@ target_compile_options(weft_compile_options INTERFACE -Wall -Wextra -Wpedantic -
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # On aarch64 g++ notes, wherever a pair is returned, that its 10.1 release mended an ABI.
   target_compile_options(weft_compile_options INTERFACE -Wno-psabi)
-  # Files that compile together are included, and g++ takes every included file for a header.
+  # Files that compile together are included, and g++ takes every included file for a header. In a release, where most of a
+  # folder does, a local name hides that of another file: the tests' build shows who hides a name of their own.
   if(WEFT_UNITY)
-    target_compile_options(weft_compile_options INTERFACE -Wno-subobject-linkage)
+    target_compile_options(weft_compile_options INTERFACE -Wno-subobject-linkage $<$<CONFIG:Release>:-Wno-shadow>)
   endif()
   # What only the optimizer suspects differs with every release of g++, and is wrong more often than not. A user who builds
   # a release can do nothing about it; the tests' build shows it.
@@ -20,6 +21,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     target_compile_options(weft_compile_options INTERFACE -Wno-dangling-reference)
   endif()
+  # Looking for memory to use again, from 100 MB on, is a tenth of what a release takes to compile: from 1 GB on it is little.
+  target_compile_options(weft_compile_options INTERFACE
+    "$<$<CONFIG:Release>:--param=ggc-min-heapsize=524288;--param=ggc-min-expand=100>")
 endif()
 # Reports of a failed check name files as the repository does, wherever it was built.
 target_compile_options(weft_compile_options INTERFACE "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
@@ -84,11 +88,28 @@ if(WEFT_MOLD)
   target_link_options(weft_compile_options INTERFACE -fuse-ld=mold)
 endif()
 
-# Most of the time goes into reading headers, over and over: with WEFT_UNITY the sources of a target are compiled a few
-# at a time. Small enough batches that two processors are busy to the end.
+# Most of the time goes into reading headers and making functions of templates, over and over: with WEFT_UNITY the sources of
+# a target are compiled several at a time. In a release that is half of a folder, or all of it: nobody compiles it again
+# after each edit.
 function(weft_unity target)
-  if(WEFT_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  set(size 12)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    get_target_property(sources ${target} SOURCES)
+    list(LENGTH sources count)
+    math(EXPR batches "(${count} + 39) / 40")
+    math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
+# What a release need not optimize for speed: no loop of it is long. Small functions are inlined, as that makes less to compile.
+function(weft_calm target)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-finline-small-functions;-foptimize-sibling-calls>")
   endif()
 endfunction()
 

@@ -1,18 +1,14 @@
 #include "weft/formats/gzip.h"
 
-#include <fmt/format.h>
-
-#include "weft/formats/byte_source.h"
-
-#ifdef WEFT_HAS_ZLIB
-
-#include <zlib.h>
-
 #include <algorithm>
 #include <limits>
 #include <memory>
 
+#include <fmt/format.h>
+#include <zlib.h>
+
 #include "weft/base/units.h"
+#include "weft/formats/byte_source.h"
 
 namespace weft::formats {
 namespace {
@@ -197,26 +193,3 @@ Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes
 }
 
 }  // namespace weft::formats
-
-#else
-
-namespace weft::formats {
-
-Result<std::string> inflate_gzip(std::string_view, std::int64_t, std::string_view path) {
-  return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
-                    "inflate it first: gunzip FILE");
-}
-
-Result<std::unique_ptr<ByteSource>> inflate_source(std::unique_ptr<ByteSource>, std::string path) {
-  return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
-                    "inflate it first: gunzip FILE");
-}
-
-Result<std::unique_ptr<ByteSource>> inflate_raw_source(std::string_view, std::uint64_t, std::string path) {
-  return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
-                    "write it with numpy.savez");
-}
-
-}  // namespace weft::formats
-
-#endif

@@ -26,14 +26,14 @@ Status read_act(const JsonNode& from, ModelNode& node) {
   return from.error(fmt::format("expected act none, relu, sigmoid, tanh or gelu, found '{}'", shown(word)));
 }
 
-Status read_number(const JsonNode& from, const char* key, double otherwise, ModelNode& node) {
+Status read_scalar(const JsonNode& from, const char* key, double otherwise, ModelNode& node) {
   WEFT_TRY(number, from.number(key, otherwise));
   node.number = number;
   return {};
 }
 
 Status read_epsilon(const JsonNode& from, ModelNode& node) {
-  WEFT_TRY_STATUS(read_number(from, "eps", 1e-5, node));
+  WEFT_TRY_STATUS(read_scalar(from, "eps", 1e-5, node));
   if (node.number >= 0) return {};
   return from.error(fmt::format("expected an eps of 0 or more, found {}", node.number));
 }
@@ -135,7 +135,7 @@ Status read_attributes(const JsonNode& from, const ModelFile& file, ModelNode& n
     case Operation::layernorm: WEFT_TRY_STATUS(read_axis(from, x, -1, node)); return read_epsilon(from, node);
     case Operation::batchnorm: return read_epsilon(from, node);
     case Operation::concat: return read_axis(from, x, 0, node);
-    case Operation::scale: return read_number(from, "factor", 1, node);
+    case Operation::scale: return read_scalar(from, "factor", 1, node);
     case Operation::transpose: return read_order(from, x, node);
     case Operation::reshape: return check_shape(from, file.shape(file.result(file.nodes.size())));
     default: return {};

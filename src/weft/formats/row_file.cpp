@@ -20,9 +20,9 @@ bool fits_f32(double value) {
 
 void add_number(std::string& out, double value) {
   if (fits_f32(value))
-    fmt::format_to(std::back_inserter(out), "{}", static_cast<float>(value));
+    out += fmt::format("{}", static_cast<float>(value));
   else
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    out += fmt::format("{}", value);
 }
 
 template <class T>

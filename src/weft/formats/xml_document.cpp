@@ -5,14 +5,9 @@
 #include <cstring>
 
 #include <fmt/format.h>
-
-#ifdef WEFT_HAS_PUGIXML
 #include <pugixml.hpp>
-#endif
 
 namespace weft::formats {
-
-#ifdef WEFT_HAS_PUGIXML
 
 // The parser works in place, so names and values are stretches of `copy`, and whatever lies k bytes into
 // it lies k bytes into `text`, which still is as it was.
@@ -221,26 +216,6 @@ Span XmlElement::span(std::string_view attribute) const {
       if (attribute == it.name()) name = it.name();
   return {document_->tree_->offset_of(name), static_cast<std::uint32_t>(std::strlen(name))};
 }
-
-#else
-
-struct XmlDocument::Tree {};
-
-Result<XmlDocument> XmlDocument::parse(std::string_view, Quotes) {
-  return world_error("this build cannot read XML", "install libpugixml-dev and configure again");
-}
-
-XmlElement XmlDocument::root() const { return {}; }
-std::string_view XmlDocument::text() const { return {}; }
-Status XmlDocument::check(Quotes) const { return {}; }
-Status XmlDocument::check_attributes(void*, Quotes) const { return {}; }
-std::string_view XmlElement::tag() const { return {}; }
-XmlElement XmlElement::first_child() const { return {}; }
-XmlElement XmlElement::next_sibling() const { return {}; }
-void XmlElement::find_all(std::span<const std::string_view>, std::span<std::string_view>) const {}
-Span XmlElement::span(std::string_view) const { return {}; }
-
-#endif
 
 XmlDocument::XmlDocument(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
 XmlDocument::XmlDocument(XmlDocument&&) noexcept = default;

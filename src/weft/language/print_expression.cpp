@@ -57,7 +57,7 @@ void Printer::write(const Number& number) { write_number(number.value, number.wh
 
 void Printer::write_number(double value, std::int64_t whole, bool is_whole) {
   if (is_whole) {
-    fmt::format_to(std::back_inserter(out_), "{}", whole);
+    out_ += fmt::format("{}", whole);
     return;
   }
   const std::string digits = fmt::format("{}", value);
@@ -114,7 +114,7 @@ void Printer::write(const Expression& expression, Level loosest) {
     case ExpressionKind::comparison: {
       const auto& comparison = expression.as<Comparison>();
       write(*comparison.left, Level::sum);
-      fmt::format_to(std::back_inserter(out_), " {} ", spelling(comparison.op));
+      out_ += fmt::format(" {} ", spelling(comparison.op));
       write(*comparison.right, Level::sum);
       break;
     }
@@ -146,7 +146,7 @@ void Printer::write(const Chain& chain) {
   const Level level = level_of(chain.rest.front().op);
   write(*chain.first, tighter(level));
   for (const Term& term : chain.rest) {
-    fmt::format_to(std::back_inserter(out_), " {} ", spelling(term.op));
+    out_ += fmt::format(" {} ", spelling(term.op));
     write(*term.operand, tighter(level));
   }
 }

@@ -30,7 +30,7 @@ Status set_seconds(Settings& settings, double given, const Value& value) {
 }
 
 using enum Range;
-using Training = train::TrainingOptions;
+using train::TrainingOptions;
 constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
@@ -66,8 +66,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.local_norms ? "local" : "global"); }},
-    training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
-    training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
+    training_number<&TrainingOptions::beta1, share>("beta1", "decay of Adam's first moment"),
+    training_number<&TrainingOptions::beta2, share>("beta2", "decay of Adam's second moment"),
     {"buckets",
      "what gradients are summed in, in bytes: '25 MiB'; automatic is what is quickest; off: each by itself",
      [](Settings& settings, const Value& value) -> Status {
@@ -90,7 +90,7 @@ constexpr SettingSpec kSpecs[] = {
         "or in training; '' is none"),
     running_count<&RunOptions::checkpoint_every>(
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
-    training_number<&Training::clip_norm, not_negative>(
+    training_number<&TrainingOptions::clip_norm, not_negative>(
         "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
     {"codecs",
      "what may be made small on the wires, and by what: 'gradients: int8, weights: int8'; '' is nothing",
@@ -185,7 +185,7 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.distribution); }},
-    training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
+    training_number<&TrainingOptions::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
     running_truth<"follow_plan", &RunOptions::follow_plan>(
         "whether TRAIN goes on with the plan that the weights were trained with, so that the bits are the "
         "same"),
@@ -208,8 +208,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.holdout_drawn ? "seed" : "last"); }},
-    training_number<&Training::learning_rate, not_negative>("learning_rate",
-                                                            "the size of an optimizer's steps"),
+    training_number<&TrainingOptions::learning_rate, not_negative>("learning_rate",
+                                                                   "the size of an optimizer's steps"),
     {"log", "a file that TRAIN writes the loss of every step to: .csv, or a name with tfevents; '' is none",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
@@ -253,7 +253,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.micro_batches); }},
-    training_number<&Training::momentum, share>("momentum", "how much of the last step momentum keeps"),
+    training_number<&TrainingOptions::momentum, share>("momentum",
+                                                       "how much of the last step momentum keeps"),
     {"network",
      "what a rank of JOB sends to other hosts while all do, and the latency: '1.2 GB/s, 30 us'; '' is to "
      "measure it",
@@ -489,7 +490,8 @@ constexpr SettingSpec kSpecs[] = {
     running_time<"wall_time", &RunOptions::wall_time>(
         "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never"),
     running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing"),
-    training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
+    training_number<&TrainingOptions::weight_decay, not_negative>("weight_decay",
+                                                                  "how fast AdamW shrinks weights"),
     {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kParts[] = {"all", "matrices"};

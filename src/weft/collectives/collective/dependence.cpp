@@ -113,16 +113,16 @@ std::string print(const Moves& moves, const Dependences& dependences) {
   constexpr std::array<std::string_view, 3> kWhy = {"raw", "war", "waw"};
   std::string text;
   for (std::size_t m = 0; m < moves.moves.size(); ++m) {
-    fmt::format_to(std::back_inserter(text), "{:4}  {}\n", m, print(moves.moves[m]));
+    text += fmt::format("{:4}  {}\n", m, print(moves.moves[m]));
     for (const std::int32_t end :
          {from_end(static_cast<std::int32_t>(m)), to_end(static_cast<std::int32_t>(m))}) {
       if (dependences.of(end).empty()) continue;
       text += end % 2 == 0 ? "        from after" : "        to after";
       std::string_view separator = " ";
       for (const Dependence& dependence : dependences.of(end)) {
-        fmt::format_to(std::back_inserter(text), "{}{} {} ({})", separator, dependence.end / 2,
-                       dependence.end % 2 == 0 ? "from" : "to",
-                       kWhy[static_cast<std::size_t>(dependence.why)]);
+        text += fmt::format("{}{} {} ({})", separator, dependence.end / 2,
+                            dependence.end % 2 == 0 ? "from" : "to",
+                            kWhy[static_cast<std::size_t>(dependence.why)]);
         separator = ", ";
       }
       text += '\n';

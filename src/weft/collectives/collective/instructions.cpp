@@ -23,7 +23,7 @@ std::string print(const Instructions& instructions, std::int32_t number) {
   if (it.channel >= 0) text += fmt::format(" on {}", it.channel);
   std::string_view separator = " after ";
   for (const std::int32_t other : instructions.dependences(number)) {
-    fmt::format_to(std::back_inserter(text), "{}{}", separator, other);
+    text += fmt::format("{}{}", separator, other);
     separator = ", ";
   }
   return text += '\n';

@@ -123,7 +123,7 @@ std::string print(const Move& move) {
                                 print_slots({move.from.buffer, move.from.index}, move.count), move.from.rank,
                                 copies ? "to" : "into",
                                 print_slots({move.to.buffer, move.to.index}, move.count), move.to.rank);
-  if (move.channel != -1) fmt::format_to(std::back_inserter(out), " on {}", move.channel);
+  if (move.channel != -1) out += fmt::format(" on {}", move.channel);
   return out;
 }
 

@@ -11,7 +11,7 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::string_view kFirstLine = "tallies 1\n";
+constexpr std::string_view kTalliesLine = "tallies 1\n";
 
 struct Family {
   std::string_view name, help;
@@ -81,7 +81,7 @@ std::string print_prometheus(const RankMetrics& metrics) {
 }
 
 std::string print_tallies(const Tallies& tallies) {
-  std::string text(kFirstLine);
+  std::string text(kTalliesLine);
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const Tally& tally = tallies[kind];
     if (is_used(tally))
@@ -93,8 +93,8 @@ std::string print_tallies(const Tallies& tallies) {
 
 Result<Tallies> parse_tallies(std::string_view text) {
   const auto wrong = [] { return user_error("expected the tallies of a rank, found something else"); };
-  if (!text.starts_with(kFirstLine)) return wrong();
-  text.remove_prefix(kFirstLine.size());
+  if (!text.starts_with(kTalliesLine)) return wrong();
+  text.remove_prefix(kTalliesLine.size());
   Tallies tallies;
   while (!text.empty()) {
     const std::string line(text.substr(0, text.find('\n')));

@@ -79,7 +79,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 // What a child is to be, made ready before the fork: between fork and exec it must not allocate.
 struct Child {
   std::vector<std::string> command, variables;
-  std::vector<char*> arguments, environment;
+  std::vector<char*> arguments = {}, environment = {};
   int input = -1, output = -1, error = -1;  // -1: as they are
   int listener = -1;                        // stays open
   int launcher = -1;                        // this too

@@ -38,8 +38,7 @@ void reduce(ElementType type, ReduceOp op, void* target, std::span<const void* c
   const ReductionKernels::Folds& folds =
       bitwise ? kernels().bitwise[static_cast<std::size_t>(op) - kArithmeticOps]
               : kernels().folds[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];
-  const std::size_t unrolled = sources.size() <= kUnrolledSources ? sources.size() : 0;
-  folds[unrolled](target, sources.data(), sources.size(), elements);
+  folds[WEFT_REDUCTIONS::loop_for(sources.size())](target, sources.data(), sources.size(), elements);
 }
 
 void reduce_pair(ElementType type, ReduceOp op, void* target, const void* first, const void* second,

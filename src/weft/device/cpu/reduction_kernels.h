@@ -35,7 +35,7 @@ struct ReductionKernels {
   using Fold = void (*)(void* target, const void* const* sources, std::size_t count, std::size_t elements);
   using Divide = void (*)(void* target, std::size_t elements, std::int64_t divisor);
 
-  // [n] is for n sources, n being 2 to kUnrolledSources; [0] for any number.
+  // [n] is for n sources, where loop_for(n) is n; [0] for any number.
   using Folds = std::array<Fold, kUnrolledSources + 1>;
   std::array<std::array<Folds, kArithmeticOps>, kElementTypes> folds;
   std::array<Folds, kReduceOps - kArithmeticOps> bitwise;  // of bytes
@@ -45,6 +45,11 @@ struct ReductionKernels {
 extern const ReductionKernels kAvx2Reductions, kAvx512Reductions;  // where WEFT_REDUCTIONS_WIDER
 
 namespace WEFT_REDUCTIONS {
+
+// As many sources as have a loop of their own: 2, 3, 4 and 8. 0: the loop for any number.
+constexpr std::size_t loop_for(std::size_t sources) {
+  return (sources >= 2 && sources <= 4) || sources == kUnrolledSources ? sources : 0;
+}
 
 template <ReduceOp op, class Vector>
 inline Vector combine(Vector a, Vector b) {
@@ -156,7 +161,7 @@ void divide_integers(void* target, std::size_t elements, std::int64_t divisor) {
 template <class Number, ReduceOp op>
 constexpr ReductionKernels::Folds folds_of() {
   return []<std::size_t... k>(std::index_sequence<k...>) {
-    return ReductionKernels::Folds{fold < Number, op, k == 1 ? 0 : k > ...};
+    return ReductionKernels::Folds{fold<Number, op, loop_for(k)>...};
   }
   (std::make_index_sequence<kUnrolledSources + 1>());
 }

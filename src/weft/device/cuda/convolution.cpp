@@ -171,12 +171,12 @@ class LibraryConvolution final : public Kernel {
     return bytes;
   }
 
-  Code turn(const LaunchPlace& at, DevicePointer from, DevicePointer to, const Turned& what) const {
+  Code turn(const LaunchPlace& at, DevicePointer from, DevicePointer to, const Turned& tensor) const {
     constexpr std::int64_t kTile = 64;
     Parameters parameters;
-    parameters.pointer(from).pointer(to).whole(what.channels).whole(what.points);
+    parameters.pointer(from).pointer(to).whole(tensor.channels).whole(tensor.points);
     const std::int64_t tiles =
-        (what.channels + kTile - 1) / kTile * ((what.points + kTile - 1) / kTile) * what.outer;
+        (tensor.channels + kTile - 1) / kTile * ((tensor.points + kTile - 1) / kTile) * tensor.outer;
     return parameters.launch(at, memory_.turn, {static_cast<unsigned>(tiles), 1}, {256, 1});
   }
 

@@ -8,9 +8,10 @@ namespace weft::device::cuda {
 namespace {
 
 // Numbers of the library's attributes.
-constexpr int kTransposeA = 3, kTransposeB = 4;                         // of a product
-constexpr int kBatchCount = 5, kBatchStride = 6;                        // of a matrix
-constexpr int kMostWorkspace = 1, kSumsOfParts = 3, kAlignmentOfA = 5;  // of wishes; alignments of a, b, c, d
+constexpr int kTransposeA = 3, kTransposeB = 4;   // of a product
+constexpr int kBatchCount = 5, kBatchStride = 6;  // of a matrix
+constexpr int kWorkspaceBytes = 1, kSumsOfParts = 3,
+              kAlignmentOfA = 5;  // of wishes; alignments of a, b, c, d
 // Parts of a sum over k are added in f32, never in a narrow result.
 constexpr std::uint32_t kInComputeType = 2;
 constexpr int kF32Scale = 0;
@@ -71,7 +72,7 @@ Status Multiplier::describe() {
   const auto wish = [&](int attribute, auto value) {
     return told(library_.set_wish(wishes_, attribute, &value, sizeof value));
   };
-  WEFT_TRY_STATUS(wish(kMostWorkspace, static_cast<std::uint64_t>(kBlasWorkspace)));
+  WEFT_TRY_STATUS(wish(kWorkspaceBytes, static_cast<std::uint64_t>(kBlasWorkspace)));
   WEFT_TRY_STATUS(wish(kSumsOfParts, kInComputeType));
   const int alignments[] = {what_.a_alignment, what_.b_alignment, what_.c_alignment, what_.c_alignment};
   for (int i = 0; i < 4; ++i)

@@ -168,15 +168,16 @@ class ProductKernel final : public Kernel {
                         c = round_ != nullptr ? at.scratch : element(from.c, piece.c);
     if (multipliers_[which] != nullptr && at.workspace != 0)
       return multipliers_[which]->multiply(b, a, c, at.workspace, at.stream);
-    const Multiplication what = described(piece);
+    const Multiplication product = described(piece);
     const float one = 1, beta = adds ? 1.0f : 0.0f;
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
     return of_blas(blas_.multiply(
-        at.blas, what.transposed_a ? kTransposed : kAsIs, what.transposed_b ? kTransposed : kAsIs,
-        whole(what.m), whole(what.n), whole(what.k), &one, place(b), what.type, whole(what.lda),
-        what.a_stride, place(a), what.type, whole(what.ldb), what.b_stride, &beta, place(c), what.c_type,
-        whole(what.ldc), what.c_stride, whole(what.batch), what.compute, kDefault));
+        at.blas, product.transposed_a ? kTransposed : kAsIs, product.transposed_b ? kTransposed : kAsIs,
+        whole(product.m), whole(product.n), whole(product.k), &one, place(b), product.type,
+        whole(product.lda), product.a_stride, place(a), product.type, whole(product.ldb), product.b_stride,
+        &beta, place(c), product.c_type, whole(product.ldc), product.c_stride, whole(product.batch),
+        product.compute, kDefault));
   }
 
   ProductLoop batch() const { return batch_ != nullptr ? *batch_ : ProductLoop{}; }

@@ -21,7 +21,7 @@ constexpr std::size_t kLongestKey = 200;  // what the database takes, with room 
 
 template <class... Arguments>
 void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Arguments>(arguments)...);
+  text += fmt::format(format, std::forward<Arguments>(arguments)...);
 }
 
 // Sizes, and the order in memory where it is not the plain one.

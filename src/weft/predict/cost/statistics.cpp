@@ -9,7 +9,6 @@
 #include <limits>
 #include <string_view>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "weft/base/private_folder.h"
@@ -184,7 +183,7 @@ std::string print_date(std::int64_t seconds) {
   const auto time = static_cast<std::time_t>(seconds);
   std::tm date{};
   if (gmtime_r(&time, &date) == nullptr) return "an unknown day";
-  return fmt::format("{:%Y-%m-%d}", date);
+  return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
 }
 
 std::int64_t seconds_since_1970() {

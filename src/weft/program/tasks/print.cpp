@@ -14,7 +14,8 @@ using Text = fmt::memory_buffer;
 
 template <class... Args>
 void add(Text& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+  const std::string more = fmt::format(format, std::forward<Args>(args)...);
+  text.append(more);
 }
 
 std::string loops(std::span<const ProductLoop> loops, std::string_view word) {

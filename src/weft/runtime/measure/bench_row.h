@@ -29,9 +29,9 @@ struct BenchRow {
   std::int64_t count = 0;  // elements, as nccl-tests counts them
   std::string type;        // "float"
   bool in_place = false;
-  std::string peer;     // "weft", or whom it is compared with
-  std::string setting;  // "private", "no cma"
-  std::string failure;  // why there are no times
+  std::string peer;          // "weft", or whom it is compared with
+  std::string setting;       // "private", "no cma"
+  std::string failure = {};  // why there are no times
 
   std::int32_t repeats = 0;
   double seconds = 0, fastest = 0, slowest = 0;  // the median, and the ends
@@ -41,7 +41,7 @@ struct BenchRow {
 
   // Set by compare(); 0 where there is nothing to compare with.
   double ratio_to_best_peer = 0;  // the best peer's time over this one: above 1 is ahead of all peers
-  std::string best_peer;          // "openmpi ucx"
+  std::string best_peer = {};     // "openmpi ucx"
   double ratio_to_limit = 0;      // this time over the limit: 1 is as fast as the machine
 
   bool measured() const { return failure.empty() && seconds > 0; }

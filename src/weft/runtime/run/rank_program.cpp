@@ -111,11 +111,11 @@ Result<std::string> find_rank_program() {
   return program.string();
 }
 
-Result<RankPart> find_part(const std::string& name, std::span<const NamedPart> more) {
+Result<NamedPart> find_part(const std::string& name, std::span<const NamedPart> more) {
   const NamedPart own[] = {{kTrainingPart, &do_training_part}};
   for (const std::span<const NamedPart> parts : {std::span<const NamedPart>(own), more})
     for (const NamedPart& each : parts)
-      if (each.name == name) return each.part;
+      if (each.name == name) return each;
   return world_error(fmt::format("this program has no part that is called {}", name));
 }
 
@@ -143,8 +143,8 @@ int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<cons
   const Status status = do_part([&]() -> Status {
     WEFT_TRY(joined, transport::join(meeting_of(rank, orders)));
     job = std::move(joined);  // first: whoever does not come is waited for
-    WEFT_TRY(part, find_part(orders.at("part"), more));
-    return part(job, given.bytes().subspan(sizeof header + header));
+    WEFT_TRY(found, find_part(orders.at("part"), more));
+    return found.part(job, given.bytes().subspan(sizeof header + header));
   });
   // Before the rank leaves the job: the others complain of that.
   if (!status.ok()) complaints->write(rank, status.error());
