@@ -171,6 +171,7 @@ TEST(SchedulesTest, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1e9 END END"), "expected LET, FOR, IF or a pass, found e9");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1000000000 LET x = i END END"),
             "the schedule's text runs too long");
+  EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1.2.3 F(i) END END"), "expected a number, found 1.2.3");
   EXPECT_EQ(refusal(head + "F(i) END"), "unknown name: i");
 }
 

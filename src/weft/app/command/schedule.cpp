@@ -2,8 +2,6 @@
 #include "weft/app/command/schedule.h"
 
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -14,6 +12,7 @@
 
 #include "weft/app/session/reply.h"
 #include "weft/base/file.h"
+#include "weft/base/number.h"
 #include "weft/parallel/pipeline/check_claims.h"
 #include "weft/parallel/pipeline/draw.h"
 #include "weft/parallel/pipeline/library.h"
@@ -38,12 +37,10 @@ Result<std::vector<double>> read_numbers(const std::string& text, std::string_vi
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string word = text.substr(at, comma - at);
-    char* end = nullptr;
-    const double number = std::strtod(word.c_str(), &end);
-    if (word.empty() || *end != '\0' || !std::isfinite(number))
+    const auto number = read_number<double>(std::string_view(text).substr(at, comma - at));
+    if (!number)
       return user_error(fmt::format("{} is a number or a comma list of one a stage: {}", option, text));
-    numbers.push_back(number);
+    numbers.push_back(*number);
     at = comma + 1;
   }
   return numbers;
@@ -78,11 +75,12 @@ Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) 
   for (const std::string& set : which.set) {
     const std::size_t equals = set.find('=');
     const std::string name = set.substr(0, equals);
-    char* end = nullptr;
-    const double value = equals == std::string::npos ? 0 : std::strtod(set.c_str() + equals + 1, &end);
-    if (name.empty() || end == nullptr || *end != '\0' || end == set.c_str() + equals + 1)
+    const auto value = equals == std::string::npos
+                           ? std::nullopt
+                           : read_number<double>(std::string_view(set).substr(equals + 1));
+    if (name.empty() || !value)
       return user_error(fmt::format("--set is a parameter and its value: {}", set), "for instance warm=2");
-    if (!parameters.emplace(name, value).second)
+    if (!parameters.emplace(name, *value).second)
       return user_error(fmt::format("parameter given twice: {}", name));
   }
   return parameters;

@@ -88,7 +88,9 @@ class Choices::Finder {
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
       if (!needed_[n] || node.result_count() == 0 || !depends_[node.result(0).value]) continue;
-      if (own != nullptr && (!(*own)[n] || node.result_type(0).rank() > 0)) continue;
+      if (own != nullptr && !(*own)[n]) continue;
+      const bool asks_equal = is_equality(node.op()) && plan::is_real(node.input_type(0).dtype);
+      if (own != nullptr && node.result_type(0).rank() > 0 && !asks_equal) continue;
       if (compares(node.op())) {
         WEFT_TRY_STATUS(add_comparison(node, node.input(0), node.input(1)));
       } else if (compares_with_zero(node.op())) {
@@ -220,6 +222,7 @@ class Choices::Finder {
       }
       WEFT_TRY(differs, ops::add_pointwise(asked, ops::not_equal(), {flag, again}));
       made_.decisions_.push_back({.less = differs,
+                                  .is_bound = true,
                                   .text = fmt::format("a difference between {} and {} for its bound",
                                                       describe(graph_, node.id()), bound.number),
                                   .numbers = compared});
@@ -317,7 +320,7 @@ bool Choices::shows_more(const Values& outputs) const {
 
 void Choices::see(const Values& outputs) {
   if (all_crossed()) ++for_ties_;
-  const std::vector<std::uint8_t> now = sides(outputs);
+  const std::vector<std::uint8_t>& now = last_ = sides(outputs);
   for (std::size_t a = 0; a < now.size(); ++a) {
     pair(a, a) |= now[a];
     if ((now[a] & kTied) != 0) ++ties_[a];
@@ -326,6 +329,20 @@ void Choices::see(const Values& outputs) {
   for (std::size_t t = 0; t < threes_.size(); ++t) {
     const auto& [a, b, c] = threes_[t];
     seen_threes_[t] |= combination(now[a], now[b], now[c]);
+  }
+}
+
+void Choices::see_beside(const Values& outputs, const Choices& other) {
+  see(outputs);
+  if (other.last_.size() != other.decisions_.size()) return;
+  others_.resize(other.decisions_.size());
+  beside_.resize(decisions_.size() * others_.size());
+  for (std::size_t b = 0; b < others_.size(); ++b) {
+    const Decision& decision = other.decisions_[b];
+    if (decision.is_tensor || decision.is_bound) continue;
+    others_[b] = decision.text;
+    for (std::size_t a = 0; a < decisions_.size(); ++a)
+      if (!decisions_[a].is_tensor) beside_[a * others_.size() + b] |= crossed(last_[a], other.last_[b]);
   }
 }
 
@@ -361,6 +378,14 @@ std::string Choices::unseen() const {
       const int missing = std::countr_one(seen);
       return fmt::format("{} {} and {} {} were never seen together", decisions_[a].text, says(missing & 2),
                          decisions_[b].text, says(missing & 1));
+    }
+  for (std::size_t a = 0; a < decisions_.size(); ++a)
+    for (std::size_t b = 0; b < others_.size(); ++b) {
+      constexpr int kAlike = 9, kOpposite = 6;
+      const int seen = beside_[a * others_.size() + b];
+      const bool repeats = (seen & ~kAlike) == 0 || (seen & ~kOpposite) == 0;
+      if (decisions_[a].is_tensor || others_[b].empty() || seen == kAllPairs || repeats) continue;
+      return fmt::format("{} was not seen on both sides of {} of the model", decisions_[a].text, others_[b]);
     }
   return {};
 }

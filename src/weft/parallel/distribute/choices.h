@@ -40,8 +40,8 @@ class Choices {
   // Of the nodes that an output depends on and that depend on a source themselves. `bounds`: draws are to show single
   // numbers of which the plan's own bound and these decide differently.
   static Result<Choices> of(const plan::Graph& graph, std::span<const Bound> bounds = {});
-  // Of single numbers, and of these nodes alone. Each must be seen on both sides; they are not crossed, as they may
-  // repeat decisions of another plan.
+  // Of single numbers, and of real numbers that are asked to be equal, as random ones never are; of these nodes alone.
+  // Each must be seen on both sides, and single numbers on both sides of another plan's, but where they repeat those.
   static Result<Choices> of_own(const plan::Graph& graph, const std::vector<bool>& own);
 
   bool none() const { return decisions_.empty(); }
@@ -52,6 +52,8 @@ class Choices {
   // Whether this draw of `asked()` shows a side, a pair or a tie that was not seen yet.
   bool shows_more(const Values& outputs) const;
   void see(const Values& outputs);
+  // Beside what `other` saw last.
+  void see_beside(const Values& outputs, const Choices& other);
 
   // Draws in search of what is left were in vain.
   void give_up() { gave_up_ = true; }
@@ -80,6 +82,7 @@ class Choices {
     plan::ValueId equal = {};  // invalid: `less` is a flag of the plan
     bool is_tensor = false;
     bool takes_one = false;   // a minimum or maximum: of two that are equal it takes neither
+    bool is_bound = false;    // whether another bound would decide otherwise
     std::string text = {};    // "%12 (less)"
     std::size_t numbers = 0;  // which two are compared
     std::size_t first_output = 0;
@@ -103,7 +106,10 @@ class Choices {
 
   plan::Graph asked_;
   std::vector<Decision> decisions_;
-  std::vector<std::uint8_t> pairs_;  // of each two, the four combinations; of one with itself, its sides
+  std::vector<std::uint8_t> last_;    // sides of the last that was seen
+  std::vector<std::uint8_t> beside_;  // of each and each of the other plan's, the four combinations
+  std::vector<std::string> others_;   // by decision of the other plan; empty: it is not crossed
+  std::vector<std::uint8_t> pairs_;   // of each two, the four combinations; of one with itself, its sides
   bool crossed_ = true, gave_up_ = false, wants_ties_ = true;
   static constexpr int kDrawsWithTies = 3, kMostForTies = 3;
   std::vector<int> ties_;                           // by decision: draws that showed one

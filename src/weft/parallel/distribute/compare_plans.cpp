@@ -163,7 +163,10 @@ class Comparison {
         WEFT_TRY(joined, spmd::join_from_mesh<T>(held[o], type, plan_.mesh, numbers_));
         values[o] = std::move(joined);
       }
-      plans_.own->see(values);
+      if (plans_.choices != nullptr)
+        plans_.own->see_beside(values, *plans_.choices);
+      else
+        plans_.own->see(values);
     }
     return {};
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "weft/parallel/distribute/edit_plan.h"
+#include "weft/parallel/distribute/excuses.h"
 #include "weft/parallel/distribute/trace_origins.h"
 #include "weft/plan/ops/operators.h"
 
@@ -38,6 +39,7 @@ std::vector<Delayed> find_delayed(const plan::Graph& graph) {
   const std::map<std::string_view, NodeId> sources = sources_of(graph);
   const std::vector<NodeId> readers = only_readers(graph);
   std::vector<Delayed> found;
+  std::vector<bool> gradients;  // once there is something to ask
   for (const plan::Output& output : graph.outputs()) {
     const std::string_view name = graph.text(output.name);
     if (!name.starts_with(kNextDelayed)) continue;
@@ -57,7 +59,8 @@ std::vector<Delayed> find_delayed(const plan::Graph& graph) {
     if (&reduce.op() != &ops::reduce() || reduce.word(0) != "sum" ||
         graph.value(reduce.result(0)).type != graph.value(made).type)
       continue;
-    found.push_back({source->first, state.id(), reader, made});
+    if (gradients.empty()) gradients = gradients_of(graph);
+    if (gradients[reduce.result(0).value]) found.push_back({source->first, state.id(), reader, made});
   }
   return found;
 }

@@ -7,7 +7,8 @@
 //   %9 = addends %8 {axis=rank, ..}              what this rank makes in this one
 //   return .., "next w1.delayed.rank"=%9
 //
-// Such a state begins at zero, so the first step changes nothing. It is known by these nodes, whatever its name.
+// Such a state begins at zero, so the first step changes nothing. It is known by these nodes, whatever its name, and by
+// the optimizer that reads it as a gradient: nothing else may come a step later.
 #pragma once
 #include <string_view>
 #include <vector>

@@ -23,38 +23,6 @@ bool is_optimizer(const plan::Operator& op) {
   return &op == &ops::sgd() || &op == &ops::momentum() || &op == &ops::adam() || &op == &ops::adamw();
 }
 
-// By value: what an optimizer reads as a gradient, and what that was before it was moved, scaled, clipped, chosen or
-// added to others.
-std::vector<bool> gradients_of(const plan::Graph& graph) {
-  std::vector<bool> found(graph.value_count());
-  for (std::size_t n = graph.node_count(); n-- > 0;) {
-    const NodeView node = graph.view(NodeId(n));
-    const plan::Operator* const op = &node.op();
-    if (is_optimizer(*op)) found[node.input(kGradientOperand).value] = true;
-    for (std::size_t k = 0; k < node.result_count(); ++k) {
-      if (!found[node.result(k).value]) continue;
-      const bool moves = op->is_view() || op == &ops::cast() || op == &ops::transpose() ||
-                         op == &ops::slice() || op == &ops::concat();
-      if (ops::find_communication(*op) != nullptr) {
-        found[node.input(k).value] = true;
-      } else if (moves) {
-        for (const ValueId input : node.node().inputs) found[input.value] = true;
-      } else if (op == &ops::select()) {
-        found[node.input(1).value] = found[node.input(2).value] = true;
-      } else if (op == &ops::add() || op == &ops::sub() || op == &ops::mul() || op == &ops::div()) {
-        // Of a product the gradient is what has its indices; of two single numbers the first.
-        const bool adds = op == &ops::add() || op == &ops::sub();
-        for (const ValueId input : node.node().inputs) {
-          if (!std::ranges::equal(graph.type(input).dims, node.result_type(0).dims)) continue;
-          found[input.value] = true;
-          if (!adds) break;
-        }
-      }
-    }
-  }
-  return found;
-}
-
 class Periods {
  public:
   explicit Periods(const DistributedPlan& plan)
@@ -104,7 +72,14 @@ class Periods {
     return {};
   }
 
-  // What depends on such a sum is for the next step alone.
+  // Whether ranks hold it from step to step.
+  bool is_held(ValueId value) const {
+    const plan::Operator* const op = &plan_.graph.view(plan_.graph.value(value).producer).op();
+    return op == &ops::parameter() || op == &ops::state();
+  }
+
+  // What depends on such a sum is for the next step alone. Ranks may clip each by its own gradients; whether a step counts
+  // they decide together.
   std::optional<BrokenPromise> check_outputs() const {
     constexpr std::string_view kNextStep = "next ";
     std::vector<bool> unsummed(plan_.graph.value_count());
@@ -114,6 +89,9 @@ class Periods {
           ops::steps_between_sums(node) > 1 ||
           std::ranges::any_of(node.node().inputs, [&](ValueId input) { return unsummed[input.value]; });
       for (std::size_t k = 0; k < node.result_count(); ++k) unsummed[node.result(k).value] = follows;
+      if (&node.op() == &ops::select() && unsummed[node.input(0).value] &&
+          (is_held(node.input(1)) || is_held(node.input(2))))
+        return broken(node, "it skips a step by a gradient that is not summed, each rank for itself");
     }
     for (const plan::Output& output : plan_.graph.outputs())
       if (const std::string_view name = plan_.graph.text(output.name);
@@ -129,6 +107,36 @@ class Periods {
 };
 
 }  // namespace
+
+std::vector<bool> gradients_of(const plan::Graph& graph) {
+  std::vector<bool> found(graph.value_count());
+  for (std::size_t n = graph.node_count(); n-- > 0;) {
+    const NodeView node = graph.view(NodeId(n));
+    const plan::Operator* const op = &node.op();
+    if (is_optimizer(*op)) found[node.input(kGradientOperand).value] = true;
+    for (std::size_t k = 0; k < node.result_count(); ++k) {
+      if (!found[node.result(k).value]) continue;
+      const bool moves = op->is_view() || op == &ops::cast() || op == &ops::transpose() ||
+                         op == &ops::slice() || op == &ops::concat();
+      if (ops::find_communication(*op) != nullptr) {
+        found[node.input(k).value] = true;
+      } else if (moves) {
+        for (const ValueId input : node.node().inputs) found[input.value] = true;
+      } else if (op == &ops::select()) {
+        found[node.input(1).value] = found[node.input(2).value] = true;
+      } else if (op == &ops::add() || op == &ops::sub() || op == &ops::mul() || op == &ops::div()) {
+        // Of a product the gradient is what has its indices; of two single numbers the first.
+        const bool adds = op == &ops::add() || op == &ops::sub();
+        for (const ValueId input : node.node().inputs) {
+          if (!std::ranges::equal(graph.type(input).dims, node.result_type(0).dims)) continue;
+          found[input.value] = true;
+          if (!adds) break;
+        }
+      }
+    }
+  }
+  return found;
+}
 
 std::optional<BrokenPromise> find_misplaced_period(const DistributedPlan& plan) {
   return Periods(plan).run();

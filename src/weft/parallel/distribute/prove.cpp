@@ -104,7 +104,7 @@ Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan
   };
   if (drops) WEFT_TRY_STATUS(compare_in(as_is.compared, ops::Field()));
   const auto is_enough = [&] {
-    constexpr std::int64_t kMostForOwn = 24;
+    constexpr std::int64_t kMostForOwn = 48;
     return proof.draws >= options.draws && main.choices.is_done() &&
            (main.own.all_seen() || proof.draws >= kMostForOwn);
   };

@@ -79,6 +79,9 @@ const ops::Operator& shown_as(DType dtype) {
   }
 }
 
+// A function of addends has no meaning; a multiple of them has.
+constexpr double kShownOfAddends = 3;
+
 bool is_whole_value(std::span<const plan::Layout> layouts, ValueId value) {
   return layouts.empty() || std::ranges::none_of(layouts[value.value].axes, [](const plan::AxisLayout& axis) {
            return axis.is_partial();
@@ -107,6 +110,10 @@ Result<plan::Graph> with_shown_rounding(const plan::Graph& graph, std::span<cons
     made.set_when(node.node().when);
     if (rounds && is_whole_value(layouts, node.input(0))) {
       WEFT_TRY(shown, ops::add_pointwise(made, shown_as(node.result_type(0).dtype), {inputs[0]}));
+      inputs[0] = shown;
+    } else if (rounds) {
+      WEFT_TRY(times, ops::add_constant(made, kShownOfAddends, node.input_type(0).dtype));
+      WEFT_TRY(shown, ops::add_pointwise(made, ops::mul(), {inputs[0], times}));
       inputs[0] = shown;
     }
     WEFT_TRY(added, moved.node(node.id(), inputs));

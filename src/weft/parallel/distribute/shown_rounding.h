@@ -19,8 +19,8 @@ namespace weft::distribute {
 // The types of fewer bits that casts round to, "bf16"; empty where none does.
 std::string rounded_to(const plan::Graph& graph);
 
-// Its nodes have other numbers. `layouts`: by value, of a plan on a mesh: a cast of addends stays as it is, as a function
-// of addends has no meaning; empty: the plan of one device.
+// Its nodes have other numbers. `layouts`: by value, of a plan on a mesh: a cast of addends, of which a function has no
+// meaning, multiplies them, so that their sum is never what one device makes; empty: the plan of one device.
 Result<plan::Graph> with_shown_rounding(const plan::Graph& graph, std::span<const plan::Layout> layouts = {});
 
 }  // namespace weft::distribute

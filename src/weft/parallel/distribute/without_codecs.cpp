@@ -6,10 +6,13 @@
 
 #include "weft/parallel/distribute/edit_plan.h"
 #include "weft/parallel/distribute/feedback.h"
+#include "weft/parallel/distribute/trace_origins.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/codec.h"
 #include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/exchange.h"
+#include "weft/plan/ops/operators.h"
 
 namespace weft::distribute {
 
@@ -41,6 +44,46 @@ std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Fe
   return kept;
 }
 
+// Whether a value is an operand of the node as it was, elsewhere or in another layout.
+bool moves_alone(const NodeView& node) {
+  const plan::Operator* const op = &node.op();
+  const ops::Communication* const sends = ops::find_communication(*op);
+  return op->is_view() || op == &ops::cast() || op == &ops::transpose() || op == &ops::slice() ||
+         op == &ops::concat() || op == &ops::select() ||
+         (sends != nullptr && sends->exchange(node).take != ops::Exchange::Take::combined);
+}
+
+// An optimizer's states stay where they are: they lose by codes and gain nothing, whatever way they are sent.
+Status check_states(const plan::Graph& graph) {
+  constexpr std::string_view kNextOfState = "next ";
+  std::vector<NodeId> decoded(graph.value_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    NodeId from = &node.op() == &ops::decode() ? node.id() : NodeId();
+    if (moves_alone(node))
+      for (const ValueId input : node.node().inputs)
+        if (decoded[input.value].valid()) from = decoded[input.value];
+    for (std::size_t k = 0; k < node.result_count(); ++k) decoded[node.result(k).value] = from;
+  }
+  const auto sources = sources_of(graph);
+  for (const plan::Output& output : graph.outputs()) {
+    const std::string_view name = graph.text(output.name);
+    if (!name.starts_with(kNextOfState) || !decoded[output.value.value].valid()) continue;
+    const auto source = sources.find(name.substr(kNextOfState.size()));
+    if (source == sources.end() || graph.node(source->second).op != &ops::state()) continue;
+    return user_error(fmt::format("node {}: {} is kept as it is decoded: codecs are for what crosses an axis",
+                                  describe(graph, decoded[output.value.value]), name));
+  }
+  return {};
+}
+
+// Whether what is coded is a slice of what every rank along the axis has already.
+bool is_slice_along(const plan::Graph& graph, NodeView node, std::string_view axis) {
+  while (&node.op() == &ops::cast() || node.op().is_view())
+    node = graph.view(graph.value(node.input(0)).producer);
+  return &node.op() == &ops::slice_across() && node.word(0) == axis;
+}
+
 }  // namespace
 
 bool has_codecs(const plan::Graph& graph) {
@@ -51,6 +94,7 @@ bool has_codecs(const plan::Graph& graph) {
 }
 
 Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
+  WEFT_TRY_STATUS(check_states(plan.graph));
   PlanEdit edit(plan);
   // By value: the encode whose codes it holds.
   std::vector<NodeId> codes(plan.graph.value_count());
@@ -126,7 +170,10 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
     codes[node.result(0).value] = read;
     const auto& sent = static_cast<const ops::Communication&>(node.op());
     const auto axis = static_cast<std::size_t>(plan.mesh.find(sent.axis(node)));
-    crossed[node.result(0).value] = crossed[node.input(0).value] || plan.mesh.axes[axis].ranks > 1;
+    const NodeView coded = plan.graph.view(plan.graph.value(encode.input(0)).producer);
+    const bool is_sent =
+        plan.mesh.axes[axis].ranks > 1 && !is_slice_along(plan.graph, coded, sent.axis(node));
+    crossed[node.result(0).value] = crossed[node.input(0).value] || is_sent;
   }
   return edit.finish();
 }

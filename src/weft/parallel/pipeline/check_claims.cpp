@@ -16,9 +16,19 @@ namespace {
 struct ClaimTimes {
   double forward, backward, weight;
 };
-// Alike, W short, F long, B long, and as far apart as v_half's formula goes: what formulas differ in shows here.
-constexpr auto kClaimTimes =
-    std::to_array<ClaimTimes>({{1, 1, 1}, {3, 3, 2}, {4, 3, 2}, {3, 4, 2}, {8, 8, 5}});
+// Alike, W short, F long, B long, as far apart as v_half's formula goes, and each far longer and far shorter than the
+// others: what formulas differ in shows here.
+constexpr auto kClaimTimes = std::to_array<ClaimTimes>({{1, 1, 1},
+                                                        {3, 3, 2},
+                                                        {4, 3, 2},
+                                                        {3, 4, 2},
+                                                        {8, 8, 5},
+                                                        {40, 3, 2},
+                                                        {3, 40, 2},
+                                                        {3, 2, 40},
+                                                        {1, 30, 25},
+                                                        {30, 1, 25},
+                                                        {30, 25, 1}});
 
 bool differs(double claimed, double actual) {
   return !(std::abs(claimed - actual) <= 1e-9 * std::max(1.0, std::abs(actual)));

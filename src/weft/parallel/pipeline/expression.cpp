@@ -4,12 +4,12 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/number.h"
 
 namespace weft::pipeline {
 namespace {
@@ -45,7 +45,10 @@ Result<std::vector<Word>> split(std::string_view text) {
              (is_digit(text[at]) || (text[at] == '.' && at + 1 < text.size() && is_digit(text[at + 1]))))
         ++at;
       const std::string number(text.substr(from, at - from));
-      words.push_back({Word::Kind::number, number, std::strtod(number.c_str(), nullptr), span_of(from, at)});
+      const auto value = read_number<double>(number);
+      if (!value)
+        return user_error(fmt::format("expected a number, found {}", number), {}, span_of(from, at));
+      words.push_back({Word::Kind::number, number, *value, span_of(from, at)});
     } else {
       const std::string_view two = text.substr(at, 2);
       at += two == "<=" || two == ">=" || two == "==" || two == "!=" ? 2 : 1;

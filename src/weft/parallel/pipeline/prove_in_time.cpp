@@ -265,7 +265,13 @@ Result<PlanProof> prove_in_time(const Graph& original, const distribute::Distrib
   }
   std::vector<const Graph*> ranks;
   for (const Unrolled& one : made) ranks.push_back(&one.graph);
-  return prove_ranks(original, plan, ranks, seed);
+  WEFT_TRY(proof, prove_ranks(original, plan, ranks, seed));
+  // What the plan decides itself is not looked at in any draw.
+  std::vector<bool> is_own(plan.graph.node_count());
+  for (std::size_t n = 0; n < is_own.size(); ++n) is_own[n] = plan.is_own(NodeId(n));
+  WEFT_TRY(own, distribute::Choices::of_own(plan.graph, is_own));
+  if (proof.is_proven()) proof.unseen = own.unseen();
+  return proof;
 }
 
 }  // namespace weft::pipeline

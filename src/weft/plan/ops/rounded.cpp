@@ -83,9 +83,9 @@ Rounded wrapped(Rounded x, plan::DType dtype) {
   const double half = dtype == plan::DType::i32 ? 0x1p31 : 0x1p63;
   if (!x.is_known()) return x;
   if (x.value >= -half && x.value < half) return x;
-  if (x.error > 0 || std::abs(x.value) >= 0x1p53) return kLost;
-  const double turned = std::fmod(x.value + half, 2 * half);
-  return {(turned < 0 ? turned + 2 * half : turned) - half, 0};
+  if (x.error > 0) return kLost;
+  const double turned = std::fmod(x.value, 2 * half);
+  return {turned >= half ? turned - 2 * half : turned < -half ? turned + 2 * half : turned, 0};
 }
 
 // How far a function can carry an error of its argument: its steepest slope within the error, or the ends.
@@ -255,7 +255,13 @@ Rounded Numbers<Rounded>::stored(Rounded x, plan::DType dtype) const {
 Rounded Numbers<Rounded>::converted(Rounded x, plan::DType to) const {
   if (!rounds) return x;
   if (plan::is_integer(to)) return wrapped(x, to);
-  if (to == plan::DType::f64 || to == plan::DType::boolean) return x;
+  if (to == plan::DType::boolean) return x;
+  if (to == plan::DType::f64) {
+    // A whole number of 64 bits may have more digits than a double: as if it had a few less.
+    constexpr int kWholeDigits = 50;
+    const bool is_long = x.is_known() && std::abs(x.value) >= 0x1p50 && x.value == std::trunc(x.value);
+    return is_long ? Rounded{nearest(x.value, {kWholeDigits, -1022, kInfinity}), x.error} : x;
+  }
   return shortened(x, to, true);
 }
 

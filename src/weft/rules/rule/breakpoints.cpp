@@ -82,7 +82,7 @@ Breakpoints::Breakpoints(const Rule& rule) {
   };
   const auto literals_in = [&](const Number& number) {
     visit_numbers(number, [&](const Number& part) {
-      if (part.kind == Number::Kind::literal) keep(literals, part.literal);
+      if (const auto value = literal_value(part)) keep(literals, *value);
     });
   };
   visit_terms(rule, [&](const AttributeTerm& term) {
@@ -103,14 +103,19 @@ Breakpoints::Breakpoints(const Rule& rule) {
       for (const std::int64_t both : {a + b, a * b, a * b + 1, a * b - 1}) keep(named_, both);
 }
 
+// Those that the rule itself names come first, and more often than what is made of two of them.
+std::int64_t Breakpoints::any_named(Random& random) const {
+  return named_[random.below(1 + random.below(named_.size()))];
+}
+
 std::int64_t Breakpoints::size(Random& random) const {
   if (!named_.empty() && random.below(2) == 0)
-    if (const std::int64_t found = named_[random.below(named_.size())]; found >= 1) return found;
+    if (const std::int64_t found = any_named(random); found >= 1) return found;
   return kLargerSizes[random.below(kLargerSizes.size())];
 }
 
 std::int64_t Breakpoints::integer(Random& random) const {
-  if (!named_.empty() && random.below(2) == 0) return named_[random.below(named_.size())];
+  if (!named_.empty() && random.below(2) == 0) return any_named(random);
   if (random.below(3) == 0) return random.between(-4, 40);
   return kLargerSizes[random.below(kLargerSizes.size())];
 }
@@ -152,6 +157,21 @@ std::int64_t number_never_drawn(const Rule& rule) {
     for (const Number& size : term.sizes) check(size);
   });
   return largest;
+}
+
+std::vector<const Number*> quotients_of(const Rule& rule) {
+  std::vector<const Number*> found;
+  const auto add = [&](const Number& number) {
+    visit_numbers(number, [&](const Number& part) {
+      if (part.kind == Number::Kind::divide && !literal_value(part) && literal_value(part.parts[1]))
+        found.push_back(&part);
+    });
+  };
+  visit_terms(rule, [&](const AttributeTerm& term) {
+    if (term.kind == AttributeTerm::Kind::number) add(term.number);
+    for (const Number& size : term.sizes) add(size);
+  });
+  return found;
 }
 
 std::vector<Condition> missing_divisions(const Rule& rule) {

@@ -29,6 +29,8 @@ class Breakpoints {
   const std::vector<std::int64_t>& named() const { return named_; }
 
  private:
+  std::int64_t any_named(Random& random) const;
+
   std::vector<std::int64_t> named_;  // with what lies beside them
   std::vector<double> reals_;
 };
@@ -40,6 +42,9 @@ std::vector<std::int64_t> largest_sizes(const Rule& rule);
 // The largest number in the rule's arithmetic of sizes and attributes that lies beyond all that is drawn; 0 where none
 // does.
 std::int64_t number_never_drawn(const Rule& rule);
+
+// Every division by a number in the rule's arithmetic, in order: b / 729 is 0 of all that is smaller.
+std::vector<const Number*> quotients_of(const Rule& rule);
 
 // Conditions that the rule lacks: that every division of sizes, or remainder, on either side comes out even.
 std::vector<Condition> missing_divisions(const Rule& rule);

@@ -9,6 +9,8 @@
 
 #include "weft/plan/ops/operators.h"
 #include "weft/rules/rule/evaluate_guard.h"
+#include "weft/rules/rule/evaluate_number.h"
+#include "weft/rules/rule/narrow_search.h"
 #include "weft/rules/rule/places.h"
 #include "weft/rules/rule/stored_run.h"
 
@@ -19,6 +21,7 @@ constexpr std::int64_t kLastRow = std::int64_t{1} << 30;  // positions are i32
 constexpr std::size_t kMostCounted = 3;                   // instances
 constexpr std::int64_t kFewestElements = 4;               // of their inputs
 constexpr int kDrawsAtAWindow = 2, kDrawsUnderALimit = 24;
+constexpr int kEvaluationsOfTurns = 1000;
 constexpr int kDrawsToTell = 4;  // until a difference is the rows' fault, or is not
 
 class FarRows {
@@ -35,6 +38,7 @@ class FarRows {
 
   std::int64_t rows() const { return rows_; }
   const std::vector<double>& constants() const { return draws_.constants(); }
+  std::vector<double> turns(int evaluations) const { return find_whole_turns(far_, evaluations, random_); }
 
   // Whether the sides agree on rows from there on; also where the rule's guard does not let there be so many. Sides that
   // differ on the same numbers counted from 0 differ for another reason than their rows: other numbers are drawn.
@@ -128,13 +132,24 @@ class FarRows {
 std::vector<std::int64_t> windows_of(const FarRows& far, int windows, Random& random) {
   std::vector<std::int64_t> firsts;
   for (int power = 3; power <= 30; ++power) firsts.push_back((std::int64_t{1} << power) - far.rows() / 2);
-  for (const double constant : far.constants())
-    if (constant > 1 && constant < static_cast<double>(kLastRow))
-      firsts.push_back(std::llround(constant) - random.between(0, far.rows()));
+  std::vector<double> named = far.constants();
+  const std::vector<double> turns = far.turns(kEvaluationsOfTurns);
+  named.insert(named.end(), turns.begin(), turns.end());
+  for (const double each : named)
+    if (each > 1 && each < static_cast<double>(kLastRow))
+      firsts.push_back(std::llround(each) - random.between(0, far.rows()));
   for (int k = 0; k < windows; ++k)
     firsts.push_back(static_cast<std::int64_t>(std::exp2(3 + 27 * random.uniform())));
   std::ranges::sort(firsts);
   return firsts;
+}
+
+// Of one row or class nothing tells which it is.
+bool spreads(const Rule& rule, const std::optional<std::vector<Number>>& bounds,
+             const RuleInstance& instance) {
+  return !bounds || std::ranges::all_of(*bounds, [&](const Number& bound) {
+    return evaluate(bound, instance.place(rule)).value_or(0) > 1;
+  });
 }
 
 }  // namespace
@@ -143,9 +158,13 @@ std::optional<std::int64_t> most_rows(const Rule& rule, std::span<const RuleInst
                                       int windows, Random& random) {
   std::vector<FarRows> counted;
   bool casts_rows = false;
+  const auto bounds = place_bounds(rule);
+  const bool any_spread = std::ranges::any_of(
+      instances, [&](const RuleInstance* instance) { return spreads(rule, bounds, *instance); });
   for (const RuleInstance* instance : instances) {
     if (counted.size() == kMostCounted) break;
     if (instance->elements < kFewestElements && instance != instances.back()) continue;
+    if (any_spread && !spreads(rule, bounds, *instance)) continue;
     auto far = counted_from_afar(*instance);
     if (!far) continue;
     casts_rows = casts_rows || has_cast(instance->graph);

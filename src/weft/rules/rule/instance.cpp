@@ -41,7 +41,7 @@ class InstanceDraw {
 
   Result<RuleInstance> attempt() {
     RuleInstance made;
-    dtype_ = dtypes_[random_.below(dtypes_.size())];
+    draw_dtypes();
     draw_operators(made);
     if (distributed_) made.mesh = draw_mesh(rule_, random_, options_.wide ? &breakpoints_ : nullptr);
     draw_variables(made);
@@ -73,6 +73,16 @@ class InstanceDraw {
   }
 
  private:
+  // Mostly one for all inputs; now and then each has its own, as far as the left goes with that.
+  void draw_dtypes() {
+    constexpr std::uint64_t kMixedOneIn = 4;
+    dtype_ = dtypes_[random_.below(dtypes_.size())];
+    input_dtypes_.assign(rule_.inputs.size(), dtype_);
+    if (rule_.inputs.size() < 2 || random_.below(kMixedOneIn) != 0) return;
+    for (plan::DType& dtype : input_dtypes_)
+      if (random_.below(2) == 0) dtype = dtypes_[random_.below(dtypes_.size())];
+  }
+
   void draw_operators(RuleInstance& made) {
     for (const OperatorVariable& variable : rule_.operators) {
       const auto candidates = operators_of(variable.of);
@@ -156,7 +166,7 @@ class InstanceDraw {
     return values;
   }
 
-  // A condition is a boolean, a position or a label an integer; other inputs have the instance's dtype.
+  // A condition is a boolean, a position or a label an integer; other inputs have the dtype that was drawn.
   plan::DType dtype_of(std::size_t input) const {
     for (const PatternNode& node : rule_.left.nodes)
       for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k) {
@@ -171,7 +181,7 @@ class InstanceDraw {
           if (node.operands[k] == input &&
               (place_operand(*node.op) == k || (k == 1 && node.op == &ops::dropout())))
             return plan::DType::i32;
-    return dtype_;
+    return input_dtypes_[input];
   }
 
   // Mostly f32, and integers. Where a rule converts or names dtypes, all of them.
@@ -249,7 +259,8 @@ class InstanceDraw {
   std::vector<plan::DType> dtypes_;
   std::vector<std::int64_t> integers_;  // by variable
   int attempts_ = 0;
-  plan::DType dtype_ = plan::DType::f32;
+  plan::DType dtype_ = plan::DType::f32;   // of most inputs
+  std::vector<plan::DType> input_dtypes_;  // by input
 };
 
 }  // namespace

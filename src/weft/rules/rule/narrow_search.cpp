@@ -33,9 +33,10 @@ bool is_comparison(const plan::Operator& op) {
 }
 
 SwitchKind switch_of(const plan::NodeView& node) {
-  if (node.input_count() == 0 || !plan::is_real(node.input_type(0).dtype)) return SwitchKind::none;
+  if (node.input_count() == 0 || node.input_type(0).dtype == plan::DType::boolean) return SwitchKind::none;
   const plan::Operator& op = node.op();
   if (is_comparison(op) || &op == &ops::maximum() || &op == &ops::minimum()) return SwitchKind::operands;
+  if (!plan::is_real(node.input_type(0).dtype)) return SwitchKind::none;
   if (&op == &ops::div()) return SwitchKind::divisor;
   if (&op == &ops::cast())
     return plan::is_real(node.result_type(0).dtype) ? SwitchKind::none : SwitchKind::whole;
@@ -132,10 +133,8 @@ class NarrowSearch {
     for (std::size_t start = 0; left_ > 0 && !found_ && start < 64; ++start) {
       draws_.begin(kKinds[start % kKinds.size()], random_);
       begin_ = draw_inputs(instance_, draws_, random_);
-      std::vector<std::size_t> order(margins_at(begin_).size());
-      for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-      for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random_.below(k)]);
-      order.resize(std::min(order.size(), kMostMargins));
+      met_.clear();
+      const std::vector<std::size_t> order = margins_in_any_order();
       if (order.empty()) return std::nullopt;
       for (const std::size_t margin : order)
         if (left_ > 0 && !found_) follow(margin);
@@ -143,9 +142,30 @@ class NarrowSearch {
     return std::move(found_);
   }
 
+  // Whole numbers among the inputs at which a margin passes zero.
+  std::vector<double> find_whole_turns() {
+    std::vector<double> turns;
+    for (std::size_t start = 0; left_ > 0 && start < 32; ++start) {
+      draws_.begin(5, random_);
+      begin_ = draw_inputs(instance_, draws_, random_);
+      met_.clear();
+      for (std::size_t input = 0; input < begin_.size(); ++input)
+        for (Rounded& element : begin_[input].data)
+          if (!plan::is_real(dtypes_[input])) element = {std::floor(std::exp2(30 * random_.uniform())), 0};
+      for (const std::size_t margin : margins_in_any_order()) {
+        if (left_ <= 0) break;
+        RealInputs inputs = begin_;
+        if (const auto where = meet(inputs, margin, /*whole=*/true)) turns.push_back(at(inputs, *where));
+      }
+    }
+    return turns;
+  }
+
  private:
   struct Coordinate {
     std::size_t input = 0, element = 0;
+
+    friend bool operator==(Coordinate, Coordinate) = default;
   };
 
   std::vector<double> margins_at(const RealInputs& inputs) {
@@ -171,17 +191,24 @@ class NarrowSearch {
     return result;
   }
 
+  std::vector<std::size_t> margins_in_any_order() {
+    std::vector<std::size_t> order(margins_at(begin_).size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random_.below(k)]);
+    order.resize(std::min(order.size(), kMostMargins));
+    return order;
+  }
+
   double& at(RealInputs& inputs, Coordinate where) const {
     return inputs[where.input].data[where.element].value;
   }
+  bool is_whole(Coordinate where) const { return !plan::is_real(dtypes_[where.input]); }
 
-  std::optional<Coordinate> pick_coordinate() {
-    std::vector<Coordinate> all;
-    for (std::size_t input = 0; input < begin_.size(); ++input)
-      for (std::size_t i = 0; plan::is_real(dtypes_[input]) && i < begin_[input].data.size(); ++i)
-        all.push_back({input, i});
-    if (all.empty()) return std::nullopt;
-    return all[random_.below(all.size())];
+  // As the input can hold it.
+  double fit(Coordinate where, double value) const {
+    const plan::DType dtype = dtypes_[where.input];
+    if (is_whole(where)) return std::nearbyint(value);
+    return dtype == plan::DType::f64 ? value : held_in(dtype, value);
   }
 
   double margin_at(RealInputs& inputs, Coordinate where, double value, std::size_t margin) {
@@ -190,73 +217,116 @@ class NarrowSearch {
     return margin < margins.size() ? margins[margin] : NAN;
   }
 
-  // An input that the margin depends on, if one of a few tried does.
-  std::optional<Coordinate> coordinate_of(std::size_t margin) {
-    constexpr int kTries = 8;
-    RealInputs inputs = begin_;
-    const double before = margins_at(begin_).at(margin);
+  // An input that the margin depends on, if one of a few tried does; one that decides no margin that was met already,
+  // where there is such a one.
+  std::optional<Coordinate> coordinate_of(const RealInputs& from, std::size_t margin, bool whole) {
+    constexpr int kTries = 12;
+    std::vector<Coordinate> all;
+    for (std::size_t input = 0; input < from.size(); ++input)
+      for (std::size_t i = 0; i < from[input].data.size(); ++i)
+        if (dtypes_[input] != plan::DType::boolean && (!whole || !plan::is_real(dtypes_[input])))
+          all.push_back({input, i});
+    if (all.empty()) return std::nullopt;
+    RealInputs inputs = from;
+    const std::vector<double> margins = margins_at(inputs);
+    if (margin >= margins.size()) return std::nullopt;
+    std::optional<Coordinate> found;
     for (int k = 0; k < kTries; ++k) {
-      const auto where = pick_coordinate();
-      if (!where) return std::nullopt;
-      const double value = at(begin_, *where);
-      if (margin_at(inputs, *where, value + 1e-3 * std::max(1.0, std::abs(value)), margin) != before)
-        return where;
-      at(inputs, *where) = value;
+      const Coordinate where = all[random_.below(all.size())];
+      const bool is_met = std::ranges::find(met_, where) != met_.end();
+      if (is_met && found) continue;
+      const double value = at(inputs, where);
+      const double little = is_whole(where) ? 1 : 1e-3 * std::max(1.0, std::abs(value));
+      const bool depends = margin_at(inputs, where, value + little, margin) != margins[margin];
+      at(inputs, where) = value;
+      if (!depends) continue;
+      found = where;
+      if (!is_met) break;
     }
-    return std::nullopt;
+    return found;
   }
 
+  // Margins are followed one after the other: what holds in a narrow region of two inputs is met by both.
   void follow(std::size_t margin) {
-    const auto where = coordinate_of(margin);
-    if (!where) return;
     RealInputs inputs = begin_;
-    double x = at(inputs, *where), value = margin_at(inputs, *where, x, margin);
+    const auto where = meet(inputs, margin, /*whole=*/false);
+    if (!where) return;
+    probe(inputs, *where);
+    if (found_ || random_.below(2) == 0) return;
+    begin_ = inputs;
+    met_.push_back(*where);
+  }
+
+  // Moves inputs, one at a time, until the margin passes zero or comes no closer. The last that was moved.
+  std::optional<Coordinate> meet(RealInputs& inputs, std::size_t margin, bool whole) {
+    constexpr int kTurns = 5;
+    std::optional<Coordinate> moved;
+    for (int turn = 0; turn < kTurns && left_ > 0; ++turn) {
+      const auto where = coordinate_of(inputs, margin, whole);
+      if (!where) break;
+      moved = where;
+      if (meet_along(inputs, *where, margin)) return moved;
+    }
+    return whole ? std::nullopt : moved;
+  }
+
+  // By Newton's method, and bisection once the sign changes. Whether the margin is zero or changes sign there.
+  bool meet_along(RealInputs& inputs, Coordinate where, std::size_t margin) {
+    double x = at(inputs, where), value = margin_at(inputs, where, x, margin);
     constexpr int kSteps = 40, kShorter = 4;
+    const bool whole = is_whole(where);
     for (int step = 0; step < kSteps && left_ > 0 && value != 0 && std::isfinite(value); ++step) {
-      const double scale = std::max(1.0, std::abs(x)), little = 1e-7 * scale;
-      const double slope = (margin_at(inputs, *where, x + little, margin) - value) / little;
+      const double scale = std::max(1.0, std::abs(x)), little = whole ? 1 : 1e-7 * scale;
+      const double slope = (margin_at(inputs, where, x + little, margin) - value) / little;
       if (slope == 0 || !std::isfinite(slope)) break;
-      double move = std::clamp(-value / slope, -4 * scale, 4 * scale);
-      double next = NAN;
+      double move = std::clamp(-value / slope, -4 * scale, 4 * scale), next = NAN;
       for (int shorter = 0; shorter < kShorter; ++shorter, move /= 4) {
-        next = margin_at(inputs, *where, x + move, margin);
+        if (whole) move = std::abs(move) < 1 ? std::copysign(1, move) : std::nearbyint(move);
+        next = margin_at(inputs, where, x + move, margin);
         if (std::signbit(next) != std::signbit(value) || std::abs(next) < std::abs(value)) break;
       }
       if (std::isfinite(next) && std::signbit(next) != std::signbit(value)) {
-        x = bisect(inputs, *where, x, x + move, margin);
-        break;
+        at(inputs, where) = bisect(inputs, where, x, x + move, margin);
+        return true;
       }
       if (!(std::abs(next) < std::abs(value))) break;
       x += move;
       value = next;
     }
-    probe(inputs, *where, x);
+    at(inputs, where) = x;
+    return value == 0;
   }
 
   double bisect(RealInputs& inputs, Coordinate where, double a, double b, std::size_t margin) {
     const bool negative = std::signbit(margin_at(inputs, where, a, margin));
     constexpr int kHalvings = 60;
     for (int k = 0; k < kHalvings; ++k) {
-      const double middle = a + (b - a) / 2;
+      const double half = a + (b - a) / 2, middle = is_whole(where) ? std::floor(half) : half;
       if (middle == a || middle == b) break;
       (std::signbit(margin_at(inputs, where, middle, margin)) == negative ? a : b) = middle;
     }
     return b;
   }
 
-  // At the place, beside it, and at the tie.
-  void probe(RealInputs& inputs, Coordinate where, double x) {
+  // At the place, beside it, and at the tie; with the inputs that met other margins before where they are or beside.
+  void probe(RealInputs& inputs, Coordinate where) {
+    const double x = at(inputs, where);
     if (!std::isfinite(x)) return;
-    const double scale = std::max(std::abs(x), 1e-3);
-    const auto try_at = [&](double value) {
-      at(inputs, where) =
-          dtypes_[where.input] == plan::DType::f64 ? value : held_in(dtypes_[where.input], value);
-      if (std::isfinite(at(inputs, where))) run(instance_, inputs);
+    std::vector<Coordinate> moved = met_;
+    moved.push_back(where);
+    RealInputs beside = inputs;
+    const auto try_at = [&](double step) {
+      for (const Coordinate each : moved) {
+        const double from = at(inputs, each), scale = std::max(std::abs(from), 1e-3);
+        const double other = each == where ? step : step * static_cast<double>(random_.between(-1, 1));
+        at(beside, each) = fit(each, from + (is_whole(each) ? std::round(other * 0x1p24) : other * scale));
+        if (!std::isfinite(at(beside, each))) return;
+      }
+      run(instance_, beside);
     };
-    try_at(x);
+    try_at(0);
     for (int bits = 1; bits <= 24 && !found_; ++bits)
-      for (const double sign : {-1.0, 1.0}) try_at(x + sign * scale * std::exp2(-bits));
-    at(inputs, where) = x;
+      for (const double sign : {-1.0, 1.0}) try_at(sign * std::exp2(-bits));
     if (!found_) try_tie(inputs);
   }
 
@@ -290,6 +360,7 @@ class NarrowSearch {
   Random& random_;
   std::vector<plan::DType> dtypes_;  // of the inputs
   RealInputs begin_;
+  std::vector<Coordinate> met_;   // those that were moved to a margin and stay there
   std::vector<double> compared_;  // how far operands of comparisons are apart, at the last evaluation
   std::optional<RealRun> found_;
 };
@@ -305,6 +376,10 @@ bool has_switches(const plan::Graph& graph) {
 std::optional<RealRun> find_narrow_difference(const RuleInstance& instance, int evaluations, Random& random) {
   if (instance.refusal) return std::nullopt;
   return NarrowSearch(instance, evaluations, random).find();
+}
+
+std::vector<double> find_whole_turns(const RuleInstance& instance, int evaluations, Random& random) {
+  return NarrowSearch(instance, evaluations, random).find_whole_turns();
 }
 
 }  // namespace weft::rule

@@ -4,10 +4,12 @@
 //   select(equal(x*x, 2*x + 5), u, v) = v false where the two meet
 //
 // Sides part where a relu, a maximum, a comparison, a step or a function changes course. So the argument of each is
-// followed to zero by Newton's method, one input at a time, the change of sign is bisected, and both sides are run
-// there, beside it, and as if numbers that almost meet were equal.
+// followed to zero by Newton's method, one input after the other, the change of sign is bisected, and both sides are run
+// there, beside it, and as if numbers that almost meet were equal. Then the next argument is followed from there, by
+// other inputs: two windows may have to be met at once.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "weft/base/random.h"
 #include "weft/rules/rule/instance.h"
@@ -20,5 +22,8 @@ bool has_switches(const plan::Graph& graph);
 
 // A run in which the sides differ; nothing where none was found in about so many evaluations.
 std::optional<RealRun> find_narrow_difference(const RuleInstance& instance, int evaluations, Random& random);
+
+// Whole numbers among the inputs, up to 2^30, at which something changes course: 231 where p*p*p meets 12326391.
+std::vector<double> find_whole_turns(const RuleInstance& instance, int evaluations, Random& random);
 
 }  // namespace weft::rule

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/hash.h"
+#include "weft/plan/ops/operators.h"
 #include "weft/rules/rule/breakpoints.h"
 #include "weft/rules/rule/far_rows.h"
 #include "weft/rules/rule/float_range.h"
@@ -32,6 +33,14 @@ constexpr std::size_t kMostHints = 6;
 constexpr std::size_t kSmallInstances = 8, kNarrowInstances = 3;
 // Of the search for narrow regions, for each shape that is tried.
 constexpr int kEvaluationsAlone = 40, kEvaluations = 12;
+std::vector<plan::DType> dtypes_of_inputs(const RuleInstance& instance) {
+  std::vector<plan::DType> dtypes;
+  for (std::size_t id = 0; id < instance.graph.node_count(); ++id)
+    if (const plan::NodeView node = instance.graph.view(plan::NodeId(id)); &node.op() == &ops::input())
+      dtypes.push_back(node.result_type(0).dtype);
+  return dtypes;
+}
+
 // Fewer rows than this are no use.
 constexpr std::int64_t kFewestRows = 8;
 
@@ -98,10 +107,14 @@ class RuleClaim {
 
   // run_cases() did; what is left are the narrow regions that no draw hits.
   bool run_more_orders() {
+    // The smallest of each mixture of dtypes.
     std::vector<const RuleInstance*> some = some_good(
-        kNarrowInstances, [](const JudgedInstance& each) { return has_switches(each.instance.graph); });
+        judged_.size(), [](const JudgedInstance& each) { return has_switches(each.instance.graph); });
+    std::set<std::vector<plan::DType>> seen;
+    std::erase_if(some,
+                  [&](const RuleInstance* each) { return !seen.insert(dtypes_of_inputs(*each)).second; });
+    some.resize(std::min(some.size(), kNarrowInstances));
     const bool alone = std::ranges::any_of(judged_, &JudgedInstance::alone);
-    if (!alone) some.resize(std::min<std::size_t>(some.size(), 1));
     const int evaluations = options_.shapes * (alone ? kEvaluationsAlone : kEvaluations);
     for (const RuleInstance* instance : some)
       if (const auto run = find_narrow_difference(*instance, evaluations, random_)) {

@@ -13,7 +13,7 @@ namespace weft::rule {
 
 // What proofs rest on besides the rule and its operators. A change to the prover that may change a verdict
 // counts this up, and stored proofs are made anew.
-constexpr std::uint64_t kProverVersion = 5;
+constexpr std::uint64_t kProverVersion = 6;
 
 struct RuleProof {
   Verdict verdict;

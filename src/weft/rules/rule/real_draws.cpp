@@ -74,8 +74,9 @@ double RealDraws::whole(Random& random, bool wide) const {
     case 0: return any_of(kTiny, random);
     case 1: return static_cast<double>(random.between(-9, 9));
     case 3: {
-      const double most = wide ? 0x1p52 : 0x1p31 - 1;
-      if (random.below(4) == 0) return random.below(2) == 0 ? most : -most;
+      // The least number has no opposite.
+      const double least = wide ? -0x1p63 : -0x1p31, most = wide ? 0x1p52 : 0x1p31 - 1;
+      if (random.below(4) == 0) return random.below(2) == 0 ? most : random.below(2) == 0 ? least : -most;
       return sign(random) * std::floor(std::pow(2, (wide ? 52 : 31) * random.uniform()));
     }
     case 5: return static_cast<double>(random.between(0, 7));
@@ -97,12 +98,15 @@ double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) con
                        : whole_number ? whole(random, dtype == plan::DType::i64)
                                       : real(random);
   switch (dtype) {
-    case plan::DType::i32: return std::trunc(std::fmod(value, 0x1p31));
-    case plan::DType::i64: return std::trunc(std::fmod(value, 0x1p52));
+    case plan::DType::i32: return value == -0x1p31 ? value : std::trunc(std::fmod(value, 0x1p31));
+    case plan::DType::i64: return value == -0x1p63 ? value : std::trunc(std::fmod(value, 0x1p53));
     case plan::DType::f32: return static_cast<double>(static_cast<float>(value));
     case plan::DType::f64: return value;
-    default:  // sixteen bits run out of range where the rule does not: their numbers stay small
-      return ops::Numbers<ops::Rounded>{.rounds = true}.stored({std::fmod(value, 64), 0}, dtype).value;
+    default: {
+      // Sixteen bits run out of range where the rule does not: most of their numbers stay small.
+      const double most = turn_ != 3 || dtype == plan::DType::f16 || plan::is_f8(dtype) ? 64 : 0x1p100;
+      return ops::Numbers<ops::Rounded>{.rounds = true}.stored({std::fmod(value, most), 0}, dtype).value;
+    }
   }
 }
 

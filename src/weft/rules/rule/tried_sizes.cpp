@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "weft/rules/rule/breakpoints.h"
+#include "weft/rules/rule/evaluate_number.h"
 
 namespace weft::rule {
 namespace {
@@ -26,6 +27,8 @@ TriedSizes tried_of(const Rule& rule, std::span<const JudgedInstance> judged) {
   tried.elements.resize(rule.inputs.size(), 0);
   tried.sizes.resize(rule.indices.size(), 0);
   tried.attributes.resize(rule.variables.size());
+  const std::vector<const Number*> quotients = quotients_of(rule);
+  tried.quotients.resize(quotients.size());
   for (const JudgedInstance& each : judged) {
     const RuleInstance& instance = each.instance;
     for (std::size_t input = 0; input < rule.inputs.size(); ++input) {
@@ -35,6 +38,9 @@ TriedSizes tried_of(const Rule& rule, std::span<const JudgedInstance> judged) {
         for (const Symbol name : instance.bindings.indices[index])
           if (type.has(name)) tried.sizes[index] = std::max(tried.sizes[index], type.size_of(name));
     }
+    for (std::size_t k = 0; k < quotients.size(); ++k)
+      if (!tried.quotients[k])
+        tried.quotients[k] = evaluate(*quotients[k], instance.place(rule)).value_or(0) != 0;
     for (std::size_t k = 0; k < rule.variables.size(); ++k)
       if (rule.variables[k].kind == plan::AttributeKind::integer)
         tried.attributes[k].insert(instance.bindings.attributes[k].integer);
@@ -51,6 +57,8 @@ bool TriedSizes::spreads_like(const TriedSizes& other) const {
 std::string TriedSizes::missing(const Rule& rule) const {
   if (const std::int64_t number = number_never_drawn(rule); number > 0)
     return fmt::format("the rule computes with {}, and no number as large was tried", number);
+  if (std::ranges::find(quotients, false) != quotients.end())
+    return "a quotient of the rule was 0 wherever it was tried";
   for (std::size_t input = 0; input < rule.inputs.size(); ++input)
     if (!rule.inputs[input].list.empty() && elements[input] <= 1)
       return fmt::format("{} was tried with one element alone", rule.inputs[input].name);
