@@ -32,7 +32,7 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"FULL", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
     {"INNER", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
     {"CROSS", "write a comma between the sources"},
-    {"IN", "write i = 1 OR i = 2, or BETWEEN"},
+    {"IN", "WHERE takes i BETWEEN 1 AND 2, CASE WHEN takes i = 1 OR i = 2"},
     {"IS", "WeftQL has no NULL"},
     {"DISTINCT", "WeftQL has no DISTINCT"},
     {"INSERT", "WeftQL has no INSERT: TRAIN and INFER read tensors FROM a file"},

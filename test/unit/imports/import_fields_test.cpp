@@ -266,6 +266,31 @@ TEST(ImportFieldTables, KnowTheFieldsOfPublishedFiles) {
   }
 }
 
+// What is there and is nothing: null as a truth is false, as in Python, and a list or a table that is empty is refused.
+TEST(ImportFieldTables, TakeNothingForWhatTheClassTakesIt) {
+  const Json config = Json::parse(
+      R"({"model_type": "gpt_neox", "architectures": ["GPTNeoXForTokenClassification"], "hidden_size": 16,
+      "intermediate_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 20, "rotary_pct": 1.0})");
+  const auto with = [&](const char* name, const Json& value) {
+    Json changed = config;
+    changed[name] = value;
+    return outcome_of(changed);
+  };
+  for (const char* name : {"attention_bias", "use_parallel_residual"}) {
+    EXPECT_EQ(with(name, Json()), with(name, false)) << name;
+    EXPECT_NE(with(name, Json()), with(name, true)) << name;
+  }
+  for (const Json& value : {Json::array(), Json::object(), Json("a"), Json::parse(R"(["a", "b"])")})
+    EXPECT_TRUE(with("id2label", value).refused) << value.dump();
+  Json mistral = config;
+  mistral["model_type"] = "mistral";
+  mistral["architectures"] = {"MistralModel"};
+  mistral["num_key_value_heads"] = 2;
+  EXPECT_FALSE(outcome_of(mistral).refused) << outcome_of(mistral).text;
+  mistral["layer_types"] = Json::array();
+  EXPECT_TRUE(outcome_of(mistral).refused);
+}
+
 TEST(ImportFieldTables, HaveASampleOfEveryFamily) {
   std::vector<std::string> sampled;
   for (const SampleFamily& family : sample_families()) sampled.push_back(family.model_type);

@@ -393,5 +393,114 @@ TEST_F(OnnxOperators, LabelsThroughAReshape) {
   expect_refused(wrong, "whole numbers");
 }
 
+// What an operator has no such attribute of, or of another kind, would be read as if it were not there.
+TEST_F(OnnxOperators, RefuseAttributesThatTheyDoNotKnow) {
+  const auto refused = [](std::string_view operation, const OnnxFile::Attribute& attribute,
+                          std::string_view message) {
+    OnnxFile file;
+    file.input("x", {1, 2, 4, 4}).floats("w", {2, 2, 3, 3}, as_floats(numbers({2, 2, 3, 3})));
+    if (operation == "Conv")
+      file.node(operation, {"x", "w"}, {"y"}, {attribute});
+    else
+      file.node(operation, {"x"}, {"y"}, {attribute});
+    expect_refused(file.output("y", {}), message);
+  };
+  for (const std::string_view operation :
+       {"Relu", "Conv", "Softmax", "Cast", "Flatten", "ReduceSum", "Split", "Transpose", "Gelu"})
+    refused(operation, {"wings", {1}, true}, "unknown attribute: wings");
+  refused("Squeeze", {"axes", {0}}, "unknown attribute: axes");  // an operand from opset 13 on
+  refused("Clip", {"min", {0}, true}, "unknown attribute: min");
+  refused("Softmax", {"axis", {}, false, "1"}, "axis: expected a whole number, found a word");
+  refused("Conv", {"strides", {2}, true}, "strides: expected a list of whole numbers, found a whole number");
+  refused("Conv", {"kernel_shape", {2, 2}}, "kernel_shape: expected [3, 3], found [2, 2]");
+  refused("Gelu", {"approximate", {}, false, "erf"}, "approximate: expected none or tanh");
+}
+
+// A parameter of one element learns as any other: the bias of one class.
+TEST_F(OnnxOperators, TensorsOfOneElementAreParameters) {
+  const auto x = numbers({3, 2}), w = numbers({2, 1}, 4);
+  OnnxFile file;
+  file.input("x", {3, 2})
+      .floats("w", {2, 1}, as_floats(w))
+      .floats("bias", {1}, {0.5f})
+      .floats("more", {1}, {0.25f})
+      .node("Gemm", {"x", "w", "bias"}, {"g"})
+      .node("Add", {"g", "more"}, {"y"})
+      .output("y", {});
+  std::vector<double> wanted;
+  for (std::size_t i = 0; i < 3; ++i) wanted.push_back(x[2 * i] * w[0] + x[2 * i + 1] * w[1] + 0.75);
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+  EXPECT_EQ(import_onnx(file.bytes(), "m")->model.parameters, 4);
+}
+
+// Numbers that are known have a type and dims: casts drop fractions, quotients of real numbers keep them.
+TEST_F(OnnxOperators, NumbersThatAreKnownKeepTheirTypeAndDims) {
+  const auto x = numbers({7});
+  OnnxFile file;
+  file.input("x", {7})
+      .floats("fraction", {}, {2.75f})
+      .node("Cast", {"fraction"}, {"whole"}, {{"to", {7}, true}})
+      .node("Cast", {"whole"}, {"two"}, {{"to", {1}, true}})
+      .node("Shape", {"x"}, {"size"}, {{"start", {-1}, true}})
+      .node("Cast", {"size"}, {"seven"}, {{"to", {1}, true}})
+      .node("Div", {"seven", "two"}, {"half"})
+      .node("Sqrt", {"half"}, {"root"})
+      .wholes("first", {0})
+      .node("Unsqueeze", {"root", "first"}, {"wide"})
+      .node("Mul", {"x", "wide"}, {"z"})
+      .node("Softmax", {"z"}, {"y"}, {{"axis", {0}, true}})  // along the new dim, of size 1
+      .node("Add", {"y", "z"}, {"sum"})
+      .output("sum", {});
+  std::vector<double> wanted;
+  for (const double one : x) wanted.push_back(1 + one * std::sqrt(3.5));
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[0][i], wanted[i], 1e-6);
+}
+
+// A dropout that is on in the graph is one of the model; one that is off, or does not say, leaves nothing.
+TEST_F(OnnxOperators, DropoutsThatAreOn) {
+  for (const bool trains : {true, false}) {
+    OnnxFile file;
+    file.input("x", {2, 3})
+        .floats("ratio", {}, {0.25f})
+        .tensor("trains", {}, std::vector<char>{trains}, OnnxFile::kBool)
+        .node("Dropout", {"x", "ratio", "trains"}, {"kept"})
+        .node("Tanh", {"kept"}, {"y"})
+        .output("y", {});
+    const auto model = import_onnx(file.bytes(), "m");
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_EQ(model->model.text.find("dropout(x, rate => 0.25)") != std::string::npos, trains)
+        << model->model.text;
+  }
+}
+
+// One name stands for sizes of two reshapes.
+TEST_F(OnnxOperators, ReshapesWhoseIndicesHaveOtherSizesElsewhere) {
+  const auto x = numbers({2, 3, 4});
+  OnnxFile file;
+  file.input("x", {2, 3, 4})
+      .wholes("a", {2, 2, 6})
+      .wholes("b", {2, 6, 2})
+      .wholes("c", {2, 1, 3, 2, 2})
+      .wholes("d", {2, 12})
+      .node("Reshape", {"x", "a"}, {"p"})
+      .node("Tanh", {"p"}, {"pt"})
+      .node("Reshape", {"pt", "b"}, {"q"})
+      .node("Neg", {"q"}, {"qn"})
+      .node("Reshape", {"qn", "c"}, {"r"})
+      .node("Abs", {"r"}, {"ra"})
+      .node("Reshape", {"ra", "d"}, {"y"})
+      .output("y", {});
+  std::vector<double> wanted;
+  for (const double one : x) wanted.push_back(std::abs(std::tanh(one)));
+  const auto found = computed(file, {{"x", x}});
+  ASSERT_EQ(found.size(), 1u);
+  expect_near(found[0], wanted);
+}
+
 }  // namespace
 }  // namespace weft::imports

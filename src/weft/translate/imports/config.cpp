@@ -118,7 +118,7 @@ Result<std::int64_t> Config::integer_or(const char* key, std::int64_t otherwise)
 
 Result<bool> Config::truth_or(const char* key, bool otherwise) {
   const Json* value = find(key);
-  if (value == nullptr) return otherwise;
+  if (value == nullptr) return otherwise && !is_null(key);  // as None is in Python
   if (!value->is_boolean()) return wrong(key, "true or false");
   return value->get<bool>();
 }
@@ -165,9 +165,11 @@ Result<Config> Config::object(const char* key) {
   return Config(*value, nullptr, fmt::format("{}{}.", path_, key));
 }
 
-std::int64_t Config::entries(const char* key) {
+Result<std::int64_t> Config::entries(const char* key) {
   const Json* value = find(key);
-  return value != nullptr && value->is_object() ? static_cast<std::int64_t>(value->size()) : 0;
+  if (value == nullptr) return std::int64_t{0};
+  if (!value->is_object() || value->empty()) return wrong(key, "an object with entries");
+  return static_cast<std::int64_t>(value->size());
 }
 
 Status Config::refuse(const char* key, std::string_view why, std::string hint) const {

@@ -2,7 +2,7 @@
 //
 //   Config config(json);
 //   WEFT_TRY(d, config.size("hidden_size"));                 // error: expected hidden_size, found none
-//   WEFT_TRY(h, config.size_or("num_key_value_heads", 32));  // null counts as absent
+//   WEFT_TRY(h, config.size_or("num_key_value_heads", 32));  // null counts as absent, and as false
 //   config.unread();                                         // fields that no table and no reader knows
 #pragma once
 #include <cstdint>
@@ -41,7 +41,7 @@ class Config {
   Result<std::vector<std::string>> words(const char* key);  // empty when absent
   Result<std::vector<double>> numbers(const char* key);     // empty when absent
   Result<Config> object(const char* key);                   // must be there
-  std::int64_t entries(const char* key);                    // of an object; 0 when absent
+  Result<std::int64_t> entries(const char* key);            // of an object; 0 when absent
 
   Status refuse(const char* key, std::string_view why, std::string hint = {}) const;
 

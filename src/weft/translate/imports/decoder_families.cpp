@@ -86,7 +86,7 @@ Result<std::vector<LayerKind>> kinds_of(Request& request, const Decoder& model, 
   WEFT_TRY(slides, sliding_layers(request, model.layers, window));
   WEFT_TRY(types, config.words("layer_types"));
   const bool chooses = may_choose_window(request) || alternates(request);
-  if (!types.empty() && static_cast<std::int64_t>(types.size()) != model.layers)
+  if (config.has("layer_types") && static_cast<std::int64_t>(types.size()) != model.layers)
     return user_error(
         fmt::format("layer_types: expected one for each of {} layers, found {}", model.layers, types.size()));
   for (std::size_t i = 0; i < types.size(); ++i) {

@@ -9,20 +9,6 @@
 
 namespace weft::imports {
 
-std::string_view head_name(Head head) {
-  switch (head) {
-    case Head::base: return "base";
-    case Head::words: return "words";
-    case Head::sequence: return "sequence";
-    case Head::tokens: return "tokens";
-    case Head::question: return "question";
-    case Head::pretraining: return "pretraining";
-    case Head::next: return "next";
-    case Head::encoder: return "encoder";
-  }
-  return {};
-}
-
 Result<HeadClass> head_of(const Request& request, std::span<const HeadClass> known) {
   if (request.head.empty()) return known.front();
   for (const HeadClass& one : known)
@@ -34,7 +20,7 @@ Result<HeadClass> head_of(const Request& request, std::span<const HeadClass> kno
 }
 
 Status read_labels(Config& config, Head head, Task& task) {
-  const std::int64_t named = config.entries("id2label");
+  WEFT_TRY(named, config.entries("id2label"));
   WEFT_TRY(counted, config.size_or("num_labels", named > 0 ? named : 2));
   if (named > 0 && counted != named)
     return config.refuse("num_labels", fmt::format("expected {}, the entries of id2label", named));

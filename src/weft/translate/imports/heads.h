@@ -26,7 +26,6 @@ enum class Head : std::uint8_t {
   next,         // whether a text follows another
   encoder,      // the half that reads, alone
 };
-std::string_view head_name(Head head);
 
 struct HeadClass {
   std::string_view name;

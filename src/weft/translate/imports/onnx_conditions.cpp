@@ -46,7 +46,9 @@ Status OnnxResolver::add_where() {
   ModelShape result = shape(chosen_by);
   std::string values[2];
   for (const std::size_t i : {0u, 1u}) {
-    if (const auto value = number(i + 1)) {
+    if (const auto value = constant(i + 1)) {
+      WEFT_TRY(joined, joined_shape(result, ModelShape(rank_of_constant(i + 1), 1)));
+      result = std::move(joined);
       if (std::isnan(*value)) return user_error("expected a number, found NaN");
       values[i] = std::isinf(*value) ? (*value < 0 ? "-inf" : "inf") : fmt::format("{}", *value);
       if (std::isfinite(*value) && values[i].find_first_of(".e") == std::string::npos) values[i] += ".0";
@@ -65,21 +67,12 @@ Status OnnxResolver::add_where() {
 }
 
 Status OnnxResolver::add_cast() {
-  enum : std::int64_t {
-    kFloat = 1,
-    kInt32 = 6,
-    kInt64 = 7,
-    kBool = 9,
-    kHalf = 10,
-    kDouble = 11,
-    kBfloat = 16
-  };
-  const std::int64_t to = whole("to", 0);
-  const bool to_real = to == kFloat || to == kHalf || to == kDouble || to == kBfloat;
-  const bool to_whole = to == kInt32 || to == kInt64;
-  if (!to_real && !to_whole && to != kBool)
-    return user_error(fmt::format(
-        "to: expected float, double, float16, bfloat16, int32, int64 or bool, found type {}", to));
+  const auto to = static_cast<OnnxCast>(whole("to", 0));
+  const bool to_whole = to == OnnxCast::i32 || to == OnnxCast::i64, to_bool = to == OnnxCast::boolean;
+  if (!is_real_cast(to) && !to_whole && !to_bool)
+    return user_error(
+        fmt::format("to: expected float, double, float16, bfloat16, int32, int64 or bool, found type {}",
+                    whole("to", 0)));
   WEFT_TRY(x, operand(0));
   if (whole_.contains(x) || model_.positions.contains(x))
     return to_whole ? alias() : user_error("positions and labels stay whole numbers");
@@ -87,12 +80,12 @@ Status OnnxResolver::add_cast() {
     return user_error("a cast to whole numbers drops fractions",
                       "whole numbers are inputs: positions or labels");
   if (conditions_.contains(x)) {
-    if (to == kBool) return alias();
+    if (to_bool) return alias();
     model_.functions[model_.file.nodes.size()] = "CASE WHEN {} THEN 1.0 ELSE 0.0 END";
     return push(made(Operation::select, {x}), ModelShape(shape(x)), "number");
   }
   if (stored_.contains(x)) return alias();  // 1 and 0 already
-  if (to == kBool) return condition(function("({} <> 0)"));
+  if (to_bool) return condition(function("({} <> 0)"));
   const std::string note =
       "casts between types of real numbers are left out: the setting precision says how values are rounded";
   if (std::ranges::find(model_.notes, note) == model_.notes.end()) model_.notes.push_back(note);

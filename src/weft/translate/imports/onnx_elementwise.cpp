@@ -7,6 +7,14 @@
 #include "weft/translate/imports/onnx_resolver.h"
 
 namespace weft::imports {
+namespace {
+
+// A negative number as a factor or an addend.
+std::string in_product(double number) {
+  return number < 0 ? fmt::format("({})", number) : fmt::format("{}", number);
+}
+
+}  // namespace
 
 Status OnnxResolver::function(std::string_view form, Operation nearest) {
   WEFT_TRY(x, operand(0));
@@ -22,8 +30,21 @@ Status OnnxResolver::add_leaky_relu() {
 }
 
 Status OnnxResolver::add_hard_sigmoid() {
-  return function(
-      fmt::format("least(greatest({{}} * {} + {}, 0), 1)", real("alpha", 0.2), real("beta", 0.5)));
+  const double alpha = real("alpha", 0.2), beta = real("beta", 0.5);
+  if (!std::isfinite(alpha) || !std::isfinite(beta))
+    return user_error(fmt::format("alpha and beta: expected finite numbers, found {} and {}", alpha, beta));
+  return function(fmt::format("least(greatest({{}} * {} + {}, 0), 1)", in_product(alpha), in_product(beta)));
+}
+
+// Without training_mode it is left out: there is nothing of it in the graph's result.
+Status OnnxResolver::add_dropout() {
+  if (!given(2)) return alias();
+  const auto trains = number(2), rate = given(1) ? number(1) : std::optional(0.5);
+  if (!trains || !rate) return user_error("expected a ratio and a training_mode that are known");
+  if (*trains == 0 || *rate == 0) return alias();
+  if (!(*rate > 0 && *rate < 1))
+    return user_error(fmt::format("ratio: expected 0 to below 1, found {}", *rate));
+  return function(fmt::format("dropout({{}}, rate => {})", *rate));
 }
 
 Status OnnxResolver::add_clip() {
@@ -38,31 +59,41 @@ Status OnnxResolver::add_clip() {
 }
 
 Status OnnxResolver::bounded(std::string_view name) {
-  const auto left = number(0), right = number(1);
+  const auto left = constant(0), right = constant(1);
   if (node_->inputs.size() != 2 || left.has_value() == right.has_value())
     return user_error("expected a tensor and a number");
+  if (!std::isfinite(left ? *left : *right)) return user_error("expected a finite number");
   return with_number(fmt::format("{}({{}}, {})", name, left ? *left : *right));
 }
 
 Status OnnxResolver::add_gelu() {
   const auto way = node_->attributes.find("approximate");
   if (way != node_->attributes.end() && way->second.word == "tanh") return function("gelu_tanh({})");
+  if (way != node_->attributes.end() && way->second.word != "none")
+    return user_error(
+        fmt::format("approximate: expected none or tanh, found '{}'", formats::shown(way->second.word)));
   return function("gelu({})", Operation::gelu);
 }
 
 Status OnnxResolver::with_number(std::string form) {
-  WEFT_TRY(x, operand(known(0) != nullptr && number(0) ? 1 : 0));
+  const std::size_t at = constant(0) ? 1 : 0;
+  WEFT_TRY(x, operand(at));
+  const ModelShape from = shape(x);
+  ModelShape result = from;
+  // A number may have more dims than what it is joined with: [1, 1] and [4] give [1, 4].
+  const std::size_t rank = rank_of_constant(1 - at);
+  if (rank > from.size()) result.insert(result.begin(), rank - from.size(), 1);
   model_.functions[model_.file.nodes.size()] = std::move(form);
-  return push(made(Operation::relu, {x}), ModelShape(shape(x)), "scaled");
+  if (result == from) return push(made(Operation::relu, {x}), std::move(result), "scaled");
+  WEFT_TRY(inner, push_inner(made(Operation::relu, {x}), from, "scaled"));
+  return push(made(Operation::reshape, {inner}), std::move(result), "shaped");
 }
 
 Status OnnxResolver::two(Operation operation, std::string_view infix, std::string_view stem) {
-  const std::optional<double> left = number(0), right = number(1);
+  const std::optional<double> left = constant(0), right = constant(1);
   for (const auto& value : {left, right})
     if (value && !std::isfinite(*value)) return user_error("expected a finite number");
-  if (right)
-    return with_number(fmt::format("({{}}{}{})", infix,
-                                   *right < 0 ? fmt::format("({})", *right) : fmt::format("{}", *right)));
+  if (right) return with_number(fmt::format("({{}}{}{})", infix, in_product(*right)));
   if (left) return with_number(fmt::format("({}{}{{}})", *left, infix));
   WEFT_TRY(a, operand(0));
   WEFT_TRY(b, operand(1));
@@ -85,7 +116,8 @@ Result<OnnxResolver::ModelShape> OnnxResolver::joined_shape(const ModelShape& x,
 
 Status OnnxResolver::add_pow() {
   const auto power = number(1);
-  if (!power) return user_error("expected a power that is one number");
+  if (!power || !std::isfinite(*power) || constant(0))
+    return user_error("expected a tensor and a power that is one finite number");
   return with_number(fmt::format("pow({{}}, {})", *power));
 }
 

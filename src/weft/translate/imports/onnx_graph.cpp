@@ -135,6 +135,26 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view la
   return tensor;
 }
 
+// By its type, and by what it has where an older writer left the type out.
+OnnxKind kind_of(const onnx::AttributeProto& proto) {
+  switch (proto.type()) {
+    case onnx::AttributeProto::FLOAT: return OnnxKind::number;
+    case onnx::AttributeProto::INT: return OnnxKind::whole;
+    case onnx::AttributeProto::STRING: return OnnxKind::word;
+    case onnx::AttributeProto::TENSOR: return OnnxKind::tensor;
+    case onnx::AttributeProto::INTS: return OnnxKind::wholes;
+    case onnx::AttributeProto::UNDEFINED: break;
+    default: return OnnxKind::other;
+  }
+  if (proto.has_f()) return OnnxKind::number;
+  if (proto.has_i()) return OnnxKind::whole;
+  if (proto.has_s()) return OnnxKind::word;
+  if (proto.has_t()) return OnnxKind::tensor;
+  return proto.ints_size() > 0     ? OnnxKind::wholes
+         : proto.floats_size() > 0 ? OnnxKind::other
+                                   : OnnxKind::none;
+}
+
 Result<OnnxNode> node_of(const onnx::NodeProto& proto) {
   OnnxNode node{proto.op_type(), proto.name(), {}, {}, {}};
   node.inputs.assign(proto.input().begin(), proto.input().end());
@@ -143,6 +163,7 @@ Result<OnnxNode> node_of(const onnx::NodeProto& proto) {
     node.operation = proto.domain() + "." + node.operation;
   for (const auto& attribute : proto.attribute()) {
     OnnxAttribute made;
+    made.kind = kind_of(attribute);
     made.whole = attribute.i();
     made.number = as_written(attribute.f());
     made.word = attribute.s();
@@ -154,7 +175,9 @@ Result<OnnxNode> node_of(const onnx::NodeProto& proto) {
     if (attribute.has_g() || attribute.graphs_size() > 0)
       return user_error(fmt::format("{} '{}': control flow has no text in Weft",
                                     formats::shown(proto.op_type()), formats::shown(proto.name())));
-    node.attributes.emplace(attribute.name(), std::move(made));
+    if (!node.attributes.emplace(attribute.name(), std::move(made)).second)
+      return user_error(fmt::format("{} '{}': {} is given twice", formats::shown(proto.op_type()),
+                                    formats::shown(proto.name()), formats::shown(attribute.name())));
   }
   return node;
 }

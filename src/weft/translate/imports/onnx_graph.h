@@ -25,7 +25,10 @@ struct OnnxTensor {
   std::string_view data() const { return large.empty() ? std::string_view(bytes) : large; }
 };
 
+enum class OnnxKind : std::uint8_t { none, whole, number, word, tensor, wholes, other };
+
 struct OnnxAttribute {
+  OnnxKind kind = OnnxKind::none;  // of what is stated; none: nothing, as an empty list
   std::int64_t whole = 0;
   double number = 0;
   std::string word;

@@ -66,6 +66,13 @@ Status OnnxResolver::window(ModelNode& node, std::vector<std::int64_t> kernel, c
   if (way != node_->attributes.end() && way->second.word != "NOTSET" && way->second.word != "VALID")
     return user_error(
         fmt::format("auto_pad: expected NOTSET or VALID, found '{}'", formats::shown(way->second.word)));
+  if (way != node_->attributes.end() && way->second.word == "VALID" &&
+      std::ranges::any_of(pads, [](std::int64_t pad) { return pad != 0; }))
+    return user_error("pads: expected none with auto_pad of VALID");
+  const auto stated = wholes("kernel_shape");
+  if (!stated.empty() && stated != kernel)
+    return user_error(fmt::format("kernel_shape: expected {}, found {}", formats::print_shape(kernel),
+                                  formats::print_shape(stated)));
   if (whole("ceil_mode", 0) != 0) return user_error("ceil_mode: expected 0");
   if (std::ranges::any_of(dilations, [](std::int64_t d) { return d != 1; }))
     return user_error("dilations: expected 1");
@@ -177,6 +184,12 @@ Status OnnxResolver::add_softmax() {
   return push(std::move(node), ModelShape(shape(x)), "probs");
 }
 
+Result<double> OnnxResolver::epsilon_of() const {
+  const double epsilon = real("epsilon", 1e-5);
+  if (epsilon >= 0 && epsilon < 1) return epsilon;
+  return user_error(fmt::format("epsilon: expected a number from 0 to below 1, found {}", epsilon));
+}
+
 Status OnnxResolver::add_layer_norm() {
   WEFT_TRY(x, operand(0));
   WEFT_TRY(along, axis(whole("axis", -1), shape(x).size()));
@@ -188,7 +201,8 @@ Status OnnxResolver::add_layer_norm() {
     node.operands.push_back(weight);
   }
   node.axis = along;
-  node.number = real("epsilon", 1e-5);
+  WEFT_TRY(epsilon, epsilon_of());
+  node.number = epsilon;
   return push(std::move(node), ModelShape(shape(x)), "norm");
 }
 
@@ -205,7 +219,8 @@ Status OnnxResolver::add_batch_norm() {
     }
     node.operands.push_back(weight);
   }
-  node.number = real("epsilon", 1e-5);
+  WEFT_TRY(epsilon, epsilon_of());
+  node.number = epsilon;
   return push(std::move(node), ModelShape(shape(x)), "norm");
 }
 
@@ -221,7 +236,7 @@ Status OnnxResolver::add_one_position(std::uint32_t x, std::int64_t position) {
 
 Status OnnxResolver::add_gather() {
   WEFT_TRY(table, operand(0));
-  if (known(1) != nullptr && known(1)->is_scalar && known(1)->wholes.size() == 1)
+  if (known(1) != nullptr && known(1)->rank == 0 && known(1)->wholes.size() == 1)
     return add_one_position(table, known(1)->wholes.front());
   WEFT_TRY(positions, operand(1));
   if (whole("axis", 0) != 0 || shape(table).size() != 2 || !model_.positions.contains(positions))

@@ -12,6 +12,16 @@ namespace {
 
 constexpr std::int64_t kMostOnnxElements = std::int64_t{1} << 50;
 
+std::vector<std::string_view> words_of(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
 bool moves_dims(std::string_view operation) {
   return operation == "Reshape" || operation == "Flatten" || operation == "Squeeze" ||
          operation == "Unsqueeze";
@@ -98,12 +108,12 @@ Status OnnxResolver::add_sources() {
     return add_value(name, tensor.shape);
   };
   for (const OnnxTensor& tensor : graph_.tensors)
-    if (!fold(tensor.name, tensor)) WEFT_TRY_STATUS(add_tensor(tensor.name, tensor, true));
+    if (!fold(tensor.name, tensor, true)) WEFT_TRY_STATUS(add_tensor(tensor.name, tensor, true));
   // Constants that are more than one number do not learn.
   for (const OnnxNode& node : graph_.nodes) {
     const auto value = node.attributes.find("value");
     if (node.operation != "Constant" || value == node.attributes.end() || node.outputs.empty()) continue;
-    if (fold(node.outputs.front(), value->second.tensor)) continue;
+    if (fold(node.outputs.front(), value->second.tensor, false)) continue;
     WEFT_TRY_STATUS(add_tensor(node.outputs.front(), value->second.tensor, false));
   }
   file.weights = static_cast<std::uint32_t>(file.values.size()) - file.inputs;
@@ -141,12 +151,23 @@ Result<std::uint32_t> OnnxResolver::operand(std::size_t i) const {
 const OnnxResolver::Folded* OnnxResolver::known(std::size_t i) const {
   if (!given(i)) return nullptr;
   const auto found = folded_.find(node_->inputs[i]);
-  return found == folded_.end() ? nullptr : &found->second;
+  return found == folded_.end() || found->second.is_tensor ? nullptr : &found->second;
+}
+
+std::optional<double> OnnxResolver::constant(std::size_t i) const {
+  const Folded* value = known(i);
+  return value != nullptr ? value->number : std::nullopt;
 }
 
 std::optional<double> OnnxResolver::number(std::size_t i) const {
+  if (!given(i)) return std::nullopt;
+  const auto found = folded_.find(node_->inputs[i]);
+  return found == folded_.end() ? std::nullopt : found->second.number;
+}
+
+std::size_t OnnxResolver::rank_of_constant(std::size_t i) const {
   const Folded* value = known(i);
-  return value != nullptr ? value->number : std::nullopt;
+  return value != nullptr && value->number ? value->rank : 0;
 }
 
 std::int64_t OnnxResolver::whole(std::string_view key, std::int64_t otherwise) const {
@@ -174,17 +195,22 @@ Result<std::size_t> OnnxResolver::axis(std::int64_t axis, std::size_t rank) cons
 Status OnnxResolver::add(const OnnxNode& node) {
   if (node.outputs.empty()) return user_error("expected an output, found none");
   if (node.operation == "Constant") {
+    WEFT_TRY_STATUS(check_attributes(node));
     if (at_.contains(node.outputs.front()) || folded_.contains(node.outputs.front())) return {};
+    Folded& made = folded_[node.outputs.front()];
     if (const auto ints = wholes("value_ints"); !ints.empty())
-      folded_[node.outputs.front()].wholes = ints;
+      made = {.wholes = ints,
+              .number = ints.size() == 1 ? std::optional(static_cast<double>(ints[0])) : std::nullopt};
     else if (node.attributes.contains("value_int"))
-      folded_[node.outputs.front()] = {{whole("value_int", 0)}, static_cast<double>(whole("value_int", 0))};
+      made = {
+          .wholes = {whole("value_int", 0)}, .number = static_cast<double>(whole("value_int", 0)), .rank = 0};
     else if (node.attributes.contains("value_float"))
-      folded_[node.outputs.front()].number = real("value_float", 0);
+      made = {.number = real("value_float", 0), .rank = 0, .is_real = true};
     else
       return user_error("expected a value of numbers, found none");
     return {};
   }
+  WEFT_TRY_STATUS(check_attributes(node));
   if (fold_shapes(node)) return {};
   const auto& known_operators = operators();
   const auto found = std::ranges::find(known_operators, node.operation, &Operator::name);
@@ -204,6 +230,83 @@ Status OnnxResolver::add(const OnnxNode& node) {
         return user_error(fmt::format("{} has whole numbers: positions of Gather, or labels of a loss",
                                       formats::shown(input)));
   return (this->*found->add)();
+}
+
+// An attribute that the operator has not, or of another kind, would be read as if it were not there.
+Status OnnxResolver::check_attributes(const OnnxNode& node) {
+  struct Attribute {
+    std::string_view name;
+    OnnxKind kind;
+  };
+  using enum OnnxKind;
+  constexpr Attribute kAttributes[] = {{"allowzero", whole},
+                                       {"alpha", number},
+                                       {"approximate", word},
+                                       {"auto_pad", word},
+                                       {"axes", wholes},
+                                       {"axis", whole},
+                                       {"beta", number},
+                                       {"ceil_mode", whole},
+                                       {"count_include_pad", whole},
+                                       {"dilations", wholes},
+                                       {"end", whole},
+                                       {"epsilon", number},
+                                       {"equation", word},
+                                       {"group", whole},
+                                       {"ignore_index", whole},
+                                       {"keepdims", whole},
+                                       {"kernel_shape", wholes},
+                                       {"momentum", number},
+                                       {"noop_with_empty_axes", whole},
+                                       {"num_outputs", whole},
+                                       {"output_padding", wholes},
+                                       {"output_shape", wholes},
+                                       {"pads", wholes},
+                                       {"perm", wholes},
+                                       {"reduction", word},
+                                       {"saturate", whole},
+                                       {"seed", whole},
+                                       {"start", whole},
+                                       {"stash_type", whole},
+                                       {"storage_order", whole},
+                                       {"strides", wholes},
+                                       {"to", whole},
+                                       {"training_mode", whole},
+                                       {"transA", whole},
+                                       {"transB", whole},
+                                       {"value", tensor},
+                                       {"value_float", number},
+                                       {"value_int", whole},
+                                       {"value_ints", wholes}};
+  constexpr std::pair<std::string_view, std::string_view> kFoldedOnly[] = {
+      {"Constant", "value value_float value_int value_ints"},
+      {"ConstantOfShape", "value"},
+      {"ReduceProd", "axes keepdims noop_with_empty_axes"},
+      {"Shape", "start end"}};
+  constexpr std::string_view kKinds[] = {"nothing",  "a whole number",          "a number",      "a word",
+                                         "a tensor", "a list of whole numbers", "something else"};
+  std::optional<std::string_view> list;
+  if (const auto found = std::ranges::find(operators(), node.operation, &Operator::name);
+      found != operators().end())
+    list = found->attributes;
+  for (const auto& [name, attributes] : kFoldedOnly)
+    if (name == node.operation) list = attributes;
+  if (!list) return {};
+  const std::vector<std::string_view> names = words_of(*list);
+  for (const auto& [name, attribute] : node.attributes) {
+    if (std::ranges::find(names, name) == names.end()) {
+      const std::string hint = did_you_mean(name, names);
+      return user_error(fmt::format("unknown attribute: {}", formats::shown(name)),
+                        !hint.empty()   ? hint
+                        : names.empty() ? "it has none"
+                                        : fmt::format("known are {}", fmt::join(names, ", ")));
+    }
+    const OnnxKind kind = std::ranges::find(kAttributes, name, &Attribute::name)->kind;
+    if (attribute.kind != none && attribute.kind != kind)
+      return user_error(fmt::format("{}: expected {}, found {}", name, kKinds[static_cast<std::size_t>(kind)],
+                                    kKinds[static_cast<std::size_t>(attribute.kind)]));
+  }
+  return {};
 }
 
 Status OnnxResolver::push(ModelNode node, ModelShape result, std::string stem, std::size_t output) {
@@ -248,39 +351,42 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Abs", &OnnxResolver::add_abs},
       {"Add", &OnnxResolver::add_add},
       {"And", &OnnxResolver::add_and},
-      {"AveragePool", &OnnxResolver::add_avg_pool},
-      {"BatchNormalization", &OnnxResolver::add_batch_norm},
-      {"Cast", &OnnxResolver::add_cast},
+      {"AveragePool", &OnnxResolver::add_avg_pool,
+       "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
+      {"BatchNormalization", &OnnxResolver::add_batch_norm, "epsilon momentum training_mode"},
+      {"Cast", &OnnxResolver::add_cast, "saturate to"},
       {"Clip", &OnnxResolver::add_clip},
-      {"Concat", &OnnxResolver::add_concat},
-      {"Conv", &OnnxResolver::add_conv},
-      {"ConvTranspose", &OnnxResolver::add_conv_transpose},
+      {"Concat", &OnnxResolver::add_concat, "axis"},
+      {"Conv", &OnnxResolver::add_conv, "auto_pad dilations group kernel_shape pads strides"},
+      {"ConvTranspose", &OnnxResolver::add_conv_transpose,
+       "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
       {"Cos", &OnnxResolver::add_cos},
       {"Div", &OnnxResolver::add_div},
-      {"Dropout", &OnnxResolver::alias},
-      {"Einsum", &OnnxResolver::add_einsum},
+      {"Dropout", &OnnxResolver::add_dropout, "seed"},
+      {"Einsum", &OnnxResolver::add_einsum, "equation"},
       {"Equal", &OnnxResolver::add_equal},
       {"Erf", &OnnxResolver::add_erf},
       {"Exp", &OnnxResolver::add_exp},
       {"Expand", &OnnxResolver::add_expand},
-      {"Flatten", &OnnxResolver::add_flatten},
-      {"Gather", &OnnxResolver::add_gather},
-      {"Gelu", &OnnxResolver::add_gelu},
-      {"Gemm", &OnnxResolver::add_gemm},
+      {"Flatten", &OnnxResolver::add_flatten, "axis"},
+      {"Gather", &OnnxResolver::add_gather, "axis"},
+      {"Gelu", &OnnxResolver::add_gelu, "approximate"},
+      {"Gemm", &OnnxResolver::add_gemm, "alpha beta transA transB"},
       {"GlobalAveragePool", &OnnxResolver::add_global_pool},
       {"Greater", &OnnxResolver::add_greater},
       {"GreaterOrEqual", &OnnxResolver::add_greater_or_equal},
-      {"HardSigmoid", &OnnxResolver::add_hard_sigmoid},
+      {"HardSigmoid", &OnnxResolver::add_hard_sigmoid, "alpha beta"},
       {"HardSwish", &OnnxResolver::add_hard_swish},
       {"Identity", &OnnxResolver::alias},
-      {"LayerNormalization", &OnnxResolver::add_layer_norm},
-      {"LeakyRelu", &OnnxResolver::add_leaky_relu},
+      {"LayerNormalization", &OnnxResolver::add_layer_norm, "axis epsilon stash_type"},
+      {"LeakyRelu", &OnnxResolver::add_leaky_relu, "alpha"},
       {"Less", &OnnxResolver::add_less},
       {"LessOrEqual", &OnnxResolver::add_less_or_equal},
       {"Log", &OnnxResolver::add_log},
       {"MatMul", &OnnxResolver::add_matmul},
       {"Max", &OnnxResolver::add_max},
-      {"MaxPool", &OnnxResolver::add_max_pool},
+      {"MaxPool", &OnnxResolver::add_max_pool,
+       "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
       {"Min", &OnnxResolver::add_min},
       {"Mul", &OnnxResolver::add_mul},
       {"Neg", &OnnxResolver::add_neg},
@@ -288,24 +394,24 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Or", &OnnxResolver::add_or},
       {"Pow", &OnnxResolver::add_pow},
       {"Reciprocal", &OnnxResolver::add_reciprocal},
-      {"ReduceMax", &OnnxResolver::add_largest},
-      {"ReduceMean", &OnnxResolver::add_mean},
-      {"ReduceMin", &OnnxResolver::add_smallest},
-      {"ReduceSum", &OnnxResolver::add_sum},
+      {"ReduceMax", &OnnxResolver::add_largest, "axes keepdims noop_with_empty_axes"},
+      {"ReduceMean", &OnnxResolver::add_mean, "axes keepdims noop_with_empty_axes"},
+      {"ReduceMin", &OnnxResolver::add_smallest, "axes keepdims noop_with_empty_axes"},
+      {"ReduceSum", &OnnxResolver::add_sum, "axes keepdims noop_with_empty_axes"},
       {"Relu", &OnnxResolver::add_relu},
-      {"Reshape", &OnnxResolver::add_reshape},
+      {"Reshape", &OnnxResolver::add_reshape, "allowzero"},
       {"Sigmoid", &OnnxResolver::add_sigmoid},
       {"Sin", &OnnxResolver::add_sin},
       {"Slice", &OnnxResolver::add_slice},
-      {"Softmax", &OnnxResolver::add_softmax},
-      {"SoftmaxCrossEntropyLoss", &OnnxResolver::add_cross_entropy},
+      {"Softmax", &OnnxResolver::add_softmax, "axis"},
+      {"SoftmaxCrossEntropyLoss", &OnnxResolver::add_cross_entropy, "ignore_index reduction"},
       {"Softplus", &OnnxResolver::add_softplus},
-      {"Split", &OnnxResolver::add_split},
+      {"Split", &OnnxResolver::add_split, "axis num_outputs"},
       {"Sqrt", &OnnxResolver::add_sqrt},
       {"Squeeze", &OnnxResolver::add_squeeze},
       {"Sub", &OnnxResolver::add_sub},
       {"Tanh", &OnnxResolver::add_tanh},
-      {"Transpose", &OnnxResolver::add_transpose},
+      {"Transpose", &OnnxResolver::add_transpose, "perm"},
       {"Unsqueeze", &OnnxResolver::add_unsqueeze},
       {"Where", &OnnxResolver::add_where}};
   return kOperators;

@@ -90,6 +90,7 @@ class OnnxPrinter {
   Piece einsum(const ModelNode& node, const Names& wanted);
   Piece conv2d_transpose(std::size_t n, const ModelNode& node, const Names& wanted);
   void add_bias(Piece& piece, std::size_t n, const Names& wanted);
+  void rename_sizes(std::size_t n);
   // An index that the text declares with this size; fails where it has another.
   Status declare(const std::string& index, std::int64_t size, const ModelShape& to);
   Piece matmul(const ModelNode& node, const Names& wanted);

@@ -25,6 +25,12 @@
 
 namespace weft::imports {
 
+// What Cast casts to, as onnx.proto numbers types.
+enum class OnnxCast : std::int64_t { f32 = 1, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11, bf16 = 16 };
+constexpr bool is_real_cast(OnnxCast to) {
+  return to == OnnxCast::f32 || to == OnnxCast::f16 || to == OnnxCast::f64 || to == OnnxCast::bf16;
+}
+
 class OnnxResolver {
  public:
   using ModelNode = formats::ModelNode;
@@ -39,15 +45,19 @@ class OnnxResolver {
   struct Operator {
     std::string_view name;
     Add add;
+    std::string_view attributes = {};  // "axis keepdims"
   };
   static const std::vector<Operator>& operators();
 
  private:
   // A value that is known now: whole numbers that shapes are made of, or one number.
   struct Folded {
-    std::vector<std::int64_t> wholes;
-    std::optional<double> number;
-    bool is_scalar = false;  // of no dims: a Gather by it drops the dim
+    std::vector<std::int64_t> wholes = {};
+    std::optional<double> number = {};
+    std::size_t rank = 1;  // 0: a Gather by it drops the dim
+    bool is_real = false;  // whole numbers that were cast: 7 / 2 is 3.5
+    bool is_tensor =
+        false;  // it is one of the model as well, and may learn: only what must be known reads it
   };
 
   // Sources and results. REQUIRES of all below: node_ is the one that is added.
@@ -55,14 +65,17 @@ class OnnxResolver {
   Status add_value(const std::string& name, const ModelShape& shape);
   bool given(std::size_t i) const { return i < node_->inputs.size() && !node_->inputs[i].empty(); }
   Result<std::uint32_t> operand(std::size_t i) const;
-  const Folded* known(std::size_t i) const;
-  std::optional<double> number(std::size_t i) const;
+  const Folded* known(std::size_t i) const;             // and no tensor of the model
+  std::optional<double> constant(std::size_t i) const;  // such a number
+  std::optional<double> number(std::size_t i) const;    // also where it is a tensor
+  std::size_t rank_of_constant(std::size_t i) const;
   const ModelShape& shape(std::uint32_t value) const { return model_.file.shape(value); }
   std::int64_t whole(std::string_view key, std::int64_t otherwise) const;
   double real(std::string_view key, double otherwise) const;
   std::vector<std::int64_t> wholes(std::string_view key) const;
   Result<std::size_t> axis(std::int64_t axis, std::size_t rank) const;
   Status add(const OnnxNode& node);
+  static Status check_attributes(const OnnxNode& node);
   Status push(ModelNode node, ModelShape result, std::string stem, std::size_t output = 0);
   // A value between the nodes of the file.
   Result<std::uint32_t> push_inner(ModelNode node, ModelShape result, std::string stem);
@@ -72,11 +85,13 @@ class OnnxResolver {
 
   // What is known now.
   // Whole numbers, and single numbers, are known now.
-  bool fold(const std::string& name, const OnnxTensor& tensor);
+  bool fold(const std::string& name, const OnnxTensor& tensor, bool learns);
   // Shapes of shapes: nothing of them is left in the text.
   bool fold_shapes(const OnnxNode& node);
 
+  bool fold_cast(const OnnxNode& node);
   bool fold_arithmetic(const OnnxNode& node);
+  bool fold_numbers(const OnnxNode& node);
 
   // Functions of one or two operands.
   Status function(std::string_view form, Operation nearest = Operation::relu);
@@ -103,6 +118,7 @@ class OnnxResolver {
   Status add_gelu();
   // By a number that is known: scaled, moved, raised.
   Status with_number(std::string form);
+  Status add_dropout();
   Status two(Operation operation, std::string_view infix, std::string_view stem);
   static Result<ModelShape> joined_shape(const ModelShape& a, const ModelShape& b);
   Status add_add() { return two(Operation::add, " + ", "sum"); }
@@ -141,6 +157,7 @@ class OnnxResolver {
   Status add_avg_pool() { return add_pool(Operation::pool_avg, "pool"); }
   Status add_global_pool();
   Status add_softmax();
+  Result<double> epsilon_of() const;
   Status add_layer_norm();
   Status add_batch_norm();
   Status add_gather();

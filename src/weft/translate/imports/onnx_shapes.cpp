@@ -65,6 +65,7 @@ Status OnnxResolver::add_unsqueeze() {
     if (place < 0) place += rank;
   }
   std::ranges::sort(places);
+  if (std::ranges::adjacent_find(places) != places.end()) return user_error("expected every axis once");
   for (const std::int64_t place : places) {
     if (place > static_cast<std::int64_t>(result.size())) return user_error("expected every axis once");
     result.insert(result.begin() + place, 1);
@@ -77,6 +78,7 @@ Status OnnxResolver::add_squeeze() {
   const Folded* axes = known(1);
   ModelShape result;
   std::set<std::size_t> gone;
+  if (given(1) && axes == nullptr) return user_error("expected axes that are known");
   if (axes != nullptr)
     for (const std::int64_t place : axes->wholes) {
       WEFT_TRY(at, axis(place, shape(x).size()));
@@ -109,6 +111,7 @@ Status OnnxResolver::add_transpose() {
 
 Status OnnxResolver::add_concat() {
   std::vector<std::uint32_t> operands;
+  if (!node_->attributes.contains("axis")) return user_error("expected an axis, found none");
   for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
     WEFT_TRY(x, operand(i));
     operands.push_back(x);

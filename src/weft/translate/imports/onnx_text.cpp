@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "weft/formats/model_names.h"
+#include "weft/formats/model_reshape.h"
 #include "weft/language/print.h"
 #include "weft/translate/imports/onnx_blocks.h"
 #include "weft/translate/imports/onnx_printer.h"
@@ -53,6 +54,7 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
       turned_.emplace(value, n);
       continue;
     }
+    rename_sizes(n);
     WEFT_TRY(piece, piece_of(n));
     if (uses_[value] == 1 && !piece.alone && is_read_inline(value))
       pieces_.emplace(value, std::move(piece));
@@ -66,6 +68,23 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
   made.parameters = parameters_;
   made.names = std::move(weights_);
   return made;
+}
+
+// Of a reshape's result the indices that are merged or cut are declared: where the text has the name with another size,
+// they get another one.
+void OnnxPrinter::rename_sizes(std::size_t n) {
+  if (file_.nodes[n].operation != Operation::reshape) return;
+  const std::uint32_t value = file_.result(n);
+  const ModelShape& to = file_.shape(value);
+  for (const formats::ReshapeBlock& block :
+       formats::reshape_blocks(file_.shape(file_.nodes[n].operands[0]), to)) {
+    if (block.from_count == 1 && block.to_count == 1) continue;
+    for (std::size_t d = block.to; d < block.to + block.to_count; ++d) {
+      const auto declared = sizes_.find(names_[value][d]);
+      if (declared != sizes_.end() && declared->second != to[d])
+        names_[value][d] = free_name({}, names_[value]);
+    }
+  }
 }
 
 std::string OnnxPrinter::outputs() {
