@@ -245,6 +245,16 @@ TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 
+// What nobody can read is no reason to do it all again.
+TEST(Jobs, RanksDoNotStartAgainForLostAnswers) {
+  const Job job;
+  const Outcome lost = job.shell("$weft launch -n 2 --restarts 2 $weft -c 'SHOW MODELS' >/dev/full");
+  EXPECT_EQ(lost.exit_code, 2) << lost.text;
+  EXPECT_EQ(count(lost.text, "warning: cannot write the output: no space left on device"), 1) << lost.text;
+  EXPECT_EQ(count(lost.text, "starting again"), 0) << lost.text;
+  EXPECT_EQ(count(lost.text, "error:"), 0) << lost.text;
+}
+
 // A rank that died is left out: the others go on from the checkpoint, with the same data in the same order.
 TEST(Jobs, RanksThatAreLeftGoOn) {
   const Job job;

@@ -82,7 +82,8 @@ Status check(const Restarts& restarts, std::int32_t ranks) {
 
 // Ranks that were told to end, by whomever, are not started again.
 bool is_worth_another(const transport::LaunchEnd& end) {
-  return end.first_failure && !end.asked_to_end && !end.timed_out && end.code() != kStopped;
+  return end.first_failure && !end.asked_to_end && !end.timed_out && end.code() != kStopped &&
+         end.code() != kAnswersLost;
 }
 
 Result<transport::LaunchEnd> launch_until_done(transport::LaunchOptions options, const Restarts& restarts) {
@@ -163,7 +164,9 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   WEFT_TRY(end, launch_until_done(std::move(options), restarts));
   LaunchReply reply{end.code(), end.what()};
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
-  if (reply.exit_code == kStopped) reply.complaint.clear();  // the ranks have said it
+  if (reply.exit_code == kStopped || reply.exit_code == kAnswersLost)
+    reply.complaint.clear();  // ranks have printed it
+  if (reply.exit_code == kAnswersLost) reply.exit_code = static_cast<int>(session::ExitCode::world_error);
   return reply;
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +17,8 @@
 
 #include "weft/app/explain/lines.h"
 #include "weft/app/session/session.h"
+#include "weft/base/number.h"
+#include "weft/runtime/run/local_ranks.h"
 
 namespace weft {
 
@@ -43,17 +44,14 @@ void Output::write(std::string_view text) {
 }
 
 int Output::exit_code(int code) const {
-  return code == 0 && broken_ ? static_cast<int>(session::ExitCode::world_error) : code;
+  if (code != 0 || !broken_) return code;
+  return run::launch_name().empty() ? static_cast<int>(session::ExitCode::world_error) : kAnswersLost;
 }
 
 std::size_t output_width() {
   constexpr std::size_t kMost = 10'000;
-  if (const char* given = std::getenv("COLUMNS")) {
-    const std::string_view text(given);
-    std::size_t width = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-    if (error == std::errc() && end == text.data() + text.size() && width > 0) return std::min(width, kMost);
-  }
+  if (const char* given = std::getenv("COLUMNS"))
+    if (const auto width = read_number<std::size_t>(given, 1)) return std::min(*width, kMost);
   winsize size{};
   if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return std::min<std::size_t>(size.ws_col, explain::kUsualWidth);

@@ -13,6 +13,10 @@ namespace weft {
 // takes their numbers and what is printed. Writing to them fails as before.
 void hold_standard_descriptors();
 
+// The exit code of a rank that has done everything but print it, to a launcher that restarts ranks: it must not restart
+// those.
+inline constexpr int kAnswersLost = 5;
+
 class Output {
  public:
   Output();  // from now on a closed pipe and a file that may not grow are errors to look at, not signals that kill

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,16 +15,16 @@
 namespace weft::formats {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const auto failed = [&](int why) {
-    return world_error(fmt::format("cannot read {}: {}", path, std::strerror(why)));
+  const auto failed = [&](std::string_view why) {
+    return world_error(fmt::format("cannot read {}: {}", path, why));
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return failed(errno);
+  if (file < 0) return failed(std::strerror(errno));
   struct stat about {};
   if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
-    const int why = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
     ::close(file);
-    return failed(why);
+    return failed(S_ISDIR(about.st_mode) ? std::strerror(EISDIR)
+                                         : "expected a file, found a pipe or a device");
   }
   MappedFile mapped;
   mapped.size_ = static_cast<std::size_t>(about.st_size);
@@ -33,7 +34,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
       const int why = errno;
       ::close(file);
       mapped.size_ = 0;
-      return failed(why);
+      return failed(std::strerror(why));
     }
     mapped.data_ = static_cast<const std::byte*>(data);
   }

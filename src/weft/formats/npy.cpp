@@ -350,13 +350,21 @@ class NpyReader {
       for (std::int64_t i = 0; i < field.width; ++i, ++out, at += sizeof(Stored)) {
         Stored stored;
         std::memcpy(&stored, at, sizeof stored);
-        typename Element<Stored>::Wide wide = 0;
-        Misfit misfit = Element<Stored>::widen(stored, wide);
-        if (misfit == Misfit::none) misfit = fit(wide, *out);
-        if (misfit != Misfit::none)
-          return misfit_error(misfit,
-                              fmt::format("{}[{}, {}] ({})", path_, done + row, first + i, field.name), field,
-                              print_element(stored));
+        Misfit misfit = Misfit::none;
+        if constexpr (std::is_same_v<Stored, std::uint64_t> && std::is_floating_point_v<T>) {
+          misfit = fit(static_cast<double>(stored), *out);
+        } else {
+          typename Element<Stored>::Wide wide = 0;
+          misfit = Element<Stored>::widen(stored, wide);
+          if (misfit == Misfit::none) misfit = fit(wide, *out);
+        }
+        if (misfit == Misfit::none) continue;
+        const std::string place = fmt::format("{}[{}, {}] ({})", path_, done + row, first + i, field.name);
+        if constexpr (std::is_same_v<Stored, Truth>)
+          return user_error(
+              fmt::format("{}: expected 0 or 1, as |b1 has it, found {}", place, print_element(stored)));
+        else
+          return misfit_error(misfit, place, field, print_element(stored));
       }
     }
     return {};

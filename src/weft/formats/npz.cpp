@@ -28,6 +28,7 @@ constexpr std::size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30, kFarPl
                       kFarEndBytes = 56;
 constexpr std::uint32_t kSeeFar = 0xffffffff;  // the number stands in the zip64 field
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
+constexpr std::size_t kUsuallyPacked = 16;  // so many times shorter are arrays of numbers at most
 
 // The number that lies at `at`. REQUIRES: it does.
 template <class T>
@@ -61,13 +62,16 @@ class CheckedSource final : public ByteSource {
   }
   double share() const override { return member_->share(); }
 
-  // What is wrong with a member that could not be read: damage to it comes before what it was read as.
-  Error blame(Error read_as) {
-    for (;;) {
+  // What is wrong with a member that could not be read: damage to it comes before what it was read as. Looks at `most`
+  // further bytes: a small file may hold a vast member.
+  Error blame(Error read_as, std::size_t most) {
+    for (std::size_t seen = 0; seen <= most;) {
       const Result<std::string_view> some = next();
       if (!some.ok()) return some.error();
-      if (some->empty()) return read_as;
+      if (some->empty()) break;
+      seen += some->size();
     }
+    return read_as;
   }
 
  private:
@@ -220,7 +224,7 @@ Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, s
     WEFT_TRY(array, zip.read(*found));
     const std::string name = fmt::format("{}: {}", path, found->name);
     auto read = read_npy(array, {&field, 1}, name, most_bytes);
-    if (!read.ok()) return array.blame(std::move(read).error());
+    if (!read.ok()) return array.blame(std::move(read).error(), kUsuallyPacked * bytes.size());
     Table table = std::move(*read);
     most_bytes -= std::min(most_bytes - 1, table.rows() * field.width * plan::size_in_bytes(field.dtype));
     if (!tables.empty() && table.rows() != tables[0].rows())

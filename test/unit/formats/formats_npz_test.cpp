@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "weft/formats/npz.h"
 
@@ -73,6 +74,56 @@ TEST(Npz, ComparesEachMemberWithItsChecksum) {
   std::string label = whole;
   label[whole.find("\x93NUMPY") + 140] ^= 4;
   EXPECT_TRUE(parse_npz(label, std::span(kNpzFields).first(1), "x.npz").ok());
+}
+
+std::string little_endian(std::uint64_t number, int bytes) {
+  std::string made;
+  for (; bytes > 0; --bytes, number >>= 8) made += static_cast<char>(number);
+  return made;
+}
+
+// A zip file of one deflated member, as it is listed.
+std::string packed_zip(const std::string& name, const std::string& bytes, std::uint32_t checksum) {
+  std::string packed(compressBound(bytes.size()), '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  const std::string about = little_endian(20, 2) + little_endian(0, 2) + little_endian(8, 2) +
+                            little_endian(0, 4) + little_endian(checksum, 4) +
+                            little_endian(packed.size(), 4) + little_endian(bytes.size(), 4) +
+                            little_endian(name.size(), 2) + little_endian(0, 2);
+  const std::string member = "PK\x03\x04" + about + name + packed;
+  const std::string listed = "PK\x01\x02" + little_endian(20, 2) + about + little_endian(0, 14) + name;
+  return member + listed + "PK\x05\x06" + little_endian(0, 4) + little_endian(1, 2) + little_endian(1, 2) +
+         little_endian(listed.size(), 4) + little_endian(member.size(), 4) + little_endian(0, 2);
+}
+
+// A small array with a vast rest behind it: the rest is not unpacked to say what is wrong.
+TEST(Npz, LeavesTheRestOfABombPacked) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
+  header.resize(117, ' ');
+  const std::string array = "\x93NUMPY" + std::string("\1\0v\0", 4) + header + "\n" + std::string(8, '\0');
+  const auto pixels = std::span(kNpzFields).first(1);
+  const auto checksum_of = [](const std::string& bytes) {
+    return static_cast<std::uint32_t>(
+        ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+  };
+  const auto table = parse_npz(packed_zip("pixels.npy", array, checksum_of(array)), pixels, "x.npz");
+  EXPECT_TRUE(table.ok()) << table.error().message;
+  const auto damaged = parse_npz(packed_zip("pixels.npy", array + "x", checksum_of(array)), pixels, "x.npz");
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_NE(damaged.error().message.find("is damaged: expected CRC-32"), std::string::npos)
+      << damaged.error().message;
+  const std::string vast = array + std::string(std::size_t{16} << 20, '\0');
+  const auto bomb = parse_npz(packed_zip("pixels.npy", vast, checksum_of(array)), pixels, "x.npz");
+  ASSERT_FALSE(bomb.ok());
+  EXPECT_EQ(bomb.error().message, "x.npz: pixels.npy: expected 8 bytes of numbers, found more");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,8 +90,35 @@ TEST(Metadata, RefusesWhatIsNoNumberAndSaysWhatWasExpectedFoundAndWhere) {
   // Steps are added to and multiplied.
   EXPECT_FALSE(from_checkpoint(checkpoint_with("step", "9223372036854775807"), "m", "f").ok());
   for (const std::string text :
-       {"b", "=3", "b=3,", ",b=3", "b=3,,c=4", "b=0", "b=-3", "b==3", "b=3;c=4", "b=3 ,c=4"})
+       {"b", "=3", "b=3,", ",b=3", "b=3,,c=4", "b=0", "b=-3", "b==3", "b=3;c=4", "b=3 ,c=4", "b=3,c=4,b=3"})
     EXPECT_FALSE(from_checkpoint(checkpoint_with("sizes", text), "m", "f").ok()) << text;
+}
+
+// The counter among the tensors is a number of the file as well.
+TEST(Metadata, CountsNoStepsBelowZero) {
+  const auto counting = [](const std::string& name, plan::DType dtype, std::int64_t steps) {
+    const auto bytes =
+        std::as_bytes(std::span(&steps, 1)).first(static_cast<std::size_t>(plan::size_in_bytes(dtype)));
+    formats::Checkpoint checkpoint;
+    checkpoint.tensors.push_back({name, dtype, {}, bytes});
+    return from_checkpoint(checkpoint, "m", "f.safetensors");
+  };
+  for (const std::string name : {"step", "generator.step"}) {
+    for (const plan::DType dtype : {plan::DType::i32, plan::DType::i64}) {
+      EXPECT_TRUE(counting(name, dtype, 0).ok());
+      EXPECT_TRUE(counting(name, dtype, 1'000'000).ok());
+      const auto read = counting(name, dtype, -7);
+      ASSERT_FALSE(read.ok());
+      EXPECT_EQ(
+          read.error().message,
+          fmt::format(
+              "f.safetensors: tensor '{}': expected a count of steps from 0 to 9007199254740992, found -7",
+              name));
+    }
+    EXPECT_FALSE(counting(name, plan::DType::i64, std::numeric_limits<std::int64_t>::min()).ok());
+    EXPECT_FALSE(counting(name, plan::DType::i64, std::numeric_limits<std::int64_t>::max()).ok());
+  }
+  EXPECT_TRUE(counting("footstep", plan::DType::i64, -7).ok());
 }
 
 // What a program may put where a whole number stands.

@@ -73,7 +73,10 @@ class Metadata {
       const std::size_t equals = std::min(part.find('='), part.size());
       const auto size =
           read_number<std::int64_t>(part.substr(std::min(equals + 1, part.size())), 1, kMostCounted);
-      if (equals == 0 || !size || (comma != std::string_view::npos && rest.empty()))
+      const bool is_new = std::ranges::find(sizes, part.substr(0, equals), [](const auto& entry) {
+                            return std::string_view(entry.first);
+                          }) == sizes.end();
+      if (equals == 0 || !size || !is_new || (comma != std::string_view::npos && rest.empty()))
         return wrong(key, fmt::format("a list such as b=32,c=10 of sizes from 1 to {}", kMostCounted), part);
       sizes.emplace_back(part.substr(0, equals), *size);
     }
@@ -89,6 +92,20 @@ class Metadata {
   const std::map<std::string, std::string>& entries_;
   const std::string& path_;
 };
+
+// Corrections of moments are powers of the steps that a tensor counts.
+Status check_counter(const formats::TensorEntry& entry, const std::string& path) {
+  if (!train::counts_steps(entry.name) ||
+      (entry.dtype != plan::DType::i64 && entry.dtype != plan::DType::i32))
+    return {};
+  const auto elements = static_cast<std::int64_t>(entry.data.size()) / plan::size_in_bytes(entry.dtype);
+  for (std::int64_t i = 0; i < elements; ++i)
+    if (const double steps = device::load_element(entry.dtype, entry.data.data(), i);
+        steps < 0 || steps > static_cast<double>(kMostCounted))
+      return user_error(fmt::format("{}: tensor '{}': expected a count of steps from 0 to {}, found {:.0f}",
+                                    path, entry.name, kMostCounted, steps));
+  return {};
+}
 
 }  // namespace
 
@@ -340,9 +357,11 @@ Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::stri
   weights.sizes = std::move(sizes);
   weights.plan = metadata.text("plan");
   weights.launch = metadata.text("launch");
-  for (const formats::TensorEntry& entry : checkpoint.tensors)
+  for (const formats::TensorEntry& entry : checkpoint.tensors) {
+    WEFT_TRY_STATUS(check_counter(entry, path));
     weights.tensors.emplace(entry.name,
                             Tensor{entry.dtype, entry.shape, {entry.data.begin(), entry.data.end()}});
+  }
   return weights;
 }
 
