@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -226,6 +227,34 @@ TEST(Docs, ALineFitsAroundGaps) {
   EXPECT_FALSE(fits(std::string_view("a ... a"), std::string_view("a a")));
 }
 
+// In the other documents, blocks without a fence show what was measured.
+TEST(Docs, EveryExampleOfTheReadmeIsRun) {
+  const Lines lines = read_lines(kRoot / "README.md");
+  for (const Block& block : blocks_of(lines))
+    for (std::size_t i = block.begin; i < block.end; ++i)
+      EXPECT_FALSE(lines[i].starts_with("$ ") && block.fence != "console")
+          << "README.md:" << i + 1 << ": not in a console block: " << lines[i];
+}
+
+// "174 of them in [rules/](rules)"
+TEST(Docs, TheReadmeCountsWhatIsThere) {
+  const std::string_view mark = " of them in [";
+  std::size_t checked = 0;
+  for (const std::string& line : read_lines(kRoot / "README.md"))
+    for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at + 1)) {
+      const std::size_t number = line.find_last_not_of("0123456789,", at - 1) + 1, name = at + mark.size();
+      std::size_t count = 0;
+      for (const fs::directory_entry& entry :
+           fs::directory_iterator(kRoot / line.substr(name, line.find('/', name) - name)))
+        if (entry.path().extension() != ".md")
+          for (const std::string& text : read_lines(entry.path()))
+            count += text.starts_with("rule ") || text.starts_with("ALGORITHM ") ? 1 : 0;
+      EXPECT_EQ(line.substr(number, at - number), std::to_string(count)) << line;
+      ++checked;
+    }
+  EXPECT_EQ(checked, 2u);
+}
+
 TEST(Docs, SqlBlocksParse) {
   for (const fs::path& file : documents(false)) {
     const Lines lines = read_lines(kRoot / file);
@@ -249,6 +278,26 @@ Lines links_of(const std::string& line) {
     if (end != std::string::npos) targets.push_back(line.substr(at, end - at));
   }
   return targets;
+}
+
+// `predict/cost/roofline.h` and `src/weft/layers.txt` name files of the library: those with a suffix must be there.
+TEST(Docs, NamedSourcesExist) {
+  static const std::regex kNamed("`((?:src/weft/)?[a-z_0-9]+/[a-z_0-9/]+\\.(?:h|cpp))`");
+  std::size_t checked = 0;
+  for (const fs::path& file : documents(/*all=*/true)) {
+    const Lines lines = read_lines(kRoot / file);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      for (auto named = std::sregex_iterator(lines[i].begin(), lines[i].end(), kNamed);
+           named != std::sregex_iterator(); ++named, ++checked) {
+        const std::string path = (*named)[1];
+        if (path.starts_with("include/")) continue;  // as installed
+        EXPECT_TRUE(fs::exists(kRoot / path) || fs::exists(kRoot / "src/weft" / path) ||
+                    fs::exists((kRoot / file).parent_path() / path))
+            << file.string() << ":" << i + 1 << ": " << path;
+      }
+    }
+  }
+  EXPECT_GT(checked, 20u);
 }
 
 TEST(Docs, RelativeLinksLeadSomewhere) {

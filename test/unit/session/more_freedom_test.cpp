@@ -66,8 +66,9 @@ TEST(MoreFreedom, NeverMakesAPlanSlower) {
   const std::vector<std::pair<std::string, std::string>> settings = {
       {"codecs = 'gradients: int8'", ""},
       {"codecs = 'gradients: int8 or int4, weights: int8'", "codecs = 'gradients: int8'"},
-      {"", "tiles = off"},
+      {"", "decompose = off"},
       {"", "buckets = off"},
+      {"rules = true", "rules = false"},
       {"", "credit = off"},
       {"", "rules = false"},
       {"", "micro_batches = 2"},

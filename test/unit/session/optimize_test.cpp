@@ -80,7 +80,9 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   const Case on(2);
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
-  ASSERT_EQ(choice->reports.size(), stages().size());
+  ASSERT_EQ(choice->reports.size(), stages().size() + 1);
+  EXPECT_EQ(choice->reports.back().stage, "other distributions");
+  EXPECT_GT(choice->reports.back().tried, 0);
   ASSERT_TRUE(choice->spread);
   EXPECT_TRUE(report(*choice, "distribute").changed);
   EXPECT_EQ(report(*choice, "distribute").said, "node=2: slice b; gpu=2: slice b");
@@ -146,21 +148,23 @@ TEST(Optimize, RulesRewriteAPlanThatInfersAndOneThatLearns) {
 // is never slower than the plan as it was written.
 TEST(Optimize, ARewriteIsHeldAgainstThePlanAsWrittenOnceItIsSpread) {
   const plan::Graph graph = computed_twice();
-  for (const char* by_hand : {"node=2: slice b; gpu=2: slice b", "node=2: slice b; gpu=2: slice n",
-                              "node=2; gpu=2: slice d", "node=2; gpu=2"}) {
-    SCOPED_TRACE(by_hand);
-    Case on(2);
-    on.problem.plan = &graph;
-    on.problem.distribution.given = distribute::read_distribution(by_hand).value();
-    const auto choice = optimize(on.problem);
-    ASSERT_TRUE(choice.ok()) << choice.error().message;
-    const auto plain = choose_distribution(graph, on.pod, on.machine, on.problem.distribution);
-    ASSERT_TRUE(plain.ok()) << plain.error().message;
-    const double spread = report(*choice, "distribute").seconds, written = plain->chosen.prediction.seconds;
-    EXPECT_LE(spread, written);
-    EXPECT_EQ(choice->rewritten, spread < (1 - on.problem.least_gain) * written);
-    EXPECT_EQ(choice->rewritten, !choice->trail.empty());
-  }
+  for (const double least_gain : {kLeastGain, 0.0})
+    for (const char* by_hand : {"node=2: slice b; gpu=2: slice b", "node=2: slice b; gpu=2: slice n",
+                                "node=2; gpu=2: slice d", "node=2; gpu=2"}) {
+      SCOPED_TRACE(std::string(by_hand) + (least_gain > 0 ? "" : ", rules = true"));
+      Case on(2);
+      on.problem.plan = &graph;
+      on.problem.least_gain = least_gain;
+      on.problem.distribution.given = distribute::read_distribution(by_hand).value();
+      const auto choice = optimize(on.problem);
+      ASSERT_TRUE(choice.ok()) << choice.error().message;
+      const auto plain = choose_distribution(graph, on.pod, on.machine, on.problem.distribution);
+      ASSERT_TRUE(plain.ok()) << plain.error().message;
+      const double spread = report(*choice, "distribute").seconds, written = plain->chosen.prediction.seconds;
+      EXPECT_LE(spread, written);
+      if (least_gain > 0) EXPECT_EQ(choice->rewritten, spread < (1 - least_gain) * written);
+      EXPECT_EQ(choice->rewritten, !choice->trail.empty());
+    }
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct DistributedExplanation {
   double memory_bytes = 0;        // that a rank may take
   double spilled_seconds = 0;     // what it adds to a step that part of that lies in a file
   double planning_seconds = 0;    // wall time from the statement to this plan, its proof counted
+  std::string parallelism;        // in the usual terms: "TP 8, DP 4 (ZeRO-1)"
   const search::DistributionChoice* choice = nullptr;
   int devices_a_rank = 1;  // processors of this machine that a local rank has
   double model_flops = 0;  // of the plan of one device: what utilization counts

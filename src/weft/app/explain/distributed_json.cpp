@@ -54,6 +54,7 @@ std::string print_json(const DistributedExplanation& explanation) {
                          {"measured", explanation.hosts->measured}};
   }
   json.update(to_json(explanation, choice.distribution, choice.chosen.evaluation()));
+  json["parallelism"] = explanation.parallelism;
   if (explanation.spilled_seconds > 0) json["seconds_of_spilled"] = explanation.spilled_seconds;
   json["lower_bound_seconds"] = choice.lower_bound_seconds;
   json.update(reasons_json(choice.chosen.prediction));

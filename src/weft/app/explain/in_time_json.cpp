@@ -77,6 +77,7 @@ std::string print_json(const InTimeExplanation& explanation) {
   Json json = head_json(about);
   json["devices"] = about.cluster.devices();
   json.update(plan_json(about, choice));
+  json["parallelism"] = about.parallelism;
   json["rows_a_micro_batch"] = explanation.rows / choice.distribution.micro_batches;
   for (const search::Replica& replica : choice.replicas) {
     json["replicas"].push_back({{"takes", replica.takes}, {"step_seconds", replica.seconds}});

@@ -230,6 +230,7 @@ Summary summary_of(const InTimeExplanation& explanation) {
   for (const StageCost& stage : priced.stages) computing = std::max(computing, stage.computing);
   computing *= static_cast<double>(priced.schedule.micro_batches);
   Summary summary;
+  summary.parallelism = explanation.about.parallelism;
   summary.chosen = print(choice.distribution);
   const bool here = cost::is_local(explanation.about.cluster);
   summary.step = fmt::format(

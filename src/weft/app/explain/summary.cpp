@@ -172,6 +172,7 @@ Summary summarize(const DistributedExplanation& explanation) {
   const sim::Prediction& prediction = choice.chosen.prediction;
   Summary summary =
       summarize(prediction, explanation.utilization(prediction.seconds), explanation.memory_bytes);
+  summary.parallelism = explanation.parallelism;
   summary.chosen = print(choice.distribution);
   if (explanation.measured)
     summary.step =
@@ -188,6 +189,7 @@ std::string print_summary(const Summary& summary, std::size_t width) {
     if (text.empty()) return;
     out += wrap(fmt::format("{:{}}{}", label, kLabel, text), width, kLabel);
   };
+  line("plan", summary.parallelism);
   line("chosen", summary.chosen);
   line("step", summary.step);
   line("bound by", summary.bound);

@@ -1,5 +1,6 @@
-// weft/app/explain/summary.h -- what a reader wants to know first, in five lines.
+// weft/app/explain/summary.h -- what a reader wants to know first, in six lines.
 //
+//   plan      DP 32 (ZeRO-1 over 8)
 //   chosen    node=4: slice b; gpu=8: slice b, shard optimizer
 //   step      13.2 ms, predicted; 41 % of the peak rate; computing 9.9 ms, waiting for others 3.3 ms
 //   bound by  compute: 75 % of the step; no plan takes less than 5.4 ms
@@ -16,7 +17,7 @@
 namespace weft::explain {
 
 struct Summary {
-  std::string chosen, step, bound, memory, next;  // what is empty is left out
+  std::string parallelism, chosen, step, bound, memory, next;  // what is empty is left out
 };
 
 Summary summarize(const Explanation& explanation);

@@ -17,6 +17,7 @@
 #include "weft/app/session/trace.h"
 #include "weft/app/session/written_plan.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/parallel/distribute/parallelism.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/plan_cost.h"
 #include "weft/program/tasks/attribution.h"
@@ -93,6 +94,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
   about.choice = &choice;
+  const std::optional<Batch> batch = batch_of(prepared);
+  about.parallelism = distribute::print_parallelism(
+      choice.distribution, distribute::index_roles(prepared.plan.graph), batch ? batch->rows : 0);
   about.hosts = prepared.hosts;
   about.stages = planned->reports;
   about.coded = planned->coded;

@@ -19,6 +19,7 @@
 #include "weft/base/units.h"
 #include "weft/formats/chakra.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/parallel/distribute/parallelism.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/parallel/train/local_norms.h"
 #include "weft/planner/search/distribution/lower_bound.h"
@@ -63,6 +64,8 @@ class InTimeExplainer {
     if (text) return *std::move(text);
     explain::DistributedExplanation& about = explained_.about;
     explained_.choice = &choice;
+    about.parallelism = distribute::print_parallelism(
+        choice.distribution, distribute::index_roles(prepared_.plan.graph), step_.batch.rows);
     if (choice.priced.slices && about.slices.empty())
       about.slices = "ranks of a stage that have the same to send send a slice of it each";
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);

@@ -79,7 +79,7 @@ struct StageReport {
   double peak_bytes = 0;   // that a rank needs for it; 0: not known before it is distributed
   std::int64_t tried = 0;  // candidates; 0: it does not choose among several
   double took = 0;         // seconds
-  std::string said;        // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
+  std::string said = {};   // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
 };
 
 struct Choice {

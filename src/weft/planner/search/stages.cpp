@@ -81,7 +81,7 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
   const auto spread_of = [&](const plan::Graph& plan) {
     return choose_distribution(plan, *problem.cluster, *problem.machine, options);
   };
-  const bool twice = choice.rewritten && problem.least_gain > 0;
+  const bool twice = choice.rewritten;
   if (twice) options.advise = {};
   // Both are looked at, for as long.
   if (const double left = seconds_until(problem.until); twice && std::isfinite(left))
@@ -92,7 +92,7 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
     if (!spread.ok()) options.advise = problem.distribution.advise;
     Result<DistributionChoice> written = spread_of(*problem.plan);
     const bool pays =
-        spread.ok() && (!written.ok() || spread->chosen.prediction.seconds <
+        spread.ok() && (!written.ok() || spread->chosen.prediction.seconds <=
                                              (1 - problem.least_gain) * written->chosen.prediction.seconds);
     if (!pays) {
       choice.plan = problem.plan->clone();

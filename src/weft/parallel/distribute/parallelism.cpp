@@ -1,0 +1,134 @@
+#include "weft/parallel/distribute/parallelism.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace weft::distribute {
+namespace {
+
+bool has(std::span<const std::string> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What all axes of a kind come to.
+struct Degrees {
+  std::int64_t tensor = 1, pipeline = 1, context = 1, expert = 1;
+  std::int64_t data = 1;        // batches are sliced
+  std::int64_t optimizer = 1;   // of those, by ranks that shard the optimizer's states
+  std::int64_t parameters = 1;  // and the parameters too
+  std::int64_t copies = 1;      // that all compute the same
+  std::int32_t chunks = 1;      // of each pipeline stage
+  bool sequence = false;        // activations between tensor-parallel parts are sliced along the sequence
+  bool differ = false;          // in stages
+  std::vector<std::string> others;
+};
+
+void add_axis(Degrees& degrees, const AxisUse& use, std::int64_t ranks, const IndexRoles& roles) {
+  degrees.differ = degrees.differ || !use.in_stages.empty();
+  if (use.stage) {
+    degrees.pipeline *= ranks;
+    degrees.chunks = use.chunks;
+    return;
+  }
+  const std::string first = use.slice.empty() ? std::string() : use.slice.front();
+  const auto slices = [&](std::span<const std::string> some) {
+    return std::ranges::any_of(use.slice, [&](const std::string& index) { return has(some, index); });
+  };
+  const bool by_expert = has(roles.expert, first), with_batch = slices(roles.batch);
+  const bool of_model =
+      has(roles.model, first) ||
+      std::ranges::any_of(roles.further, [&](const FurtherIndex& further) { return further.index == first; });
+  if (use.shard == Shard::parameters) degrees.parameters *= ranks;
+  if (use.shard == Shard::optimizer) degrees.optimizer *= ranks;
+  if (by_expert) degrees.expert *= ranks;
+  if (has(roles.batch, first) || (by_expert && with_batch)) {
+    degrees.data *= ranks;
+  } else if (of_model) {
+    degrees.tensor *= ranks;
+    degrees.sequence = degrees.sequence || slices(roles.sequence);
+  } else if (has(roles.sequence, first) && use.ring) {
+    degrees.context *= ranks;
+  } else if (!first.empty() && !by_expert) {
+    degrees.others.push_back(fmt::format("{}-way slices of {}", ranks, first));
+  } else if (first.empty() && use.shard == Shard::nothing) {
+    degrees.copies *= ranks;
+  }
+}
+
+// "ZeRO-1", "ZeRO-3 of 8 ranks, 2 copies": who holds a slice of what all would hold.
+std::string print_sharding(const Degrees& degrees) {
+  const bool all = degrees.parameters > 1;
+  const std::int64_t shards = all ? degrees.parameters * degrees.optimizer : degrees.optimizer;
+  if (shards == 1) return {};
+  if (all && degrees.optimizer > 1)
+    return fmt::format("ZeRO-3 over {}, ZeRO-1 over {}", degrees.parameters, degrees.optimizer);
+  const std::string_view name = all ? "ZeRO-3" : "ZeRO-1";
+  return shards == degrees.data ? std::string(name) : fmt::format("{} over {}", name, shards);
+}
+
+// Schedules as papers and launchers call them.
+std::string_view usual_name(std::string_view schedule) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"", "1F1B"},       {"one_f_one_b", "1F1B"},  {"interleaved_one_f_one_b", "interleaved 1F1B"},
+      {"gpipe", "GPipe"}, {"zb_h1", "ZB-H1"},       {"breadth_first", "breadth-first"},
+      {"zb_h2", "ZB-H2"}, {"zb_v", "ZB-V"},         {"v_half", "V-half"},
+      {"v_min", "V-min"}, {"dualpipe", "DualPipe"}, {"dualpipe_v", "DualPipe-V"}};
+  const auto* found =
+      std::ranges::find(kNames, schedule, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kNames) ? schedule : found->second;
+}
+
+std::string print_recomputation(const train::Recompute& what) {
+  if (what.names.empty() && what.layers) return "full recomputation";
+  if (what.names.empty() && what.selective) return "selective recomputation";
+  return "recomputes " + train::print(what);
+}
+
+}  // namespace
+
+std::string print_parallelism(const Distribution& distribution, const IndexRoles& roles, std::int64_t rows) {
+  Degrees degrees;
+  for (std::size_t a = 0; a < distribution.axes.size(); ++a)
+    if (const std::int64_t ranks = distribution.mesh.axes[a].ranks; ranks > 1)
+      add_axis(degrees, distribution.axes[a], ranks, roles);
+
+  std::vector<std::string> said;
+  if (degrees.tensor > 1)
+    said.push_back(fmt::format("TP {}{}", degrees.tensor, degrees.sequence ? " (sequence parallel)" : ""));
+  if (degrees.pipeline > 1)
+    said.push_back(
+        fmt::format("PP {}{} ({})", degrees.pipeline,
+                    degrees.chunks > 1 ? fmt::format(" x {} chunks", degrees.chunks) : std::string(),
+                    usual_name(distribution.schedule)));
+  if (degrees.context > 1) said.push_back(fmt::format("CP {} (ring attention)", degrees.context));
+  if (degrees.expert > 1) said.push_back(fmt::format("EP {}", degrees.expert));
+  const std::string sharding = print_sharding(degrees);
+  if (degrees.data > 1)
+    said.push_back(fmt::format("DP {}{}", degrees.data,
+                               sharding.empty() ? std::string() : fmt::format(" ({})", sharding)));
+  else if (!sharding.empty())
+    said.push_back(sharding);
+  said.insert(said.end(), degrees.others.begin(), degrees.others.end());
+  if (degrees.copies > 1) said.push_back(fmt::format("{} ranks that compute the same", degrees.copies));
+  if (degrees.differ) said.emplace_back("some stages otherwise");
+  if (distribution.micro_batches > 1) {
+    const std::int64_t parts = degrees.data * distribution.micro_batches;
+    said.push_back(rows > 0 && rows % parts == 0
+                       ? fmt::format("micro-batch {} x {}", rows / parts, distribution.micro_batches)
+                       : fmt::format("{} micro-batches", distribution.micro_batches));
+  }
+  if (!distribution.recompute.is_nothing()) said.push_back(print_recomputation(distribution.recompute));
+  if (distribution.offload) said.emplace_back("optimizer on the host");
+  if (!distribution.exceptions.empty())
+    said.push_back(fmt::format("{} tensor{} otherwise", distribution.exceptions.size(),
+                               distribution.exceptions.size() == 1 ? "" : "s"));
+  return fmt::format("{}", fmt::join(said, ", "));
+}
+
+}  // namespace weft::distribute
