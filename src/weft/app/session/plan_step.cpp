@@ -164,7 +164,23 @@ class StagePlanner {
     options.known = state_.known_plans.get();
     options.until = problem().until;
     options.asked = asked_of(prepared_.settings);
+    const auto began = std::chrono::steady_clock::now();
     WEFT_TRY(families, estimate(prepared_.plan.graph, prepared_.target, *problem().machine, options));
+    search::StageReport report{.stage = "families"};
+    report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    report.tried = static_cast<std::int64_t>(families.size());
+    if (const auto best = std::ranges::min_element(families, {},
+                                                   [](const search::Alternative& family) {
+                                                     return std::pair(!family.fits,
+                                                                      family.evaluation.seconds);
+                                                   });
+        best != families.end()) {
+      report.seconds = best->evaluation.seconds;
+      report.peak_bytes = best->evaluation.peak_bytes;
+      report.said = fmt::format("without stages {}{}, by estimate", best->name,
+                                best->fits ? " is the fastest" : " is the fastest, and none fits");
+    }
+    families_ = std::move(report);
     step_.without_stages = std::move(families);
     return {};
   }
@@ -194,8 +210,9 @@ class StagePlanner {
     return report;
   }
   // The faster one is without.
-  static PlannedStep without_stages(search::Choice whole,
-                                    const std::optional<Result<search::ChosenInTime>>& staged) {
+  PlannedStep without_stages(search::Choice whole,
+                             const std::optional<Result<search::ChosenInTime>>& staged) const {
+    if (families_) whole.reports.insert(whole.reports.begin(), *families_);
     search::StageReport report{.stage = search::kPipelineStage};
     report.seconds = whole.spread->chosen.prediction.seconds;
     report.peak_bytes = whole.spread->chosen.evaluation().peak_bytes;
@@ -214,6 +231,7 @@ class StagePlanner {
   }
   Result<PlannedStep> take(search::ChosenInTime found) {
     step_.chosen = std::move(found);
+    if (families_) step_.reports.insert(step_.reports.begin(), *families_);
     step_.reports.push_back(report(step_.chosen));
     estimate_families_as_run();
     PlannedStep planned;
@@ -226,6 +244,7 @@ class StagePlanner {
   const Prepared& prepared_;
   const bool compare_;
   bool are_as_run_ = false;  // the families' times
+  std::optional<search::StageReport> families_;
   StagedStep step_;
 };
 
