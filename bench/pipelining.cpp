@@ -78,7 +78,7 @@ void price_once(std::int32_t stages, std::int64_t micro_batches, std::int32_t ch
   double bubble = 0;
   const double seconds = wall_seconds_of([&] {
     auto order = or_throw(search::unfold({stages, chunks, micro_batches, text}));
-    const auto cuts = search::cut_parts(costs, static_cast<std::size_t>(order.positions()));
+    const auto cuts = search::cut_parts(costs, static_cast<std::size_t>(order.schedule.positions()));
     bubble = or_throw(search::price_in_time(costs, std::move(order), cuts, {})).bubble_rate();
   });
   fmt::print("price  {:>6} {:>6} {:>6} {:>10}  bubble {:.1f} %\n", stages, micro_batches, chunks,
