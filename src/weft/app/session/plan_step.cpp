@@ -22,16 +22,14 @@ bool is_off(const Prepared& prepared) {
          prepared.settings.optimizer_off.end();
 }
 
-// Stages are searched for where devices are many; ranks of this machine run
-// those that they are given.
+// Stages are searched on clusters; ranks of this machine run only the stages they are given.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
          prepared.gpu == nullptr && prepared.settings.distribution.empty() && !is_off(prepared) &&
          search::check_in_time(asked_of(prepared.settings)).ok();
 }
 
-// Where the families of plans without stages need so many times the memory,
-// none of their neighbours fits.
+// Where every family of plans without stages needs this many times the memory, none of its neighbours fits.
 constexpr double kFarTooLarge = 1.5;
 
 // Steps without stages are simpler: stages must save more than this of their

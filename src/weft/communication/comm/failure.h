@@ -1,4 +1,4 @@
-// weft/communication/comm/failure.h -- what ended a communicator: the first error stays, whoever found it.
+// weft/communication/comm/failure.h -- the error that ended a communicator: the first one stays, whichever thread found it.
 //
 // A rank that left in peace is no failure yet: it may have sent all that it had to. A call that still waits
 // for it after a moment (kFarewell) fails. Where it is not known for whom a call waits, it fails after a long

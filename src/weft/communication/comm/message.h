@@ -1,4 +1,4 @@
-// weft/communication/comm/message.h -- messages with tags: what a rank sends when it likes, to whoever asks for it.
+// weft/communication/comm/message.h -- tagged messages: a rank sends at any time, and the receiver matches by source and tag.
 //
 //   group.send_tagged(job, n, ElementType::i32, 3, 7);                  // to rank 3, tag 7
 //   WEFT_TRY(got, group.receive_tagged(job, room, ElementType::i32));   // from any rank, any tag

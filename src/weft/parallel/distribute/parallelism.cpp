@@ -61,7 +61,7 @@ void add_axis(Degrees& degrees, const AxisUse& use, std::int64_t ranks, const In
   }
 }
 
-// "ZeRO-1", "ZeRO-3 of 8 ranks, 2 copies": who holds a slice of what all would hold.
+// "ZeRO-1", "ZeRO-3 over 8": over how many ranks states and parameters are sharded, where that is not all of DP.
 std::string print_sharding(const Degrees& degrees) {
   const bool all = degrees.parameters > 1;
   const std::int64_t shards = all ? degrees.parameters * degrees.optimizer : degrees.optimizer;

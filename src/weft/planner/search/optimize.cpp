@@ -160,7 +160,7 @@ class Contest {
     const bool is_small = problem_.plan->node_count() <= kMostNodesCompared;
     if (is_finished(family.distribution) || is_over()) return;
     // Estimates may be wrong about which wins: all of a small plan pass all stages, whether they are shown or not, so
-    // that whoever asks gets the same plan.
+    // that every entrance gets the same plan.
     if (!competes && !(is_small && (is_free || problem_.distribution.alternatives))) return;
     auto made = finish(family.distribution);
     if (!made.ok()) return;

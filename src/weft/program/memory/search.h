@@ -1,4 +1,4 @@
-// weft/program/memory/search.h -- the exact packer: finds a packing below a height, or proves there is none.
+// weft/program/memory/search.h -- the exact packer: finds a packing below a height or proves that no packing fits.
 //
 // It asks, of the moment with the fewest answers, what lies on its floor (see frontier.h), and tries
 // the answers in turn. Where no space may be wasted there is often but one, or none. Every packing in
