@@ -15,9 +15,9 @@
 #include "../test/plans/mutations.h"
 #include "../test/plans/plan_simulator.h"
 #include "../test/plans/program_simulator.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/formats/collective_source.h"
 
 namespace {

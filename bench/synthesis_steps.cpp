@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/step_pareto.h"
 #include "weft/formats/topology_json.h"
 

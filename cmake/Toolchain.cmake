@@ -117,7 +117,8 @@ endfunction()
 # JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
 # what the first of them precompiled; so they must link weft::compile_options and nothing odd.
 #   optimized in the tests' build     base <- cluster plan memory       ops <- spmd distribute program sim exec
-#   not                               collective <- transport comm      language <- train rule equation cost search price run measure
+#   not                               chunks <- algorithm check compile one_sided transport comm
+#                                     language <- train rule equation cost search exchange run measure
 #                                     formats, explain, session
 function(weft_precompile target)
   if(NOT WEFT_PRECOMPILE OR WEFT_UNITY)  # which reads them seldom as it is
@@ -126,7 +127,7 @@ function(weft_precompile target)
   set(headers <algorithm> <functional> <map> <memory> <optional> <span> <string> <string_view>
     <unordered_map> <variant> <vector> <fmt/format.h>)
   set(weft "${CMAKE_SOURCE_DIR}/src/weft")
-  if(target MATCHES "^weft_(base|collective)$")
+  if(target MATCHES "^weft_(base|chunks)$")
   elseif(target MATCHES "^weft_(ops|language)$")
     list(APPEND headers "${weft}/plan/graph/graph.h" "${weft}/plan/ops/evaluation.h")
   elseif(target STREQUAL "weft_formats")
@@ -135,10 +136,10 @@ function(weft_precompile target)
     list(APPEND headers <nlohmann/json.hpp> "${weft}/plan/graph/graph.h")
   elseif(target MATCHES "^weft_(session|command)$")
     list(APPEND headers <nlohmann/json.hpp> "${weft}/language/bind.h" "${weft}/planner/search/distribution/choose_distribution.h" "${weft}/runtime/exec/rank.h")
-  elseif(target MATCHES "^weft_(transport|comm)$")
-    target_precompile_headers(${target} REUSE_FROM weft_collective)
+  elseif(target MATCHES "^weft_(algorithm|check|compile|one_sided|transport|comm)$")
+    target_precompile_headers(${target} REUSE_FROM weft_chunks)
     return()
-  elseif(target MATCHES "^weft_(train|rule|equation|cost|search|price|run|measure)$")
+  elseif(target MATCHES "^weft_(train|rule|equation|cost|search|exchange|run|measure)$")
     target_precompile_headers(${target} REUSE_FROM weft_language)
     return()
   elseif(target MATCHES "^weft_(spmd|distribute|program|sim|exec)$")

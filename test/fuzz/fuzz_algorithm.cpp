@@ -2,11 +2,11 @@
 // whatever parameters a trace ends with moves that lie within their buffers, or with an error.
 
 #include "promise.h"
-#include "weft/collectives/collective/algorithm.h"
-#include "weft/collectives/collective/check_moves.h"
-#include "weft/collectives/collective/claims.h"
-#include "weft/collectives/collective/library.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/algorithm/algorithm.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/chunks/check_moves.h"
+#include "weft/collectives/chunks/program_text.h"
 #include "weft/language/complaint.h"
 
 using weft::fuzz::promise;

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "promise.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/claims.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
 #include "weft/language/complaint.h"
 
 using weft::fuzz::promise;

@@ -1,7 +1,7 @@
 // Any bytes are an execution plan or an error; a plan has a verdict, and comes back equal when it is written.
 
 #include "promise.h"
-#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/one_sided/one_sided.h"
 #include "weft/formats/mscclpp_json.h"
 
 using weft::formats::read_mscclpp_json;

@@ -5,12 +5,12 @@
 
 #include "doors.h"
 #include "weft/app/command/collective.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/claims.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/library.h"
-#include "weft/collectives/collective/passes.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/compile/compile.h"
+#include "weft/collectives/compile/passes.h"
 #include "weft/language/complaint.h"
 
 namespace weft::golden {

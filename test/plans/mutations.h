@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan_cases.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::plans {
 

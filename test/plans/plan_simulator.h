@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plan_text.h"
-#include "weft/collectives/collective/one_sided_memory.h"
+#include "weft/collectives/one_sided/one_sided_memory.h"
 
 namespace weft::plans {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/one_sided/one_sided.h"
 
 namespace weft::plans {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::plans {
 

@@ -10,12 +10,12 @@
 
 #include "weft/base/file.h"
 #include "weft/base/letters.h"
-#include "weft/collectives/collective/check_work.h"
-#include "weft/collectives/collective/claims.h"
-#include "weft/collectives/collective/library.h"
-#include "weft/collectives/collective/program_text.h"
-#include "weft/collectives/collective/recover_moves.h"
-#include "weft/collectives/collective/restate.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/check/recover_moves.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/chunks/restate.h"
+#include "weft/collectives/one_sided/check_work.h"
 #include "weft/collectives/synthesis/named_trees.h"
 #include "weft/formats/mscclpp_json.h"
 

@@ -15,11 +15,11 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/algorithm.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/moves.h"
-#include "weft/collectives/collective/one_sided.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/algorithm/algorithm.h"
+#include "weft/collectives/chunks/moves.h"
+#include "weft/collectives/chunks/program.h"
+#include "weft/collectives/compile/compile.h"
+#include "weft/collectives/one_sided/one_sided.h"
 #include "weft/formats/msccl_xml.h"
 
 namespace weft::formats {
@@ -39,12 +39,12 @@ struct CollectiveReading {
   // Gives an algorithm what its reference left open, before it is traced.
   std::function<void(const collective::Algorithm&, collective::Arguments&)> complete = {};
   std::int32_t ranks = 0;  // of synthesized trees whose name does not say; 0: it must
-  // What reading and checking may cost: see collective/check_work.h. 0: what a trace is allowed by itself.
+  // What reading and checking may cost: see one_sided/check_work.h. 0: what a trace is allowed by itself.
   std::int64_t effort = 0;
 };
 Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading = {});
 
-// Holds the program to another collective: see collective/restate.h. Nothing where `as` is empty.
+// Holds the program to another collective: see chunks/restate.h. Nothing where `as` is empty.
 Status hold_to(CollectiveSource& source, std::string_view as);
 
 // The source as threadblocks that send and receive: compiled if it is an algorithm, compiled again from its

@@ -2,13 +2,13 @@
 // the buffers that the file declares, waits name steps, and no two threadblocks share a connection.
 //
 // The reader applies it to what it has read and the writer to what it is to write. Unlike check_form() of
-// collective/check.h it goes by the sizes that are declared: a loader knows no others.
+// check/check.h it goes by the sizes that are declared: a loader knows no others.
 #pragma once
 #include <optional>
 #include <string>
 
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::formats {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/formats/msccl_xml.h"
 
 namespace weft::formats {

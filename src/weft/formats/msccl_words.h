@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::formats {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/formats/xml_document.h"
 
 namespace weft::formats {

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/one_sided/one_sided.h"
 
 namespace weft::formats {
 

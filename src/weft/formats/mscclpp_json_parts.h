@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/one_sided.h"
+#include "weft/collectives/one_sided/one_sided.h"
 #include "weft/formats/json_node.h"
 
 namespace weft::formats {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 
 namespace weft::formats {
 

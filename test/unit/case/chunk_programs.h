@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::collective {
 

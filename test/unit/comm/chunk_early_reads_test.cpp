@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/check/check.h"
 #include "weft/communication/comm/chunk/chunk_memory.h"
 #include "weft/communication/comm/chunk/program_store.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/library.h"
 #include "weft/communication/comm/choice/choice.h"
 
 namespace {

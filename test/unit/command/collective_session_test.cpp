@@ -8,7 +8,7 @@
 
 #include "temporary_folder.h"
 #include "weft/app/command/collective.h"
-#include "weft/planner/price/collective_choice.h"
+#include "weft/planner/exchange/collective_choice.h"
 
 namespace weft::command {
 
@@ -308,12 +308,12 @@ TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
 }
 
 TEST(CollectiveChoose, ATreeOfAnotherKindIsNotNccls) {
-  EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
-  EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
-  EXPECT_EQ(price::nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
+  EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
+  EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
+  EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
   for (const char* other : {"all_reduce_binomial_tree", "all_reduce_ring_bidirectional", "all_gather_ring",
                             "all_reduce_", "ring", "spring.xml", ""})
-    EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
+    EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
 }
 
 TEST(CollectiveChoose, NamesThatAreNoTextAreAnswered) {

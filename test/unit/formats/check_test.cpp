@@ -1,5 +1,5 @@
 // The checker of chunk programs: right programs, and each way to be wrong with what is said about it.
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

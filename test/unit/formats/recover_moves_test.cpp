@@ -1,15 +1,15 @@
 // What threadblocks do, written down as moves again, must do the same.
-#include "weft/collectives/collective/recover_moves.h"
+#include "weft/collectives/check/recover_moves.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "weft/base/file.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/check_moves.h"
-#include "weft/collectives/collective/one_sided.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/check_moves.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/one_sided/one_sided.h"
 #include "weft/formats/mscclpp_json.h"
 
 namespace weft::collective {

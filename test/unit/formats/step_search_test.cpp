@@ -15,9 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/step_bounds.h"
 #include "weft/collectives/synthesis/step_pareto.h"
 #include "weft/formats/topology_json.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "weft/base/file.h"
-#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/formats/topology_json.h"
 
 namespace weft::synthesis {

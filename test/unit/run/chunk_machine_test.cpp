@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "thorough.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/check/check.h"
 #include "weft/communication/comm/chunk/chunk_classes.h"
 #include "weft/communication/comm/chunk/chunk_cursor.h"
 #include "weft/communication/comm/chunk/program_store.h"

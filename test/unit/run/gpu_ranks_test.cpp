@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/device/device.h"
 #include "weft/formats/collective_source.h"
 #include "weft/runtime/run/collective_trial.h"

@@ -10,7 +10,7 @@
 
 #include "children.h"
 #include "ranks_case.h"
-#include "weft/collectives/collective/summation_service.h"
+#include "weft/collectives/algorithm/summation_service.h"
 #include "weft/predict/cost/choose_algorithms.h"
 
 namespace weft::session {

@@ -7,9 +7,9 @@
 
 #include "../case/thorough.h"
 #include "weft/base/random.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/check_work.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/one_sided/check_work.h"
 #include "weft/predict/sim/collective/run_parameters.h"
 #include "weft/predict/sim/collective/simulate_collective.h"
 

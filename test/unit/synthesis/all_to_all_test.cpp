@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/collectives/synthesis/index.h"
 #include "weft/collectives/synthesis/path_program.h"
 

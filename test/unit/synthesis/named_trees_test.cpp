@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "weft/collectives/collective/check_moves.h"
-#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/chunks/check_moves.h"
+#include "weft/collectives/compile/compile.h"
 
 namespace weft::synthesis {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/collectives/synthesis/logical_links.h"
 #include "weft/collectives/synthesis/optimum.h"
 #include "weft/collectives/synthesis/symmetry.h"

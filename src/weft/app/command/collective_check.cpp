@@ -8,8 +8,8 @@
 #include "weft/app/session/reply.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/overwritten_input.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/one_sided/overwritten_input.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/msccl_target.h"
 

@@ -17,14 +17,14 @@
 #include "weft/base/units.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/tuner_csv.h"
-#include "weft/planner/price/collective_choice.h"
+#include "weft/planner/exchange/collective_choice.h"
 
 namespace weft::command {
 namespace {
 
 std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(count)); }
 
-std::string to_text(const price::PricedChoice& chosen) {
+std::string to_text(const exchange::PricedChoice& chosen) {
   std::string text = fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind),
                                  chosen.cluster, chosen.ranks);
   // Every name begins with the collective, which the first line has said.
@@ -40,14 +40,14 @@ std::string to_text(const price::PricedChoice& chosen) {
                         {"busbw", explain::Align::right},
                         {"next"},
                         {"why"}});
-  for (const search::CollectiveRange& range : chosen.choice.ranges) {
+  for (const exchange::CollectiveRange& range : chosen.choice.ranges) {
     // The time at the range's last size that was looked at.
     const auto& rows = chosen.candidates[range.best].rows;
     const sim::CostRow* shown = &rows.front();
     for (const sim::CostRow& row : rows)
       if (row.bytes <= range.max_bytes) shown = &row;
     std::string next;
-    for (const search::RunnerUp& other : range.runners_up)
+    for (const exchange::RunnerUp& other : range.runners_up)
       next +=
           fmt::format("{}{} ({:.2f}x)", next.empty() ? "" : ", ", shown_name(other.candidate), other.ratio);
     table.add({bytes(range.min_bytes), bytes(range.max_bytes), shown_name(range.best),
@@ -58,26 +58,26 @@ std::string to_text(const price::PricedChoice& chosen) {
   return text;
 }
 
-std::string to_json(const price::PricedChoice& chosen, int indent) {
+std::string to_json(const exchange::PricedChoice& chosen, int indent) {
   nlohmann::ordered_json json;
   json["collective"] = name(chosen.kind);
   json["cluster"] = chosen.cluster;
   json["ranks"] = chosen.ranks;
   json["ranges"] = nlohmann::ordered_json::array();
-  for (const search::CollectiveRange& range : chosen.choice.ranges) {
+  for (const exchange::CollectiveRange& range : chosen.choice.ranges) {
     nlohmann::ordered_json one;
     one["min_bytes"] = range.min_bytes;
     one["max_bytes"] = range.max_bytes;
     one["best"] = chosen.candidates[range.best].program.name;
     one["runners_up"] = nlohmann::ordered_json::array();
-    for (const search::RunnerUp& other : range.runners_up)
+    for (const exchange::RunnerUp& other : range.runners_up)
       one["runners_up"].push_back(
           {{"name", chosen.candidates[other.candidate].program.name}, {"ratio", other.ratio}});
     one["why"] = range.why;
     json["ranges"].push_back(std::move(one));
   }
   json["candidates"] = nlohmann::ordered_json::array();
-  for (const price::PricedCandidate& candidate : chosen.candidates) {
+  for (const exchange::PricedCandidate& candidate : chosen.candidates) {
     nlohmann::ordered_json one;
     one["name"] = candidate.program.name;
     one["steps"] = candidate.program.facts.steps;
@@ -91,22 +91,22 @@ std::string to_json(const price::PricedChoice& chosen, int indent) {
 }
 
 // The table says, for every size range, which of NCCL's own algorithms is the fastest of those simulated.
-Result<std::string> to_tuner(const price::PricedChoice& chosen) {
-  std::vector<const price::PricedCandidate*> known;
-  for (const price::PricedCandidate& candidate : chosen.candidates)
-    if (!price::nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
+Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
+  std::vector<const exchange::PricedCandidate*> known;
+  for (const exchange::PricedCandidate& candidate : chosen.candidates)
+    if (!exchange::nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
   if (known.empty())
     return user_error(fmt::format("NCCL has none of the algorithms for {}", name(chosen.kind)),
                       "a tuner table needs a ring, a tree or PAT among the candidates");
-  WEFT_TRY(choice, price::choose_among(known, chosen.sizes));
+  WEFT_TRY(choice, exchange::choose_among(known, chosen.sizes));
   std::vector<formats::TunerRow> rows;
-  for (const search::CollectiveRange& range : choice.ranges) {
-    const price::PricedCandidate& best = *known[range.best];
+  for (const exchange::CollectiveRange& range : choice.ranges) {
+    const exchange::PricedCandidate& best = *known[range.best];
     formats::TunerRow row;
     row.coll = field_name(chosen.kind);
     row.min = rows.empty() ? 0 : range.min_bytes;
     row.max = &range == &choice.ranges.back() ? std::numeric_limits<std::int64_t>::max() : range.max_bytes;
-    row.algo = price::nccl_algorithm(chosen.kind, best.family());
+    row.algo = exchange::nccl_algorithm(chosen.kind, best.family());
     row.proto = lower(name(best.program.facts.protocol));
     row.nNodes = chosen.nodes;
     row.nRanks = chosen.ranks;
@@ -116,11 +116,11 @@ Result<std::string> to_tuner(const price::PricedChoice& chosen) {
 }
 
 // Each algorithm once, its fastest protocol and parameters at every size.
-Result<std::string> to_plot(const price::PricedChoice& chosen) {
+Result<std::string> to_plot(const exchange::PricedChoice& chosen) {
   std::vector<explain::PlotCurve> curves;
   std::vector<std::size_t> color(chosen.candidates.size());
   for (std::size_t i = 0; i < chosen.candidates.size(); ++i) {
-    const price::PricedCandidate& candidate = chosen.candidates[i];
+    const exchange::PricedCandidate& candidate = chosen.candidates[i];
     const std::string family = candidate.family();
     auto curve = std::ranges::find(curves, family, &explain::PlotCurve::name);
     if (curve == curves.end()) {
@@ -134,7 +134,7 @@ Result<std::string> to_plot(const price::PricedChoice& chosen) {
       curve->points[k].seconds = std::min(curve->points[k].seconds, candidate.rows[k].seconds);
   }
   std::vector<explain::PlotRange> winners;
-  for (const search::CollectiveRange& range : chosen.choice.ranges)
+  for (const exchange::CollectiveRange& range : chosen.choice.ranges)
     winners.push_back(
         {range.min_bytes, range.max_bytes, chosen.candidates[range.best].program.name, color[range.best]});
   explain::PlotOptions options;
@@ -148,8 +148,8 @@ Result<std::string> to_plot(const price::PricedChoice& chosen) {
 // In a table for NCCL's tuner only NCCL's own algorithms may win.
 bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
 
-Result<price::PricedChoice> choice_for(const CollectiveChoose& request) {
-  price::ChoiceQuestion question;
+Result<exchange::PricedChoice> choice_for(const CollectiveChoose& request) {
+  exchange::ChoiceQuestion question;
   question.cluster_name = request.cluster;
   question.candidates = request.candidates;
   WEFT_TRY(kind, collective::parse_kind(request.collective));
@@ -163,10 +163,10 @@ Result<price::PricedChoice> choice_for(const CollectiveChoose& request) {
     WEFT_TRY(made, session::synthesize_candidates(question.cluster.topology, kind));
     question.synthesized = std::move(made);
   }
-  return price::choose(question);
+  return exchange::choose(question);
 }
 
-Result<std::string> render(const price::PricedChoice& chosen, const CollectiveChoose& request) {
+Result<std::string> render(const exchange::PricedChoice& chosen, const CollectiveChoose& request) {
   if (request.to.ends_with(".svg")) return to_plot(chosen);
   if (writes_tuner_table(request)) return to_tuner(chosen);
   if (request.to.ends_with(".json")) return to_json(chosen, 2);

@@ -7,12 +7,12 @@
 #include "weft/app/session/reply.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/nccl_tests_log.h"
-#include "weft/planner/price/collective_price.h"
+#include "weft/planner/exchange/collective_price.h"
 
 namespace weft::command {
 namespace {
 
-std::string to_json(const price::PricedProgram& program, const std::vector<sim::CostRow>& rows) {
+std::string to_json(const exchange::PricedProgram& program, const std::vector<sim::CostRow>& rows) {
   nlohmann::ordered_json json;
   json["algorithm"] = program.name;
   json["collective"] = name(program.collective.kind);
@@ -31,9 +31,9 @@ Result<std::string> answer(const CollectiveCost& request) {
   WEFT_TRY(sizes, sim::parse_sizes(request.sizes));
   WEFT_TRY(protocol, formats::find_protocol(request.protocol));
   WEFT_TRY(cluster, session::find_collective_cluster(request.cluster));
-  WEFT_TRY(program, price::prepare(request.algorithm, cluster, protocol, request.instances));
-  if (!request.fit.empty()) WEFT_TRY_STATUS(price::calibrate(request.fit, program, cluster));
-  WEFT_TRY(rows, price::price_at(program, cluster, sizes));
+  WEFT_TRY(program, exchange::prepare(request.algorithm, cluster, protocol, request.instances));
+  if (!request.fit.empty()) WEFT_TRY_STATUS(exchange::calibrate(request.fit, program, cluster));
+  WEFT_TRY(rows, exchange::price_at(program, cluster, sizes));
   if (request.format == session::Format::json) return to_json(program, rows);
   formats::CollectiveTable table;
   table.algorithm = program.name;

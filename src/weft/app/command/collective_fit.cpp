@@ -10,7 +10,7 @@
 #include "weft/app/session/reply.h"
 #include "weft/base/median.h"
 #include "weft/formats/collective_source.h"
-#include "weft/planner/price/collective_measured.h"
+#include "weft/planner/exchange/collective_measured.h"
 #include "weft/predict/sim/collective/fit.h"
 
 namespace weft::command {
@@ -26,8 +26,8 @@ sim::AlgorithmShape shape_of_table(const formats::CollectiveTable& table) {
 }
 
 Result<explain::FittedTable> fit_table(const std::string& path, bool every_other) {
-  WEFT_TRY(table, price::read_collective_table(path));
-  WEFT_TRY(points, price::measurements(table, path));
+  WEFT_TRY(table, exchange::read_collective_table(path));
+  WEFT_TRY(points, exchange::measurements(table, path));
   explain::FittedTable fitted;
   fitted.name = table.algorithm.empty() ? path : table.algorithm;
   fitted.all = std::move(points);

@@ -19,7 +19,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/number.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/communication/transport/launch.h"
 #include "weft/communication/transport/rendezvous.h"
 #include "weft/formats/collective_source.h"

@@ -19,7 +19,7 @@
 #include "weft/app/session/synthesized.h"
 #include "weft/base/file.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/collectives/synthesis/all_to_all.h"
 #include "weft/collectives/synthesis/without.h"
 #include "weft/formats/collective_source.h"

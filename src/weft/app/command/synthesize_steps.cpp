@@ -14,8 +14,8 @@
 #include "weft/app/session/program_file.h"
 #include "weft/app/session/reply.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/step_pareto.h"
 
 namespace weft::command {

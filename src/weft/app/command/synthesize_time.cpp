@@ -15,7 +15,7 @@
 #include "weft/app/session/synthesized.h"
 #include "weft/base/file.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/chunks/program_text.h"
 #include "weft/collectives/synthesis/forest.h"
 #include "weft/collectives/synthesis/time_search.h"
 #include "weft/collectives/synthesis/without.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::explain {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/collectives/collective/summation_service.h"
+#include "weft/collectives/algorithm/summation_service.h"
 
 namespace weft::explain {
 

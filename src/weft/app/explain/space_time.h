@@ -14,7 +14,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::explain {
 
@@ -29,7 +29,7 @@ struct SpaceTimeOptions {
   std::span<const StepTime> timeline = {};
 };
 
-// REQUIRES: check_form(program) has found nothing (see collective/check.h). Fails for a program with more
+// REQUIRES: check_form(program) has found nothing (see check/check.h). Fails for a program with more
 // steps than `most_steps` on the ranks that are drawn, and for a timeline of another length.
 Result<std::string> draw_space_time(const collective::Program& program, const SpaceTimeOptions& options = {});
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::explain {
 
@@ -31,7 +31,7 @@ struct StepOrder {
   std::vector<std::int32_t> depths;
 };
 
-// REQUIRES: check_form(program) has found nothing (see collective/check.h).
+// REQUIRES: check_form(program) has found nothing (see check/check.h).
 StepOrder order_steps(const collective::Program& program);
 
 }  // namespace weft::explain

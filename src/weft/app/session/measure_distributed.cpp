@@ -86,7 +86,7 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
                   const distribute::DistributedPlan& plan, std::int32_t shown, bool remembered,
                   DistributedMeasurement& found) {
   const cost::Concurrency concurrency{options.ranks, options.workers};
-  const price::CostsOn costs = costs_of(cluster, settings, options.workers);
+  const exchange::CostsOn costs = costs_of(cluster, settings, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   std::vector<cost::RankSteps> ranks;
   for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)

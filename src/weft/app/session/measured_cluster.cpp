@@ -12,7 +12,7 @@
 #include "weft/app/session/cluster_files.h"
 #include "weft/base/letters.h"
 #include "weft/base/units.h"
-#include "weft/planner/price/collective_measured.h"
+#include "weft/planner/exchange/collective_measured.h"
 #include "weft/predict/cost/exchange_seconds.h"
 
 namespace weft::session {
@@ -50,10 +50,10 @@ Result<MeasuredLog> read_log(const language::syntax::Text& file) {
     error.span = file.span;
     return error;
   };
-  auto table = price::read_collective_table(log.path);
+  auto table = exchange::read_collective_table(log.path);
   if (!table.ok()) return placed(std::move(table).error());
   log.table = std::move(*table);
-  auto points = price::measurements(log.table, log.path);
+  auto points = exchange::measurements(log.table, log.path);
   if (!points.ok()) return placed(std::move(points).error());
   const auto kind = exchange_kind(log.table.kind);
   if (!kind)

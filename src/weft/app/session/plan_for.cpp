@@ -12,9 +12,10 @@
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/parallel/distribute/check_rings.h"
+#include "weft/plan/cluster/digest.h"
 #include "weft/plan/graph/hash.h"
-#include "weft/planner/price/asked_algorithms.h"
-#include "weft/planner/price/exchange_prices.h"
+#include "weft/planner/exchange/asked_algorithms.h"
+#include "weft/planner/exchange/exchange_prices.h"
 #include "weft/planner/search/distribution/known_plans.h"
 #include "weft/planner/search/rewrite/rewrite_plan.h"
 #include "weft/predict/cost/mesh_links.h"
@@ -76,11 +77,11 @@ search::Asked asked_of(const Settings& settings) {
   return {settings.sync_every, settings.delay, settings.servers, settings.credit.value_or(0)};
 }
 
-price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
-  auto asked = price::read_asked_algorithms(settings.running.algorithm);
+exchange::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
+  auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
   WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
-  return price::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
-                         settings.running.synthesize, static_cast<std::int32_t>(settings.servers));
+  return exchange::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
+                            settings.running.synthesize, static_cast<std::int32_t>(settings.servers));
 }
 
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
@@ -114,7 +115,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
     machine.bytes_per_second = cluster.device.reach * cluster.device.memory_bytes_per_second;
   }
   machine.digest = Hasher()
-                       .digest_of(search::digest_of(cluster))
+                       .digest_of(cluster::digest_of(cluster))
                        .digest_of(digest_of(statistics.get()))
                        .text(settings.running.transport)
                        .text(settings.running.algorithm)
@@ -221,9 +222,9 @@ Status check_servers(const Settings& settings, const cluster::Cluster& target) {
       (target.axes.front().size < 2 || !(target.axes.front().link.bytes_per_second > 0)))
     return user_error(fmt::format("{} has no network between nodes that servers could be on", target.name),
                       std::string(kHint));
-  auto asked = price::read_asked_algorithms(settings.running.algorithm);
+  auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
   if (cost::is_local(target) && asked.ok() &&
-      price::find_asked(*asked, collective::Kind::all_reduce) != nullptr)
+      exchange::find_asked(*asked, collective::Kind::all_reduce) != nullptr)
     return user_error("servers and algorithm both say what runs all-reduces", "leave out one of them");
   return {};
 }

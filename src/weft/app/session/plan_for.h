@@ -6,7 +6,7 @@
 #include "weft/app/session/slowness.h"
 #include "weft/base/result.h"
 #include "weft/plan/cluster/cluster.h"
-#include "weft/planner/price/exchange_prices.h"
+#include "weft/planner/exchange/exchange_prices.h"
 #include "weft/planner/search/optimize.h"
 
 namespace weft::session {
@@ -22,7 +22,7 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster);
 search::Asked asked_of(const Settings& settings);
 
 // What steps on the cluster cost, with the transport and the algorithms that are set for LOCAL ranks.
-price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers);
+exchange::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers);
 
 // What steps on the cluster cost and how its ranks run them, with what was measured on this machine where
 // they are LOCAL. REQUIRES: the cluster outlives it.

@@ -7,9 +7,9 @@
 
 #include "weft/app/explain/space_time.h"
 #include "weft/base/file.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/lower_one_sided.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
+#include "weft/collectives/one_sided/lower_one_sided.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/mscclpp_json.h"

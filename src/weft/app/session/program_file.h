@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/plan/cluster/topology.h"
 
 namespace weft::session {

@@ -11,7 +11,7 @@
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/plan/ops/communication.h"
-#include "weft/planner/price/asked_algorithms.h"
+#include "weft/planner/exchange/asked_algorithms.h"
 #include "weft/planner/search/bucket/cut_exchanges.h"
 #include "weft/planner/search/optimize.h"
 #include "weft/planner/search/tile/tile_exchanges.h"
@@ -46,7 +46,7 @@ constexpr SettingSpec kSpecs[] = {
        constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
        if (value.kind != ValueKind::text)
          return user_error("expected names of algorithms as text", std::string(kExample), value.span);
-       if (auto read = price::read_asked_algorithms(value.text); !read.ok()) {
+       if (auto read = exchange::read_asked_algorithms(value.text); !read.ok()) {
          Error error = std::move(read).error();
          error.span = value.span;
          if (error.hint.empty()) error.hint = kExample;

@@ -46,7 +46,7 @@ struct RunOptions {
   bool follow_plan = true;        // with which the weights were trained before
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
-  std::string algorithm;    // what their collectives run (price/asked_algorithms.h); empty: as priced
+  std::string algorithm;    // what their collectives run (exchange/asked_algorithms.h); empty: as priced
   bool synthesize = false;  // whether trees made for the wires compete with the algorithms that ship
   std::optional<bool>
       remember;               // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it

@@ -6,8 +6,8 @@
 
 #include "weft/app/session/program_file.h"
 #include "weft/app/session/synthesized.h"
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/compile.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/all_to_all.h"
 #include "weft/formats/collective_source.h"
 #include "weft/predict/sim/collective/run_parameters.h"

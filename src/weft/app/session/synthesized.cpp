@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/formats/collective_source.h"
 #include "weft/predict/sim/collective/run_parameters.h"
 #include "weft/predict/sim/collective/tuned_program.h"

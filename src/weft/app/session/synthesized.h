@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/moves.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/moves.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/collectives/synthesis/forest.h"
 #include "weft/formats/nccl_graph_xml.h"
 #include "weft/plan/cluster/topology.h"

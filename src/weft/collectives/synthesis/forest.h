@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 #include "weft/collectives/synthesis/deadline.h"
 #include "weft/collectives/synthesis/pack_trees.h"
 #include "weft/collectives/synthesis/routed_trees.h"

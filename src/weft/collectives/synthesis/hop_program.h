@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::synthesis {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/library.h"
-#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/chunks/moves.h"
 #include "weft/collectives/synthesis/forest.h"
 #include "weft/plan/cluster/cluster.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/check_moves.h"
+#include "weft/collectives/chunks/check_moves.h"
 #include "weft/collectives/synthesis/deal_shares.h"
 #include "weft/collectives/synthesis/index.h"
 

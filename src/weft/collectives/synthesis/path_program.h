@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/collectives/synthesis/hop_program.h"
 #include "weft/collectives/synthesis/routed_trees.h"
 

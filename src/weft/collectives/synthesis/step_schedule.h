@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/chunks/moves.h"
 #include "weft/collectives/synthesis/step_network.h"
 #include "weft/collectives/synthesis/step_problem.h"
 

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/chunks/moves.h"
 #include "weft/collectives/synthesis/step_network.h"
 #include "weft/collectives/synthesis/step_problem.h"
 #include "weft/collectives/synthesis/step_sat.h"

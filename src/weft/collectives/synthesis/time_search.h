@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/chunks/moves.h"
 #include "weft/collectives/synthesis/forest.h"
 #include "weft/collectives/synthesis/time_turn.h"
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/check.h"
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/program_text.h"
 #include "weft/communication/comm/engine.h"
 #include "weft/communication/transport/doorbell.h"
 

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
-#include "weft/collectives/collective/priority.h"
+#include "weft/collectives/chunks/collective.h"
+#include "weft/collectives/chunks/priority.h"
 #include "weft/device/element_type.h"
 
 namespace weft::comm {

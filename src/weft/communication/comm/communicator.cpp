@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/program_text.h"
+#include "weft/collectives/chunks/program_text.h"
 #include "weft/communication/comm/group.h"
 #include "weft/communication/transport/doctor.h"
 #include "weft/communication/transport/mpi/job.h"

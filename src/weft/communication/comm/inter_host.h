@@ -6,7 +6,7 @@
 #pragma once
 #include <cstdint>
 
-#include "weft/collectives/collective/moves.h"
+#include "weft/collectives/chunks/moves.h"
 
 namespace weft::comm {
 

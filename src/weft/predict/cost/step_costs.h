@@ -7,7 +7,7 @@
 // Where the statistics database has the time of this very unit or collective on this machine, that is the
 // price, and it says so. Else the price comes from the figures of device and links (unit_seconds.h). For
 // collectives the caller may know better: what the algorithm takes that would be chosen for these wires
-// (price/exchange_prices.h). Where it does not, formulas price them (exchange_seconds.h).
+// (exchange/exchange_prices.h). Where it does not, formulas price them (exchange_seconds.h).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 #include "weft/plan/cluster/cluster.h"
 #include "weft/plan/graph/layout.h"
 #include "weft/program/tasks/program.h"

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/priority.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/priority.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/plan/graph/exchange_kind.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/program/tasks/matrix_product.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/summation_service.h"
+#include "weft/collectives/algorithm/summation_service.h"
 #include "weft/runtime/exec/call_types.h"
 
 namespace weft::exec {

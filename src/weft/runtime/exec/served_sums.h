@@ -3,7 +3,7 @@
 //   whole    0 1 2 3 | 4 5        workers as the mesh has them, then servers
 //   served   {0 1 4 5} {2 3 4 5}  for each group that sums: its ranks and every server
 //
-// Such a sum runs as its plan names it (collective/summation_service.h). Its chunks are equally long, so that data
+// Such a sum runs as its plan names it (algorithm/summation_service.h). Its chunks are equally long, so that data
 // whose count they do not divide is copied to memory that is longer.
 #pragma once
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/median.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/device/device.h"
 #include "weft/formats/collective_source.h"
 #include "weft/runtime/measure/bench_machine.h"

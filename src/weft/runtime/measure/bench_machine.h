@@ -22,7 +22,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 
 namespace weft::measure {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 
 namespace weft::measure {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/collective.h"
+#include "weft/collectives/chunks/collective.h"
 #include "weft/device/element_type.h"
 
 namespace weft::measure {

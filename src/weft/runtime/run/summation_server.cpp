@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "weft/collectives/collective/summation_service.h"
+#include "weft/collectives/algorithm/summation_service.h"
 #include "weft/communication/comm/communicator.h"
 #include "weft/runtime/exec/comm_exchanger.h"
 #include "weft/runtime/exec/served_sums.h"

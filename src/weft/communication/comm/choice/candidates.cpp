@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/claims.h"
-#include "weft/collectives/collective/evaluation.h"
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/algorithm/evaluation.h"
+#include "weft/collectives/algorithm/library.h"
 #include "weft/collectives/synthesis/named_trees.h"
 #include "weft/communication/comm/inter_host.h"
 

@@ -11,7 +11,7 @@
 #include "weft/base/check.h"
 #include "weft/base/hash.h"
 #include "weft/base/units.h"
-#include "weft/collectives/collective/check.h"
+#include "weft/collectives/check/check.h"
 #include "weft/communication/comm/chunk/program_store.h"
 #include "weft/communication/comm/group.h"
 

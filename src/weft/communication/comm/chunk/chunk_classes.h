@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/call.h"
 
 namespace weft::comm {

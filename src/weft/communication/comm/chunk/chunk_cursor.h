@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/chunk/chunk_memory.h"
 #include "weft/communication/comm/chunk/chunk_shape.h"
 #include "weft/communication/transport/connection.h"

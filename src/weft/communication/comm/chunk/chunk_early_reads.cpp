@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "weft/collectives/collective/actions.h"
-#include "weft/collectives/collective/fifo_slots.h"
-#include "weft/collectives/collective/happens_before.h"
+#include "weft/collectives/check/fifo_slots.h"
+#include "weft/collectives/check/happens_before.h"
+#include "weft/collectives/chunks/actions.h"
 
 namespace weft::comm {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::comm {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/call.h"
 #include "weft/communication/comm/chunk/chunk_early_reads.h"
 #include "weft/communication/comm/chunk/chunk_shape.h"

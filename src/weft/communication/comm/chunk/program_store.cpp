@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/algorithm.h"
-#include "weft/collectives/collective/compile.h"
-#include "weft/collectives/collective/library.h"
+#include "weft/collectives/algorithm/algorithm.h"
+#include "weft/collectives/algorithm/library.h"
+#include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/named_trees.h"
 
 namespace weft::comm {

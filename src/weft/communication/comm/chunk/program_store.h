@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::comm {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/gpu/combine_text.h"
 
 namespace weft::comm::gpu {

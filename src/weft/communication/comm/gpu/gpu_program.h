@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/call.h"
 #include "weft/device/cuda/gpu.h"
 

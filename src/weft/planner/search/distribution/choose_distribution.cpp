@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/plan/cluster/digest.h"
 #include "weft/plan/graph/text.h"
 #include "weft/planner/search/distribution/known_plans.h"
 #include "weft/planner/search/distribution/lower_bound.h"
@@ -268,7 +269,7 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
               const ChooseOptions& options) {
   Hasher hasher;
   hasher.text(plan::print(graph));
-  hasher.digest_of(digest_of(cluster)).digest_of(machine.digest);
+  hasher.digest_of(cluster::digest_of(cluster)).digest_of(machine.digest);
   hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_a_rank));
   hasher.number(static_cast<std::uint64_t>(options.budget.estimates)).real(options.budget.seconds);
   // A strategy is one object for ever: its address tells it from others.

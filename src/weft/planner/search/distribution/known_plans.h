@@ -56,7 +56,4 @@ class KnownPlans {
   Shelf<std::shared_ptr<const ChosenDistribution>> choices_;
 };
 
-// Of all that a cluster states.
-Digest digest_of(const cluster::Cluster& cluster);
-
 }  // namespace weft::search

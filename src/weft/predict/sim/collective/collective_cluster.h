@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/algorithm.h"
+#include "weft/collectives/algorithm/algorithm.h"
 #include "weft/plan/cluster/topology.h"
 
 namespace weft::sim {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/collectives/collective/actions.h"
+#include "weft/collectives/chunks/actions.h"
 #include "weft/predict/sim/collective/simulate_collective.h"
 #include "weft/predict/sim/collective/ways.h"
 #include "weft/predict/sim/network.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 
 namespace weft::sim {
 

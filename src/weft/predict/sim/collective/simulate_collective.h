@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/actions.h"
+#include "weft/collectives/chunks/actions.h"
 #include "weft/plan/cluster/topology.h"
 #include "weft/predict/sim/collective/run_parameters.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "weft/collectives/collective/check_work.h"
+#include "weft/collectives/one_sided/check_work.h"
 #include "weft/collectives/synthesis/deal_shares.h"
 #include "weft/collectives/synthesis/path_program.h"
 #include "weft/collectives/synthesis/tree_program.h"

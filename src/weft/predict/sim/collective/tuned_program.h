@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "weft/base/result.h"
-#include "weft/collectives/collective/program.h"
+#include "weft/collectives/chunks/program.h"
 #include "weft/collectives/synthesis/all_to_all.h"
 #include "weft/collectives/synthesis/deadline.h"
 #include "weft/collectives/synthesis/forest.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/do_all.h"
-#include "weft/collectives/collective/summation_service.h"
+#include "weft/collectives/algorithm/summation_service.h"
 #include "weft/plan/graph/operator.h"
 #include "weft/plan/ops/pointwise.h"
 #include "weft/plan/spmd/localize.h"

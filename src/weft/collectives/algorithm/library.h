@@ -1,0 +1,32 @@
+// weft/collectives/algorithm/library.h -- the algorithms that come with Weft, and how people name one.
+//
+//   all_reduce_ring(ranks=8, chunks=4)
+//   all_reduce_hierarchical(ranks=16, within='ring')
+//   all_gather_v_ring(ranks=3, counts=[3, 1, 4])
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/collectives/algorithm/algorithm.h"
+
+namespace weft::collective {
+
+// The files of algorithms/, which travel inside the program.
+const AlgorithmLibrary& shipped_algorithms();
+
+struct AlgorithmReference {
+  std::string name;
+  Arguments arguments;
+
+  friend bool operator==(const AlgorithmReference&, const AlgorithmReference&) = default;
+};
+
+// A word stands in quotes or without; the parentheses may be left away where nothing is in them.
+Result<AlgorithmReference> parse_reference(std::string_view text);
+std::string print(const AlgorithmReference& reference);
+
+// The algorithm of that name, or an error that says which name is near.
+Result<Algorithm> find_algorithm(const AlgorithmLibrary& library, std::string_view name);
+
+}  // namespace weft::collective

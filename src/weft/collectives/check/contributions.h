@@ -1,0 +1,61 @@
+// weft/collectives/check/contributions.h -- what every cell holds in the end: which inputs, how many times each.
+//
+// A value is a number. Below the number of cells, it is what that cell held at first; from there on it is
+// the sum of two values. Copies share, so that a program makes as many values as it makes sums:
+//
+//   cell  0 1 2 3 4 5        5 of them; value 1: the first content of cell 1
+//   sums  6 = 1 + 4          7 = 6 + 2, which is cells 1, 4 and 2 once each
+//
+// Nothing is hashed or sampled: an output is opened until only first contents are left.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/collectives/check/cell_numbers.h"
+#include "weft/collectives/check/check.h"
+#include "weft/collectives/chunks/actions.h"
+
+namespace weft::collective {
+
+struct Values {
+  struct Sum {
+    std::int32_t left, right;
+    std::int32_t action;  // that made it
+  };
+  explicit Values(const Actions& actions) : cells(actions) {}
+
+  CellNumbers cells;
+  std::vector<Sum> sums;             // of the values from cells.size() on
+  std::vector<std::int32_t> held;    // the value of each cell in the end
+  std::vector<std::int32_t> writer;  // the action that wrote it last; -1: none
+
+  bool is_sum(std::int32_t value) const { return value >= cells.size(); }
+  const Sum& sum(std::int32_t value) const { return sums[value - cells.size()]; }
+};
+
+Values execute(const Actions& actions, std::span<const std::int32_t> order);
+
+// The part of a rank's memory that is its input.
+struct InputCells {
+  std::int32_t first = 0, count = 0;
+
+  bool contains(std::int32_t cell) const { return cell >= first && cell < first + count; }
+};
+std::vector<InputCells> input_cells(const Actions& actions, const CellNumbers& cells);  // one a rank
+
+// The cell that is output[index] of `rank`.
+std::int32_t output_cell(const Actions& actions, const CellNumbers& cells, std::int32_t rank,
+                         std::int32_t index);
+
+// An output that is not what the collective promises. A custom collective without promises: an output that
+// was made from memory nobody wrote.
+std::optional<Finding> find_wrong_result(const Actions& actions, std::span<const std::int32_t> order);
+
+// An output that comes out otherwise because input and output are the same memory.
+// REQUIRES: both are the same program.
+std::optional<Finding> find_alias_fault(const Actions& in_place, const Actions& out_of_place,
+                                        std::span<const std::int32_t> order);
+
+}  // namespace weft::collective

@@ -1,0 +1,22 @@
+// weft/collectives/chunks/restate.h -- what a program is held to when its file cannot say, or says too little.
+//
+//   broadcast              the collective, its chunks as many as the buffers have
+//   gather(root=2)
+//   out[r] = in[r+1]       a shift: every rank that has such a neighbour gets that neighbour's input
+//
+// MSCCL files write `custom` for whatever MSCCL has no name for, and no file names a root.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/collectives/chunks/collective.h"
+
+namespace weft::collective {
+
+// `inputs` and `outputs` are the chunks every rank's buffers have; 0 where a buffer is part of another.
+Result<Collective> restate(std::string_view text, std::span<const std::int32_t> inputs,
+                           std::span<const std::int32_t> outputs);
+
+}  // namespace weft::collective

@@ -1,0 +1,78 @@
+// weft/collectives/compile/instructions.h -- moves on their way to a program: what each rank does, not yet in blocks.
+//
+//   rank 1
+//     1  receive_copy_send output[0]  from 0 (0)  to 2 (3)
+//     4  send output[1]               to 2 (5)
+//
+// The number in parentheses is the other end of the message. The list is one order in which everything
+// could run one after another, whatever passes did to it: an instruction stands after all that it waits
+// for and after the one that sends it something. Slots are resolved (see resolve() in program.h).
+//
+//   split    one or two instructions a move          fuse    messages passed straight on
+//   assign   channels and threadblocks               order   the list is the order to run in
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/collectives/chunks/collective.h"
+#include "weft/collectives/chunks/program.h"
+
+namespace weft::collective {
+
+struct Instruction {
+  Op op = Op::nop;
+  std::int32_t rank = 0;
+  Slot source, target;  // where the op has only one of them, both are that one
+  std::int32_t count = 1;
+  std::int32_t giver = -1;    // the instruction that sends what this one receives
+  std::int32_t taker = -1;    // the instruction that receives what this one sends
+  std::int32_t sent = -1;     // the move that it sends
+  std::int32_t done = -1;     // the move that it receives, or does locally
+  std::int32_t channel = -1;  // asked for by a move, later given; -1: any
+  std::int32_t block = -1;    // in Instructions::blocks
+};
+
+// A threadblock as in program.h, without its steps.
+struct InstructionBlock {
+  std::int32_t rank = 0;
+  std::int32_t send_to = -1, receive_from = -1, channel = 0;
+};
+
+struct Instructions {
+  std::string name;
+  Collective collective;
+  Placement placement = Placement::out_of_place;
+  std::vector<std::int32_t> input, output, scratch;  // chunks, one a rank
+
+  std::vector<Instruction> list;
+  std::vector<std::int64_t> first;       // instruction i waits for after[first[i]] up to after[first[i + 1]],
+  std::vector<std::int32_t> after;       // all of its own rank; sorted
+  std::vector<InstructionBlock> blocks;  // rank by rank
+
+  std::int32_t size() const { return static_cast<std::int32_t>(list.size()); }
+  std::span<const std::int32_t> dependences(std::int32_t instruction) const {
+    return std::span(after).subspan(static_cast<std::size_t>(first[instruction]),
+                                    static_cast<std::size_t>(first[instruction + 1] - first[instruction]));
+  }
+};
+
+// Whom each instruction keeps waiting: the dependences the other way round.
+struct Successors {
+  std::vector<std::int64_t> first;
+  std::vector<std::int32_t> list;
+
+  std::span<const std::int32_t> of(std::int32_t instruction) const {
+    return std::span(list).subspan(static_cast<std::size_t>(first[instruction]),
+                                   static_cast<std::size_t>(first[instruction + 1] - first[instruction]));
+  }
+};
+Successors successors(const Instructions& instructions);
+
+bool fused(Op op);  // both receives and sends
+
+// Rank by rank, as far as known: channels and blocks after `assign`, the order to run in after `order`.
+std::string print(const Instructions& instructions);
+
+}  // namespace weft::collective

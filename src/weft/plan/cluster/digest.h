@@ -1,0 +1,10 @@
+// weft/plan/cluster/digest.h -- one number for everything that a cluster states: equal digests predict equal times.
+#pragma once
+#include "weft/base/hash.h"
+#include "weft/plan/cluster/cluster.h"
+
+namespace weft::cluster {
+
+Digest digest_of(const Cluster& cluster);
+
+}  // namespace weft::cluster

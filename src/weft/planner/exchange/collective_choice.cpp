@@ -1,0 +1,200 @@
+#include "weft/planner/exchange/collective_choice.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/do_all.h"
+#include "weft/collectives/algorithm/claims.h"
+#include "weft/collectives/algorithm/library.h"
+
+namespace weft::exchange {
+namespace {
+
+// Programs longer than this are not among the candidates unless asked for: simulating them takes minutes.
+constexpr std::size_t kMostActions = 200'000;
+// Slices of a long message that are walked: half of what `cost` walks, which is enough to tell who wins.
+constexpr std::int32_t kMostSlices = 8;
+// Most candidates win nowhere. A look at every fourth doubling tells: who is nowhere within kHopeless of the
+// best there is not priced at the sizes between.
+constexpr double kHopeless = 2;
+
+bool has_parameter(const collective::Algorithm& algorithm, std::string_view name) {
+  return std::ranges::any_of(algorithm.parameters(),
+                             [&](const auto& parameter) { return parameter.name == name; });
+}
+
+// Whether messages follow each other so that smaller ones could overlap. Where it is not known, they might.
+bool has_chains(const collective::Algorithm& algorithm, const sim::CollectiveCluster& cluster) {
+  collective::Arguments arguments;
+  sim::fill_parameters(algorithm, cluster, 1, arguments);
+  const auto claimed = collective::claims(algorithm, arguments);
+  return !claimed.ok() || claimed->steps.value_or(3) > 2;
+}
+
+// An algorithm with the parameters worth trying: pipelined where it can be, and spread over one channel, for
+// short messages, some, and as many as fill the links. Channels are what an algorithm calls so, or instances.
+std::vector<Variant> variants(const collective::Algorithm& algorithm, const sim::CollectiveCluster& cluster) {
+  const bool chained = has_chains(algorithm, cluster);
+  std::vector<std::int32_t> channels = {1};
+  if (chained) channels.insert(channels.end(), {4, 8});
+  if (const std::int32_t full = sim::channels_of(cluster);
+      std::ranges::find(channels, full) == channels.end())
+    channels.push_back(full);
+  std::vector<Variant> found;
+  const bool has_channels = has_parameter(algorithm, "channels");
+  for (const std::int32_t count : channels) {
+    if (has_channels)
+      found.push_back({fmt::format("{}(channels={})", algorithm.name(), count), 1});
+    else if (count != 4)
+      found.push_back({algorithm.name(), count});
+  }
+  if (chained && !has_channels && has_parameter(algorithm, "chunks"))
+    found.push_back({algorithm.name() + "(chunks=8)", 1});
+  return found;
+}
+
+Result<std::vector<Variant>> references(const ChoiceQuestion& question) {
+  std::vector<Variant> found;
+  for (const std::string& candidate : question.candidates) found.push_back({candidate, 1});
+  if (!found.empty()) return found;
+  found = shipped_variants(question.kind, question.cluster);
+  if (found.empty())
+    return user_error(fmt::format("no shipped algorithm for {}", name(question.kind)),
+                      "name candidates with --among");
+  return found;
+}
+
+std::string family_of(const std::string& reference) { return reference.substr(0, reference.find('(')); }
+
+// Adds the variant with every protocol, or says why it is left out.
+void add_candidates(PricedChoice& made, const Variant& variant, const sim::CollectiveCluster& cluster,
+                    bool asked_for, bool first_of_its_kind) {
+  using enum collective::Protocol;
+  for (const collective::Protocol protocol : {simple, ll, ll128}) {
+    Result<PricedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
+    if (program.ok() && program->actions.actions.size() > kMostActions && !asked_for)
+      program =
+          user_error(fmt::format("{} steps are too many to try unasked", program->actions.actions.size()));
+    if (!program.ok()) {
+      if (first_of_its_kind || asked_for)  // else it was said of the first
+        made.left_out.push_back(fmt::format(
+            "{}: {}", asked_for ? variant.reference : family_of(variant.reference), program.error().message));
+      return;
+    }
+    program->parameters.most_slices = kMostSlices;
+    made.candidates.push_back({variant.reference, std::move(*program), {}});
+  }
+}
+
+// Prices all candidates; the outcome does not depend on how many at once.
+Status price_all(std::vector<PricedCandidate>& candidates, const sim::CollectiveCluster& cluster,
+                 const std::vector<std::int64_t>& sizes) {
+  std::vector<Status> outcomes(candidates.size());
+  do_all(candidates.size(), [&](std::size_t i) {
+    auto rows = price_at(candidates[i].program, cluster, sizes);
+    if (rows.ok())
+      candidates[i].rows = std::move(*rows);
+    else
+      outcomes[i] = rows.error();
+  });
+  for (Status& outcome : outcomes) WEFT_TRY_STATUS(std::move(outcome));
+  return {};
+}
+
+// Those that NCCL has stay where `for_tuner`: one of them wins its table, however far behind.
+Status drop_hopeless(PricedChoice& made, const sim::CollectiveCluster& cluster, bool for_tuner) {
+  std::vector<std::int64_t> coarse;
+  for (std::size_t i = 0; i < made.sizes.size(); i += 4) coarse.push_back(made.sizes[i]);
+  WEFT_TRY_STATUS(price_all(made.candidates, cluster, coarse));
+  std::vector<double> best(coarse.size(), std::numeric_limits<double>::infinity());
+  for (const PricedCandidate& candidate : made.candidates)
+    for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], candidate.rows[i].seconds);
+  std::erase_if(made.candidates, [&](const PricedCandidate& candidate) {
+    if (for_tuner && !nccl_algorithm(made.kind, candidate.family()).empty()) return false;
+    for (std::size_t i = 0; i < best.size(); ++i)
+      if (candidate.rows[i].seconds <= kHopeless * best[i]) return false;
+    return true;
+  });
+  return {};
+}
+
+CollectiveCandidate curve_of(const PricedCandidate& candidate, const std::vector<std::int64_t>& sizes) {
+  std::vector<double> seconds;
+  for (const sim::CostRow& row : candidate.rows) seconds.push_back(row.seconds);
+  CollectiveCandidate curve = tabled(candidate.program.name, candidate.program.facts, sizes, seconds);
+  curve.family = candidate.family();
+  return curve;
+}
+
+}  // namespace
+
+std::vector<Variant> shipped_variants(collective::Kind kind, const sim::CollectiveCluster& cluster) {
+  std::vector<Variant> found;
+  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
+  for (const std::string_view name : library.names()) {
+    const collective::Algorithm& algorithm = *library.find(name);
+    if (algorithm.kind() != kind) continue;
+    const auto is_list = [](const auto& parameter) {
+      return parameter.type == collective::ParameterType::list;
+    };
+    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
+    for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
+  }
+  return found;
+}
+
+std::string PricedCandidate::family() const { return family_of(reference); }
+
+std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) {
+  const std::string prefix = fmt::format("{}_", name(kind));
+  if (!family.starts_with(prefix)) return "";
+  family.remove_prefix(prefix.size());
+  if (family == "double_binary_tree") return "tree";
+  if (family == "ring") return "ring";
+  return family == "pat" ? "pat" : "";
+}
+
+Result<CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
+                                      const std::vector<std::int64_t>& sizes) {
+  std::vector<CollectiveCandidate> curves;
+  for (const PricedCandidate* candidate : candidates) curves.push_back(curve_of(*candidate, sizes));
+  return choose_collective(curves, sizes);
+}
+
+Result<PricedChoice> choose(const ChoiceQuestion& question) {
+  PricedChoice made;
+  made.kind = question.kind;
+  made.sizes = question.sizes;
+  made.cluster = question.cluster_name;
+  const sim::CollectiveCluster& cluster = question.cluster;
+  made.ranks = cluster.topology.devices;
+  made.nodes = cluster.topology.devices / cluster.local;
+  WEFT_TRY(tried, references(question));
+  const bool asked_for = !question.candidates.empty();
+  std::string_view before;
+  for (const Variant& variant : tried) {
+    const std::string_view family =
+        std::string_view(variant.reference).substr(0, variant.reference.find('('));
+    add_candidates(made, variant, cluster, asked_for, family != std::exchange(before, family));
+  }
+  for (const collective::Program& program : question.synthesized) {
+    WEFT_TRY(priced, prepare(program, cluster));
+    priced.parameters.most_slices = kMostSlices;
+    made.candidates.push_back({program.name, std::move(priced), {}});
+  }
+  if (made.candidates.empty())
+    return user_error(fmt::format("no candidate for {} runs on {}", name(made.kind), made.cluster),
+                      made.left_out.empty() ? "" : made.left_out.front());
+  if (!asked_for) WEFT_TRY_STATUS(drop_hopeless(made, cluster, question.for_tuner));
+  WEFT_TRY_STATUS(price_all(made.candidates, cluster, made.sizes));
+  std::vector<const PricedCandidate*> all;
+  for (const PricedCandidate& candidate : made.candidates) all.push_back(&candidate);
+  WEFT_TRY(choice, choose_among(all, made.sizes));
+  made.choice = std::move(choice);
+  return made;
+}
+
+}  // namespace weft::exchange
