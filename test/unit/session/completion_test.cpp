@@ -10,7 +10,7 @@
 
 #include "temporary_folder.h"
 #include "weft/app/session/session.h"
-#include "weft/app/session/settings.h"
+#include "weft/planner/settings/settings.h"
 
 namespace weft::session {
 namespace {
@@ -49,7 +49,7 @@ TEST(Completion, SettingsAndSizesInsideWith) {
 TEST(Completion, OfferedValuesAreTaken) {
   int values = 0;
   Session fresh;
-  for (const std::string_view name : setting_names())
+  for (const std::string_view name : planner::setting_names())
     for (const std::string& start : {fmt::format("SET {} = ", name), fmt::format("SET {} TO ", name)})
       for (const std::string& word : offered(start)) {
         const Reply reply = fresh.execute(start + word);

@@ -5,10 +5,10 @@
 
 #include "ranks_case.h"
 #include "search_case.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/rules/rule/library.h"
 
 namespace weft::search {
@@ -42,8 +42,8 @@ struct Case {
     problem.alone = &alone;
     problem.rules = rule::shipped_rules();
     problem.prove = [](const rule::Rule& rule) {
-      session::Warnings none;
-      return session::as_proven(rule, none);
+      planner::Warnings none;
+      return planner::as_proven(rule, none);
     };
     problem.distribution.given = distribute::read_distribution("node=2: slice b; gpu=2: slice b").value();
   }

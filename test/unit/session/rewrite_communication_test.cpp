@@ -6,13 +6,13 @@
 #include "distribute_case.h"
 #include "ranks_case.h"
 #include "search_case.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/parallel/distribute/prove.h"
 #include "weft/parallel/distribute/replay.h"
 #include "weft/parallel/distribute/trace_origins.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/rules/rule/library.h"
 
 namespace weft::search {
@@ -62,8 +62,8 @@ struct Written {
 };
 
 std::optional<rule::Rule> as_proven(const rule::Rule& rule) {
-  session::Warnings none;
-  return session::as_proven(rule, none);
+  planner::Warnings none;
+  return planner::as_proven(rule, none);
 }
 
 RewrittenCommunication rewritten(const PredictedPlan& plan, const cluster::Cluster& cluster,

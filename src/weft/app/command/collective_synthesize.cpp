@@ -12,7 +12,6 @@
 
 #include "weft/app/command/collective.h"
 #include "weft/app/explain/tree_plot.h"
-#include "weft/app/session/duration.h"
 #include "weft/app/session/program_file.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/sketched.h"
@@ -23,6 +22,7 @@
 #include "weft/collectives/synthesis/all_to_all.h"
 #include "weft/collectives/synthesis/without.h"
 #include "weft/formats/collective_source.h"
+#include "weft/planner/settings/duration.h"
 #include "weft/predict/sim/collective/run_parameters.h"
 #include "weft/predict/sim/collective/tuned_program.h"
 
@@ -46,7 +46,7 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
   WEFT_TRY(kind, collective::parse_kind(request.collective));
   asked.kind = kind;
   if (!request.time_limit.empty()) {
-    const std::optional<double> seconds = session::read_duration(request.time_limit);
+    const std::optional<double> seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0))
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
                         "write it so: '10 s'");

@@ -13,12 +13,12 @@
 #include "weft/app/session/command_catalog.h"
 #include "weft/app/session/find_cluster.h"
 #include "weft/app/session/measured_cluster.h"
-#include "weft/app/session/plan_for.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/state.h"
-#include "weft/app/session/time_problem.h"
 #include "weft/base/file.h"
 #include "weft/language/bind.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/time_problem.h"
 #include "weft/translate/imports/hugging_face.h"
 
 namespace weft::command {
@@ -165,7 +165,7 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   const bool script = reference.ends_with(".weft");
   if (!script && !reference.ends_with(".json")) {
     const language::syntax::Name name{.text = reference, .span = {}};
-    WEFT_TRY_STATUS(session::sizes_of(catalog, name));  // complains, with the nearest name
+    WEFT_TRY_STATUS(planner::sizes_of(catalog, name));  // complains, with the nearest name
     return model;
   }
   WEFT_TRY(text, read_file(reference, kMostRecipeBytes));
@@ -223,12 +223,12 @@ class Improver {
     state_.settings.seconds = request_.seconds;
 
     WEFT_TRY(prepared, prepare_model(model.name, cluster.name, given.recipe));
-    WEFT_TRY(batch, session::needed_batch_of(prepared));
-    const session::Context context{
-        request_.format, request_.width, source_, request_.interrupted, {}, {}, {}, {}, {}, {}};
-    const session::TimeProblem made(state_, &context, prepared, batch, /*micro_batches=*/1);
+    WEFT_TRY(batch, planner::needed_batch_of(prepared));
+    planner::Observer context;
+    context.interrupted = request_.interrupted;
+    const planner::TimeProblem made(state_, &context, prepared, batch, /*micro_batches=*/1);
     recipe::RecipePricer pricer(made.problem(), [&](const cluster::Cluster& other) {
-      return session::machine_of(prepared.settings, other);
+      return planner::machine_of(prepared.settings, other);
     });
     auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
     if (!found.ok()) return placed_in(given, std::move(found).error());
@@ -255,12 +255,12 @@ class Improver {
 
  private:
   // Bound once to see what its indices are for, then with the batch and the sequences of the recipe.
-  Result<session::Prepared> prepare_model(const std::string& model, const std::string& cluster,
+  Result<planner::Prepared> prepare_model(const std::string& model, const std::string& cluster,
                                           const Recipe& recipe) {
     const std::string head = fmt::format("EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw",
                                          model, cluster, precision_word(recipe.precision));
     WEFT_TRY(usual, prepare_text(head + ")"));
-    WEFT_TRY(batch, session::needed_batch_of(usual));
+    WEFT_TRY(batch, planner::needed_batch_of(usual));
     std::string sizes = fmt::format(", {} = {}", batch.name, recipe.global_batch);
     if (recipe.sequence > 0) {
       const std::vector<std::string> along = distribute::index_roles(usual.plan.graph).sequence;
@@ -270,12 +270,12 @@ class Improver {
     return prepare_text(head + sizes + ")");
   }
 
-  Result<session::Prepared> prepare_text(const std::string& text) {
+  Result<planner::Prepared> prepare_text(const std::string& text) {
     WEFT_TRY(parsed, language::parse_and_keep(text));
     source_ = parsed;
     auto prepared =
-        session::prepare(state_, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
-                         session::Purpose::plan, request_.interrupted);
+        planner::prepare(state_, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
+                         planner::Purpose::plan, request_.interrupted);
     if (!prepared.ok()) return session::in_text(text, std::move(prepared).error());
     return prepared;
   }

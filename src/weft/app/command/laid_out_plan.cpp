@@ -26,7 +26,7 @@ Result<std::string> given_text(const std::string& what) {
                     "a plan's text, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
 }
 
-Result<plan::Mesh> mesh_of(const std::string& given, const session::PlanHead& head) {
+Result<plan::Mesh> mesh_of(const std::string& given, const planner::PlanHead& head) {
   const std::string& text = given.empty() ? head.mesh : given;
   if (text.empty())
     return user_error("the plan does not say its mesh",
@@ -36,15 +36,15 @@ Result<plan::Mesh> mesh_of(const std::string& given, const session::PlanHead& he
 
 Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh) {
   WEFT_TRY(text, read_file(file, kLargestPlansFile));
-  if (!session::is_plan_text(text))
+  if (!planner::is_plan_text(text))
     return user_error(fmt::format("no plan's text: {}", file),
                       "weft -c \"EXPLAIN (FORMAT plan) TRAIN ..\" prints one");
-  const session::PlanHead head = session::read_head(text);
+  const planner::PlanHead head = planner::read_head(text);
   WEFT_TRY(mesh, mesh_of(given_mesh, head));
   auto graph = plan::read(text, ops::all());
   if (!graph.ok()) return session::in_text(text, std::move(graph).error());
   WEFT_TRY(layouts, spmd::infer_layouts(*graph, mesh));
-  return LaidOutPlan{std::move(*graph), std::move(mesh), std::move(layouts), session::is_cut_in_time(head)};
+  return LaidOutPlan{std::move(*graph), std::move(mesh), std::move(layouts), planner::is_cut_in_time(head)};
 }
 
 }  // namespace weft::command

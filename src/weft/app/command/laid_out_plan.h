@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/app/session/written_plan.h"
 #include "weft/base/result.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/plan/graph/layout.h"
+#include "weft/planner/step/written_plan.h"
 
 namespace weft::command {
 
@@ -16,7 +16,7 @@ namespace weft::command {
 Result<std::string> given_text(const std::string& what);
 
 // As `given` says, else as the plan's head does.
-Result<plan::Mesh> mesh_of(const std::string& given, const session::PlanHead& head);
+Result<plan::Mesh> mesh_of(const std::string& given, const planner::PlanHead& head);
 
 // A plan by itself, whatever its model.
 struct LaidOutPlan {

@@ -9,13 +9,8 @@
 
 #include "weft/app/command/laid_out_plan.h"
 #include "weft/app/session/command_catalog.h"
-#include "weft/app/session/plan_for.h"
-#include "weft/app/session/plan_in_time.h"
-#include "weft/app/session/plan_step.h"
-#include "weft/app/session/prepare.h"
-#include "weft/app/session/prove_plan.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/written_plan.h"
+#include "weft/app/session/state.h"
 #include "weft/base/units.h"
 #include "weft/language/print.h"
 #include "weft/parallel/distribute/delayed.h"
@@ -24,6 +19,12 @@
 #include "weft/parallel/pipeline/prove_in_time.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/communication.h"
+#include "weft/planner/proof/prove_plan.h"
+#include "weft/planner/statement/prepare.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/plan_in_time.h"
+#include "weft/planner/step/plan_step.h"
+#include "weft/planner/step/written_plan.h"
 
 namespace weft::command {
 namespace {
@@ -39,8 +40,8 @@ Status for_each_run(
   if (!source.ok()) return session::in_text(text, std::move(source).error());
   session::Session::State state;
   session::load_known(state.catalog);
-  const session::Context context{
-      session::Format::text, explain::kUsualWidth, *source, {}, {}, {}, {}, {}, {}, {}};
+  session::Context context;
+  context.source = *source;
   const auto one = [&](const language::syntax::Statement& statement) -> Status {
     switch (statement.kind) {
       case StatementKind::run_file:
@@ -70,7 +71,7 @@ Status for_each_run(
 struct PlanVerdict {
   std::string of;            // "TRAIN char_gpt ON LOCAL 4" or the file
   std::string distribution;  // of a plan that was found
-  session::SmallProof proof;
+  planner::SmallProof proof;
 };
 
 std::string describe_verdict(const PlanVerdict& verdict, session::Format format) {
@@ -98,17 +99,17 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
 }
 
 Result<PlanVerdict> prove_found(const session::Session::State& state, const language::syntax::Run& run) {
-  WEFT_TRY(prepared, session::prepare(state, run, session::Purpose::plan));
-  WEFT_TRY(in_time, session::asked_in_time(prepared.settings, prepared.run->span));
+  WEFT_TRY(prepared, planner::prepare(state, run, planner::Purpose::plan));
+  WEFT_TRY(in_time, planner::asked_in_time(prepared.settings, prepared.run->span));
   if (prepared.ranks < 2 && !in_time)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
-  WEFT_TRY(choice, session::plan_to_run(state, nullptr, prepared));
-  WEFT_TRY(proof, session::prove_plan(state, prepared, prepared.plan.graph, choice));
+  WEFT_TRY(choice, planner::plan_to_run(state, nullptr, prepared));
+  WEFT_TRY(proof, planner::prove_plan(state, prepared, prepared.plan.graph, choice));
   return judged({language::print(run), distribute::print(choice.spread->distribution), std::move(proof)});
 }
 
-Result<session::SmallProof> prove_as_it_is(const plan::Graph& one_device,
+Result<planner::SmallProof> prove_as_it_is(const plan::Graph& one_device,
                                            const distribute::DistributedPlan& plan) {
   if (!distribute::find_delayed(plan.graph).empty()) {
     WEFT_TRY(at_once, distribute::without_delay(plan));
@@ -124,14 +125,14 @@ Result<session::SmallProof> prove_as_it_is(const plan::Graph& one_device,
   }
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(proof, distribute::prove(one_device, plan));
-  session::SmallProof small{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
+  planner::SmallProof small{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
   small.steps_alone = distribute::steps_between_sums(plan.graph);
   return small;
 }
 
 // What every rank runs, over the field.
-Result<session::SmallProof> prove_stages_as_they_are(const plan::Graph& one_device,
+Result<planner::SmallProof> prove_stages_as_they_are(const plan::Graph& one_device,
                                                      const distribute::DistributedPlan& plan) {
   if (distribute::has_codecs(plan.graph)) {
     WEFT_TRY(exact, distribute::without_codecs(plan));
@@ -141,7 +142,7 @@ Result<session::SmallProof> prove_stages_as_they_are(const plan::Graph& one_devi
   }
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(proof, pipeline::prove_in_time(one_device, plan));
-  session::SmallProof small{std::move(proof),
+  planner::SmallProof small{std::move(proof),
                             fmt::format("its own sizes on {}", distribute::print(plan.time->distribution)),
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
   small.in_time = true;
@@ -150,7 +151,7 @@ Result<session::SmallProof> prove_stages_as_they_are(const plan::Graph& one_devi
 
 Result<PlanVerdict> prove_written(const std::string& name, const std::string& text,
                                   const PlanProve& request) {
-  const session::PlanHead head = session::read_head(text);
+  const planner::PlanHead head = planner::read_head(text);
   WEFT_TRY(mesh, mesh_of(request.mesh, head));
   std::string model = head.model;
   if (!request.model.empty()) {
@@ -162,16 +163,16 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
                       "--model \"TRAIN char_gpt WITH (b = 4)\", or a script that ends in such a statement");
   std::optional<Result<PlanVerdict>> verdict;
   const auto prove = [&](const session::Session::State& state, const language::syntax::Run& run) -> Status {
-    WEFT_TRY(prepared, session::prepare(state, run, session::Purpose::plan));
+    WEFT_TRY(prepared, planner::prepare(state, run, planner::Purpose::plan));
     const plan::Graph& one_device = prepared.plan.graph;
-    WEFT_TRY(in_time, session::asked_in_time(prepared.settings, prepared.run->span));
-    auto written = session::read_written(text, mesh, one_device, in_time);
+    WEFT_TRY(in_time, planner::asked_in_time(prepared.settings, prepared.run->span));
+    auto written = planner::read_written(text, mesh, one_device, in_time);
     if (!written.ok()) {
       verdict = session::in_text(text, std::move(written).error());
       return {};
     }
-    auto proof = !session::is_small(one_device, written->whole_mesh())
-                     ? session::prove_written_plan(state, prepared, *written)
+    auto proof = !planner::is_small(one_device, written->whole_mesh())
+                     ? planner::prove_written_plan(state, prepared, *written)
                  : in_time ? prove_stages_as_they_are(one_device, *written)
                            : prove_as_it_is(one_device, *written);
     if (!proof.ok()) return std::move(proof).error();
@@ -190,7 +191,7 @@ session::Reply run(const PlanProve& request) {
   const auto say = [&](PlanVerdict verdict) { reply.output += describe_verdict(verdict, request.format); };
   const auto prove = [&](const std::string& what) -> Status {
     WEFT_TRY(text, given_text(what));
-    if (session::is_plan_text(text)) {
+    if (planner::is_plan_text(text)) {
       WEFT_TRY(verdict, prove_written(what, text, request));
       say(std::move(verdict));
       return {};

@@ -9,10 +9,10 @@
 #include "weft/app/explain/predicted_step.h"
 #include "weft/app/explain/summary.h"
 #include "weft/app/session/find_cluster.h"
-#include "weft/app/session/plan_for.h"
 #include "weft/app/session/reply.h"
 #include "weft/plan/ops/communication.h"
 #include "weft/planner/search/distribution/meshes.h"
+#include "weft/planner/step/plan_for.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/sim/step/predict.h"
 
@@ -66,8 +66,8 @@ Result<std::string> priced(const PlanPrice& request) {
                     request.file),
         "EXPLAIN prices its distribution: EXPLAIN TRAIN m ON c WITH (distribution = '..')");
   WEFT_TRY(cluster, cluster_for(request.cluster, plan.mesh));
-  const session::Settings settings;
-  const search::Machine machine = session::machine_of(settings, cluster);
+  const planner::Settings settings;
+  const search::Machine machine = planner::machine_of(settings, cluster);
   WEFT_TRY(costs, machine.costs(plan.mesh));
   const sim::PredictOptions how{.overlap = machine.overlap, .timeline = false, .workers = machine.workers};
   search::PredictedPlan predicted;
@@ -78,7 +78,7 @@ Result<std::string> priced(const PlanPrice& request) {
   const Arithmetic work = arithmetic_of(plan.graph);
   const double of_peak =
       explain::part_of_peak(work.flops, prediction.seconds, cluster, work.precision, machine.workers);
-  const double memory = session::memory_of_a_rank(settings, cluster);
+  const double memory = planner::memory_of_a_rank(settings, cluster);
   const bool fits = !(memory > 0) || prediction.peak_bytes <= memory;
   if (request.format == session::Format::json) {
     Json json = {{"plan", request.file},

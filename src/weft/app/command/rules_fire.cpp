@@ -5,10 +5,10 @@
 #include "weft/app/command/rules.h"
 #include "weft/app/explain/table.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/base/file.h"
 #include "weft/formats/rules_jsonl.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/rules/equation/prove_equation.h"
 #include "weft/rules/equation/rule_from_equation.h"
 #include "weft/rules/rule/fire_rule.h"
@@ -66,12 +66,12 @@ Result<std::vector<TestedRule>> test_all(const std::vector<std::string>& files) 
       texts.push_back(path);
       continue;
     }
-    WEFT_TRY(text, read_file(path, session::kLargestRuleFile));
+    WEFT_TRY(text, read_file(path, planner::kLargestRuleFile));
     formats::RuleLines lines(text);
     while (const auto line = lines.next()) tested.push_back(test_equation(*line));
   }
   if (!files.empty() && texts.empty()) return tested;
-  WEFT_TRY(rules, session::read_rules(texts));
+  WEFT_TRY(rules, planner::read_rules(texts));
   for (const rule::Rule& rule : rules) tested.push_back(test_rule(rule));
   return tested;
 }

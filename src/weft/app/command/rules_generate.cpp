@@ -9,11 +9,11 @@
 
 #include "weft/app/command/rules.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/formats/rules_jsonl.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/rules/equation/coverage.h"
 #include "weft/rules/equation/generate.h"
 #include "weft/rules/equation/rank.h"
@@ -36,7 +36,7 @@ struct Comparison {
 
 Result<Comparison> compare_coverage(const std::string& path, const equation::CoverageBy& found,
                                     equation::Theory& known) {
-  WEFT_TRY(text, read_file(path, session::kLargestRuleFile));
+  WEFT_TRY(text, read_file(path, planner::kLargestRuleFile));
   Comparison comparison{path, {}, {}, 0};
   formats::RuleLines lines(text);
   while (const auto line = lines.next()) {

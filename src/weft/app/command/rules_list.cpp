@@ -5,7 +5,7 @@
 #include "weft/app/command/rules.h"
 #include "weft/app/explain/table.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/rule_source.h"
+#include "weft/planner/statement/rule_source.h"
 
 namespace weft::command {
 namespace {
@@ -30,13 +30,13 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
           {"line", rule.line}};
 }
 
-Result<std::string> list(const RulesList& request, session::Warnings& warnings) {
-  WEFT_TRY(rules, session::read_rules(request.files));
-  const std::optional<rule::ProofStore> store = session::proof_store(request.store, warnings);
+Result<std::string> list(const RulesList& request, planner::Warnings& warnings) {
+  WEFT_TRY(rules, planner::read_rules(request.files));
+  const std::optional<rule::ProofStore> store = planner::proof_store(request.store, warnings);
   explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
   Json json = Json::array();
   for (const rule::Rule& rule : rules) {
-    const rule::Verdict verdict = session::proof_of(rule, store).verdict;
+    const rule::Verdict verdict = planner::proof_of(rule, store).verdict;
     if (request.format == session::Format::json)
       json.push_back(to_json(rule, verdict));
     else
@@ -48,18 +48,19 @@ Result<std::string> list(const RulesList& request, session::Warnings& warnings) 
              : table.print();
 }
 
-Result<std::string> show(const RulesShow& request, session::Warnings& warnings) {
-  WEFT_TRY(rules, session::read_rules(request.files));
-  WEFT_TRY(found, session::find_rule(rules, request.rule));
-  const std::optional<rule::ProofStore> store = session::proof_store(request.store, warnings);
-  const rule::Verdict verdict = session::proof_of(*found, store).verdict;
+Result<std::string> show(const RulesShow& request, planner::Warnings& warnings) {
+  WEFT_TRY(rules, planner::read_rules(request.files));
+  WEFT_TRY(found, planner::find_rule(rules, request.rule));
+  const std::optional<rule::ProofStore> store = planner::proof_store(request.store, warnings);
+  const rule::Verdict verdict = planner::proof_of(*found, store).verdict;
   if (request.format == session::Format::json) {
     Json json = to_json(*found, verdict);
     json["text"] = rule::print(*found);
-    if (!verdict.counterexamples.empty()) json["counterexample"] = session::describe(verdict.counterexamples.front());
+    if (!verdict.counterexamples.empty())
+      json["counterexample"] = planner::describe(verdict.counterexamples.front());
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::string out = fmt::format("{}\n{}\n", rule::print(*found), session::describe(*found, verdict));
+  std::string out = fmt::format("{}\n{}\n", rule::print(*found), planner::describe(*found, verdict));
   if (holds(verdict))
     out += fmt::format(
         "values: a false rule would have passed with probability {:.0e} at most; {} runs on real numbers "
@@ -73,12 +74,12 @@ Result<std::string> show(const RulesShow& request, session::Warnings& warnings) 
 }  // namespace
 
 session::Reply run(const RulesList& request) {
-  session::Warnings warnings;
+  planner::Warnings warnings;
   return session::with_warnings(session::to_reply(list(request, warnings)), warnings);
 }
 
 session::Reply run(const RulesShow& request) {
-  session::Warnings warnings;
+  planner::Warnings warnings;
   return session::with_warnings(session::to_reply(show(request, warnings)), warnings);
 }
 

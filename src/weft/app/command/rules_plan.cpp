@@ -9,12 +9,12 @@
 #include "weft/app/explain/table.h"
 #include "weft/app/session/read_plan.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/plan/graph/text.h"
 #include "weft/planner/search/rewrite/plan_cache.h"
 #include "weft/planner/search/rewrite/rewrite_plan.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/runtime/run/run_plan.h"
 
 namespace weft::command {
@@ -58,10 +58,10 @@ const run::OutputAgreement* find_disagreement(const run::Agreement& agreement, d
 }
 
 // `differs` says how, where the plans were run and are not the same; then none is written.
-Result<std::string> apply(const RulesApply& request, session::Warnings& warnings, std::string& differs) {
+Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings, std::string& differs) {
   WEFT_TRY(graph, session::read_plan(request.plan));
   WEFT_TRY(device, session::find_device(request.device));
-  WEFT_TRY(proven, session::read_proven_rules(request.files, graph, warnings));
+  WEFT_TRY(proven, planner::read_proven_rules(request.files, graph, warnings));
   const std::vector<rule::Rule>& rules = proven.rules;
   std::vector<std::string> refused;
   for (const rule::RuleSet::Refused& other : proven.refused) refused.push_back(other.rule.name);
@@ -122,12 +122,12 @@ Result<std::string> apply(const RulesApply& request, session::Warnings& warnings
   return out;
 }
 
-Result<std::string> why(const RulesWhy& request, session::Warnings& warnings) {
+Result<std::string> why(const RulesWhy& request, planner::Warnings& warnings) {
   WEFT_TRY(graph, session::read_plan(request.plan));
   WEFT_TRY(device, session::find_device(request.device));
-  WEFT_TRY(all, session::read_rules(request.files));
-  WEFT_TRY_STATUS(session::find_rule(all, request.rule));
-  WEFT_TRY(proven, session::read_proven_rules(request.files, graph, warnings));
+  WEFT_TRY(all, planner::read_rules(request.files));
+  WEFT_TRY_STATUS(planner::find_rule(all, request.rule));
+  WEFT_TRY(proven, planner::read_proven_rules(request.files, graph, warnings));
   const std::vector<rule::Rule>& rules = proven.rules;
   if (std::ranges::find(rules, request.rule, &rule::Rule::name) == rules.end())
     return fmt::format(
@@ -169,7 +169,7 @@ Result<std::string> why(const RulesWhy& request, session::Warnings& warnings) {
 }  // namespace
 
 session::Reply run(const RulesApply& request) {
-  session::Warnings warnings;
+  planner::Warnings warnings;
   std::string differs;
   session::Reply reply = session::to_reply(apply(request, warnings, differs));
   if (reply.exit_code == session::ExitCode::ok && !differs.empty()) {
@@ -180,7 +180,7 @@ session::Reply run(const RulesApply& request) {
 }
 
 session::Reply run(const RulesWhy& request) {
-  session::Warnings warnings;
+  planner::Warnings warnings;
   return session::with_warnings(session::to_reply(why(request, warnings)), warnings);
 }
 

@@ -5,9 +5,9 @@
 
 #include "weft/app/command/rules.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/rule_source.h"
 #include "weft/base/file.h"
 #include "weft/formats/rules_jsonl.h"
+#include "weft/planner/statement/rule_source.h"
 #include "weft/rules/equation/prove_equation.h"
 
 namespace weft::command {
@@ -25,7 +25,7 @@ class Judging {
 
   // A line a rule, as it is judged. A line that is no rule says so, and the next is read.
   Status json_lines(const std::string& path) {
-    WEFT_TRY(text, read_file(path, session::kLargestRuleFile));
+    WEFT_TRY(text, read_file(path, planner::kLargestRuleFile));
     formats::RuleLines lines(text);
     while (const auto line = lines.next()) {
       if (interrupted()) return user_error("interrupted");
@@ -42,24 +42,24 @@ class Judging {
   }
 
   Status rule_text(const std::string& path) {
-    WEFT_TRY(rules, session::read_rules({path}));
-    const std::optional<rule::ProofStore> store = session::proof_store(request_.store, warnings_);
+    WEFT_TRY(rules, planner::read_rules({path}));
+    const std::optional<rule::ProofStore> store = planner::proof_store(request_.store, warnings_);
     for (const rule::Rule& rule : rules) {
       if (interrupted()) return user_error("interrupted");
       const double begin = seconds_now();
       const rule::RuleProof proof =
-          request_.again ? rule::prove(rule, options_) : session::proof_of(rule, store, options_);
+          request_.again ? rule::prove(rule, options_) : planner::proof_of(rule, store, options_);
       const double seconds = seconds_now() - begin;
       if (request_.format == session::Format::json)
         say(formats::write_verdict(rule.name, proof.verdict, seconds));
       else
-        say(session::describe(rule, proof.verdict));
+        say(planner::describe(rule, proof.verdict));
       if (!holds(proof.verdict)) failed_.push_back(rule.name);
     }
     return {};
   }
 
-  session::Warnings& warnings() { return warnings_; }
+  planner::Warnings& warnings() { return warnings_; }
 
   session::Reply reply() && {
     session::Reply reply{session::ExitCode::ok, std::move(output_), {}};
@@ -85,7 +85,7 @@ class Judging {
 
   const RulesProve& request_;
   rule::ProveOptions options_;
-  session::Warnings warnings_;
+  planner::Warnings warnings_;
   std::string output_;
   std::size_t bad_lines_ = 0;
   std::vector<std::string> failed_;

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/explain/table.h"
-#include "weft/app/session/duration.h"
 #include "weft/app/session/find_cluster.h"
 #include "weft/app/session/program_file.h"
 #include "weft/app/session/reply.h"
@@ -17,6 +16,7 @@
 #include "weft/collectives/chunks/program_text.h"
 #include "weft/collectives/compile/compile.h"
 #include "weft/collectives/synthesis/step_pareto.h"
+#include "weft/planner/settings/duration.h"
 
 namespace weft::command {
 namespace {
@@ -140,7 +140,7 @@ Result<std::string> answer(const SynthesizeSteps& request) {
                        "install libcadical-dev and build again");
   std::optional<double> seconds;
   if (!request.time_limit.empty()) {
-    seconds = session::read_duration(request.time_limit);
+    seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > kMostSeconds)
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
                         "write it so: '10 s'");

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/app/session/duration.h"
 #include "weft/app/session/program_file.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/sketched.h"
@@ -19,6 +18,7 @@
 #include "weft/collectives/synthesis/forest.h"
 #include "weft/collectives/synthesis/time_search.h"
 #include "weft/collectives/synthesis/without.h"
+#include "weft/planner/settings/duration.h"
 #include "weft/predict/sim/collective/collective_cluster.h"
 
 namespace weft::command {
@@ -50,7 +50,7 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   const Clock::time_point start = Clock::now();
   double grow_seconds = 10;  // that trees may take
   if (!request.time_limit.empty()) {
-    const std::optional<double> seconds = session::read_duration(request.time_limit);
+    const std::optional<double> seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > 1e7)
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
                         "write it so: '10 s'");

@@ -15,6 +15,7 @@
 #include "weft/plan/graph/graph.h"
 #include "weft/planner/search/codec/place_codecs.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
+#include "weft/planner/target/job_hosts.h"
 
 namespace weft::explain {
 
@@ -32,24 +33,17 @@ struct MeasuredStep {
   double predicted_after = 0;  // of the step, with what this run added; 0: not known
 };
 
-// Where the ranks of a job are, as they found it.
-struct JobHosts {
-  std::vector<std::vector<std::int32_t>> ranks;      // of each host; the mesh is laid over them in this order
-  double latency_seconds = 0, bytes_per_second = 0;  // of the network between them
-  bool measured = false;                             // rather than given
-};
-
 struct DistributedExplanation {
   std::string task, model;
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   std::vector<std::pair<std::string, std::string>> settings;
   plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
-  std::optional<JobHosts> hosts;  // of ON JOB
-  double memory_bytes = 0;        // that a rank may take
-  double spilled_seconds = 0;     // what it adds to a step that part of that lies in a file
-  double planning_seconds = 0;    // wall time from the statement to this plan, its proof counted
-  std::string parallelism;        // in the usual terms: "TP 8, DP 4 (ZeRO-1)"
+  std::optional<planner::JobHosts> hosts;  // of ON JOB
+  double memory_bytes = 0;                 // that a rank may take
+  double spilled_seconds = 0;              // what it adds to a step that part of that lies in a file
+  double planning_seconds = 0;             // wall time from the statement to this plan, its proof counted
+  std::string parallelism;                 // in the usual terms: "TP 8, DP 4 (ZeRO-1)"
   const search::DistributionChoice* choice = nullptr;
   int devices_a_rank = 1;  // processors of this machine that a local rank has
   double model_flops = 0;  // of the plan of one device: what utilization counts

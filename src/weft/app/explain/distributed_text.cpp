@@ -57,7 +57,7 @@ std::string mesh_lines(const DistributedExplanation& explanation) {
 constexpr std::size_t kHostLabel = 10;  // as wide as the summary's
 
 // "hosts 2: ranks 0 2, ranks 1 3; network 1.2 GB/s a rank, 30 us, measured"
-std::string host_line(const JobHosts& hosts) {
+std::string host_line(const planner::JobHosts& hosts) {
   constexpr std::size_t kMostShown = 8;
   std::string text = fmt::format("{:{}}{}: ", "hosts", kHostLabel, hosts.ranks.size());
   for (std::size_t h = 0; h < std::min(hosts.ranks.size(), kMostShown); ++h)

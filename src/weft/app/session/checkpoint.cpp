@@ -7,6 +7,7 @@
 #include "weft/language/bind.h"
 #include "weft/language/print.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/statement/prepare.h"
 #include "weft/runtime/run/local_ranks.h"
 #include "weft/runtime/run/rank_comparison.h"
 

@@ -7,6 +7,7 @@
 #include "weft/app/session/state.h"
 #include "weft/base/letters.h"
 #include "weft/language/functions.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 namespace {

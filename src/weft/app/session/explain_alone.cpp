@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "weft/app/session/plan_for.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/plan/spmd/layouts.h"
+#include "weft/planner/step/plan_for.h"
 #include "weft/predict/cost/plan_cost.h"
+#include "weft/predict/cost/unit_seconds.h"
 #include "weft/predict/sim/step/memory_curve.h"
 
 namespace weft::session {

@@ -4,7 +4,8 @@
 #pragma once
 #include "weft/app/explain/distributed.h"
 #include "weft/app/explain/explanation.h"
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 

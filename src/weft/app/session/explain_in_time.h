@@ -3,7 +3,7 @@
 // Included by app/session and app/command only.
 #pragma once
 #include "weft/app/session/explain_distributed.h"
-#include "weft/app/session/plan_step.h"
+#include "weft/planner/step/plan_step.h"
 
 namespace weft::session {
 

@@ -4,8 +4,8 @@
 
 #include "weft/app/explain/memory_over_time.h"
 #include "weft/app/explain/summary.h"
-#include "weft/app/session/fit_memory.h"
-#include "weft/app/session/plan_for.h"
+#include "weft/planner/step/fit_memory.h"
+#include "weft/planner/step/plan_for.h"
 
 namespace weft::session {
 namespace {

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "weft/app/explain/explanation.h"
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 

@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/app/session/plan_for.h"
-#include "weft/app/session/time_problem.h"
 #include "weft/base/units.h"
 #include "weft/planner/search/distribution/fold.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/time_problem.h"
 #include "weft/translate/recipe/improve.h"
 #include "weft/translate/recipe/model_shape.h"
 

@@ -6,8 +6,9 @@
 //
 // Included by app/session and app/command only.
 #pragma once
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
 #include "weft/parallel/distribute/distribution.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/session/learn.h"
-#include "weft/app/session/prepare.h"
 #include "weft/app/session/reply.h"
 #include "weft/base/file.h"
 #include "weft/base/random.h"
 #include "weft/base/utf8.h"
 #include "weft/device/element_access.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "weft/app/session/learn.h"
 #include "weft/app/session/predictions.h"
-#include "weft/app/session/prepare.h"
 #include "weft/app/session/ready_to_train.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/score_text.h"
 #include "weft/base/units.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 namespace {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
+#include "weft/planner/statement/prepare.h"
+#include "weft/planner/step/local_ranks.h"
 #include "weft/predict/sim/step/predict.h"
 #include "weft/runtime/exec/rank.h"
 #include "weft/runtime/run/feed.h"
@@ -21,15 +23,6 @@ namespace weft::session {
 // warning says why.
 bool is_remembered(const Session::State& state, const Settings& settings, double others);
 
-// How the ranks of a statement are started: threads are shared out among them, and they run the algorithms that
-// were priced. Of ranks of several hosts nothing is known here but their number: there the communicator
-// chooses, unless algorithms were asked for.
-Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const sim::Prediction& priced);
-
-// Whether ranks of this machine move bytes beside computing: as the setting says, else where that takes no
-// processor from a worker.
-bool overlaps(const Settings& settings, std::int64_t ranks, int workers);
-
 struct RankStart {
   std::int64_t held_bytes = 0;                // of the memory limit, that are taken already
   std::span<const std::uint32_t> turns = {};  // program/tasks/compile.h
@@ -39,9 +32,6 @@ struct RankStart {
 // Compiles a plan for this machine and starts a rank.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
                                                const RankStart& how = {});
-
-// Where a rank's memory goes that does not fit: beside the checkpoint; empty: where temporary files do.
-std::string spill_folder_of(const Settings& settings);
 
 // How well a model does on data that it is only asked about.
 struct Score {

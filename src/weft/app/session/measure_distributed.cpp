@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "weft/app/session/learn.h"
-#include "weft/app/session/plan_for.h"
 #include "weft/base/machine.h"
 #include "weft/base/median.h"
 #include "weft/base/other_work.h"
+#include "weft/planner/step/plan_for.h"
 #include "weft/predict/cost/exchange_times.h"
 #include "weft/predict/cost/operator_time.h"
 #include "weft/predict/cost/statistics.h"

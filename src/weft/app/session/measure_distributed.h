@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "weft/app/explain/distributed.h"
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
+#include "weft/planner/statement/prepare.h"
 #include "weft/program/tasks/timeline.h"
 #include "weft/runtime/run/feed.h"
 #include "weft/runtime/run/local_ranks.h"

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "weft/app/explain/in_time.h"
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/planner/search/optimize.h"
+#include "weft/planner/statement/prepare.h"
 #include "weft/program/tasks/program.h"
 #include "weft/program/tasks/timeline.h"
 

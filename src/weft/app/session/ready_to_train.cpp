@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "weft/app/session/fit_memory.h"
-#include "weft/app/session/gpu_target.h"
-#include "weft/app/session/job_cluster.h"
 #include "weft/app/session/learn.h"
 #include "weft/plan/graph/hash.h"
+#include "weft/planner/step/fit_memory.h"
+#include "weft/planner/target/gpu_target.h"
+#include "weft/planner/target/job_cluster.h"
 #include "weft/runtime/run/local_ranks.h"
 
 namespace weft::session {

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/app/session/prepare.h"
+#include "weft/app/session/state.h"
+#include "weft/planner/statement/prepare.h"
 #include "weft/runtime/run/feed.h"
 #include "weft/runtime/run/rank_comparison.h"
 

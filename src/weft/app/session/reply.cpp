@@ -46,7 +46,7 @@ Reply to_reply(const Result<std::string>& answer) {
   return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
 }
 
-Reply with_warnings(Reply reply, Warnings& warnings) {
+Reply with_warnings(Reply reply, planner::Warnings& warnings) {
   reply.complaint.insert(0, warnings.take());
   return reply;
 }

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "weft/app/session/session.h"
-#include "weft/app/session/warnings.h"
 #include "weft/base/result.h"
+#include "weft/planner/statement/warnings.h"
 
 namespace weft::session {
 
@@ -21,6 +21,6 @@ Reply complain(const Error& error);
 std::string error_json(const Error& error, std::string_view text, std::string_view file = {});
 
 Reply to_reply(const Result<std::string>& answer);
-Reply with_warnings(Reply reply, Warnings& warnings);
+Reply with_warnings(Reply reply, planner::Warnings& warnings);
 
 }  // namespace weft::session

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/session/learn.h"
+#include "weft/app/session/state.h"
 
 namespace weft::session {
 

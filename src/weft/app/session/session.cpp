@@ -63,6 +63,18 @@ std::pair<std::string_view, std::string_view> created(const Statement& statement
   }
 }
 
+// A search for a plan, shown as other long tasks are.
+auto showing_search(const std::function<void(const explain::Progress&)>& show) {
+  return [show](std::string_view model, const search::SearchProgress& now, double seconds) {
+    explain::Progress progress;
+    progress.model = model;
+    progress.step = now.looked_at;
+    progress.has_loss = false;
+    progress.search = explain::SearchProgress{now.best_seconds, now.bound_seconds, seconds};
+    show(progress);
+  };
+}
+
 }  // namespace
 
 Answer run_statement(Session::State& state, const Context& context, const Statement& statement) {
@@ -225,8 +237,19 @@ Reply Session::execute(std::string_view text) {
     };
     state_->scripts.clear();
     state_->stopped = false;
-    const Context context{format, width,      *source,     interrupted, on_progress, on_statement_end,
-                          tell,   terminated, on_training, on_warning,  goes_on};
+    Context context;
+    context.interrupted = interrupted;
+    context.on_warning = on_warning;
+    if (on_progress) context.on_search = showing_search(on_progress);
+    context.format = format;
+    context.width = width;
+    context.source = *source;
+    context.on_progress = on_progress;
+    context.on_statement_end = on_statement_end;
+    context.tell = tell;
+    context.terminated = terminated;
+    context.on_training = on_training;
+    context.goes_on = goes_on;
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
       state_->stopped = terminated && terminated();

@@ -13,6 +13,7 @@
 #include "weft/language/functions.h"
 #include "weft/language/print.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/statement/prepare.h"
 #include "weft/rules/rule/library.h"
 
 namespace weft::session {

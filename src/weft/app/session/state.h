@@ -3,63 +3,40 @@
 // Included by app/session and app/command only. A statement's function returns what to print, in the
 // session's format, or an error; a function that fails has changed nothing.
 #pragma once
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "weft/app/session/session.h"
-#include "weft/app/session/settings.h"
-#include "weft/app/session/warnings.h"
-#include "weft/base/hash.h"
 #include "weft/base/result.h"
-#include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
-#include "weft/planner/search/distribution/known_plans.h"
-#include "weft/rules/rule/rule.h"
+#include "weft/planner/statement/knowledge.h"
+#include "weft/planner/statement/observer.h"
+#include "weft/planner/target/find_target.h"
 #include "weft/runtime/run/weights.h"
 
 namespace weft::session {
 
-// A HINT that the planner keeps to.
-struct KeptHint {
-  language::syntax::HintKind kind;
-  std::string subject, tensor, axis;  // as syntax::HintItem; tensor may be empty
-  std::string text;                   // "SLICE b OF x ACROSS node"
-};
+using namespace planner;  // statements are planned, and their answers tell of that
 
-struct Session::State {
-  language::Catalog catalog;
-  Settings settings;
-  std::vector<KeptHint> hints;
-  std::map<std::string, run::Weights> weights;  // what each model has learned
-  std::set<std::string> loaded;  // models whose weights a file gave, and no TRAIN changed since
-  // Plans for clusters that were searched for already; searching changes nothing else.
-  std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
-  // Rules that were proven, by their text, as they may fire: nothing where they may not.
-  mutable std::map<std::string, std::optional<rule::Rule>> proven_rules;
-  // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
-  mutable std::map<Digest, std::string> proven;
-  mutable Warnings warnings;
+struct Session::State : Knowledge {
+  std::set<std::string> loaded;      // models whose weights a file gave, and no TRAIN changed since
   std::vector<std::string> scripts;  // that RUN is running, the outermost first
   mutable bool stopped = false;      // the error that ends the text is that it was told to
 };
 
 // What a statement may read besides the session's state.
-struct Context {
-  Format format;
-  std::size_t width;
+struct Context : Observer {
+  Format format = Format::text;
+  std::size_t width = explain::kUsualWidth;
   std::shared_ptr<const language::ParsedText> source;
-  std::function<bool()> interrupted;
   std::function<void(const explain::Progress&)> on_progress;
   std::function<void()> on_statement_end;
   // Takes the answer of a statement that another one runs; what RUN says comes as it goes.
   std::function<void(const language::syntax::Statement&, const std::string&)> tell;
   std::function<bool()> terminated;
   std::function<void(bool)> on_training;
-  std::function<void(std::string_view)> on_warning;
   bool goes_on = true;
 };
 
@@ -88,22 +65,8 @@ Answer run_explain(const Session::State& state, const Context& context,
 
 Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize);
 
-// The sizes a model declares; fails when there is no such model.
-Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
-                                               const language::syntax::Name& model);
-
 // One statement of any kind.
 Answer run_statement(Session::State& state, const Context& context,
                      const language::syntax::Statement& statement);
-
-// The cluster or device a statement is ON; LOCAL 1 without ON.
-Result<cluster::Cluster> target_of(const language::Catalog& catalog,
-                                   const std::optional<language::syntax::Target>& target);
-
-// As ON names it.
-language::syntax::Target named_target(std::string_view name, Span span);
-
-// One of these devices by itself, which is not this machine.
-cluster::Cluster one_of(const cluster::Device& device);
 
 }  // namespace weft::session

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/session/learn.h"
+#include "weft/app/session/state.h"
 #include "weft/base/result.h"
 #include "weft/runtime/run/training.h"
 

@@ -1,0 +1,13 @@
+// weft/planner/settings/duration.h -- long times as people and batch systems write them.
+//
+//   '3h50m'   '3 h 50 min'   '90 s'   '1d 2h'   '03:50:00'   '45:00' (minutes and seconds)
+#pragma once
+#include <optional>
+#include <string_view>
+
+namespace weft::planner {
+
+// In seconds; none where the text is no such time.
+std::optional<double> read_duration(std::string_view text);
+
+}  // namespace weft::planner

@@ -1,0 +1,287 @@
+#include "weft/planner/step/plan_for.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "weft/base/check.h"
+#include "weft/base/machine.h"
+#include "weft/parallel/distribute/check_rings.h"
+#include "weft/plan/cluster/digest.h"
+#include "weft/plan/graph/hash.h"
+#include "weft/planner/exchange/asked_algorithms.h"
+#include "weft/planner/exchange/exchange_prices.h"
+#include "weft/planner/search/distribution/known_plans.h"
+#include "weft/planner/search/rewrite/rewrite_plan.h"
+#include "weft/planner/statement/asked_in_time.h"
+#include "weft/planner/statement/rule_source.h"
+#include "weft/planner/step/what_fits.h"
+#include "weft/planner/step/written_plan.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/roofline.h"
+#include "weft/predict/cost/statistics.h"
+#include "weft/predict/cost/step_costs.h"
+#include "weft/predict/cost/unit_seconds.h"
+#include "weft/rules/rule/library.h"
+#include "weft/runtime/run/local_ranks.h"
+
+namespace weft::planner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kLongestSearch = 1e9;  // seconds: more than a clock is asked to count
+
+}  // namespace
+
+search::Watching watching_by(const Observer& context, const Prepared& prepared) {
+  search::Watching watching;
+  watching.interrupted = context.interrupted;
+  if (context.on_search)
+    watching.on_progress = [&context, &prepared](const search::SearchProgress& now) {
+      context.on_search(prepared.run->model.text, now, prepared.seconds_of_planning());
+    };
+  return watching;
+}
+
+namespace {
+
+Error no_offload(const Prepared& prepared) {
+  return user_error("optimizer states are offloaded in plans with stages or micro-batches, on clusters",
+                    "on this machine memory_limit sends to a file what does not fit", prepared.run->span);
+}
+
+// What does not go with ranks that learn by themselves.
+Status check_sync(const Settings& settings) {
+  if (settings.sync_every == 1) return {};
+  if (settings.codecs.any())
+    return user_error("sync_every averages parameters as they are: codecs do not go with it",
+                      "leave out codecs, or sync_every");
+  if (settings.training.precision.compute == plan::DType::f16)
+    return user_error("sync_every does not go with f16: ranks that overflow skip steps, each by itself",
+                      "precision = bf16 has the range of f32");
+  if (settings.training.precision.compute == plan::DType::f64)
+    return user_error("sync_every does not go with f64: averages are made in f32", "precision = f32");
+  return {};
+}
+
+Status check_delay(const Settings& settings) {
+  if (settings.delay == 0) return {};
+  if (settings.sync_every > 1)
+    return user_error("delay is of gradients that are summed in every step: sync_every does not go with it",
+                      "leave out sync_every, or delay");
+  if (settings.codecs.any())
+    return user_error("delay keeps gradients as they are: codecs do not go with it",
+                      "leave out codecs, or delay");
+  const plan::DType type = settings.training.precision.compute;
+  if (type == plan::DType::f16)
+    return user_error("delay does not go with f16: the loss's scale is another when a gradient is applied",
+                      "precision = bf16 has the range of f32");
+  if (type == plan::DType::f64)
+    return user_error("delay does not go with f64: gradients are kept in f32", "precision = f32");
+  return {};
+}
+
+// Servers are hosts beside those of the cluster, on its network; of LOCAL processes beside its ranks.
+Status check_servers(const Settings& settings, const cluster::Cluster& target) {
+  if (settings.servers == 0) return {};
+  constexpr std::string_view kHint = "leave out servers";
+  if (target.devices() < 2)
+    return user_error(fmt::format("servers add up for several ranks: {} has one", target.name),
+                      std::string(kHint));
+  if (cost::is_local(target) && run::launched_ranks() > 1)
+    return user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
+                      std::string(kHint));
+  if (!cost::is_local(target) &&
+      (target.axes.front().size < 2 || !(target.axes.front().link.bytes_per_second > 0)))
+    return user_error(fmt::format("{} has no network between nodes that servers could be on", target.name),
+                      std::string(kHint));
+  auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
+  if (cost::is_local(target) && asked.ok() &&
+      exchange::find_asked(*asked, collective::Kind::all_reduce) != nullptr)
+    return user_error("servers and algorithm both say what runs all-reduces", "leave out one of them");
+  return {};
+}
+
+// Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp); nobody
+// wants slopes of a plan that does not learn.
+std::span<const rule::Rule> rules_of_plans(bool learns) {
+  static const auto without = [](std::initializer_list<std::string_view> files) {
+    std::vector<rule::Rule> rules = rule::shipped_rules();
+    std::erase_if(rules, [&](const rule::Rule& rule) {
+      return std::ranges::any_of(
+          files, [&](std::string_view file) { return std::string_view(rule.file).ends_with(file); });
+    });
+    return rules;
+  };
+  static const std::vector<rule::Rule> kLearning = without({"loss_alone.rules"}),
+                                       kAnswering = without({"loss_alone.rules", "loss.rules"});
+  return learns ? kLearning : kAnswering;
+}
+
+// `distribution`: as a user or another rank has it; empty: to be searched for.
+Result<search::Choice> optimize_for(const Knowledge& state, const Settings& settings,
+                                    const Prepared& prepared, const cluster::Cluster& target,
+                                    const plan::Graph& graph, const std::string& distribution, bool compare,
+                                    const Observer* context = nullptr, Advice advice = Advice::given,
+                                    const Slowness& slowness = {}) {
+  const cluster::Cluster one = alone(target);
+  if (&target == &prepared.target) WEFT_TRY_STATUS(check_servers(settings, target));
+  if (cost::is_local(target))
+    state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
+  const search::Machine machine = slowed(machine_of(settings, target), target, slowness),
+                        machine_alone = machine_of(settings, one);
+  search::Problem problem;
+  problem.plan = &graph;
+  problem.learns = graph.has(plan::Phase::update);
+  problem.cluster = &target;
+  problem.machine = &machine;
+  problem.alone = &machine_alone;
+  problem.rules = rules_of_plans(problem.learns);
+  problem.prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
+  if (settings.rules == true) {
+    problem.least_gain = 0;
+    problem.rewrites = search::Budget().rewrites;
+  }
+  problem.off = settings.optimizer_off;
+  problem.codecs = settings.codecs;
+  if (problem.learns) {
+    WEFT_TRY_STATUS(check_sync(settings));
+    WEFT_TRY_STATUS(check_delay(settings));
+    problem.distribution.asked = asked_of(settings);
+  }
+  problem.bucket_bytes = settings.bucket_bytes.value_or(0);
+  if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
+  problem.tiles = settings.tiles.value_or(0);
+  if (!settings.tiles) problem.off.emplace_back("decompose");
+  if (!settings.credit) problem.off.emplace_back("credit");
+  if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
+  search::ChooseOptions& options = problem.distribution;
+  options.memory_bytes = memory_of_a_rank(settings, target);
+  options.fixed = prepared.fixed;
+  options.budget.estimates = settings.search_limit;
+  if (settings.seconds > 0) {
+    options.budget.seconds = settings.seconds;
+    problem.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                                       std::min(settings.seconds, kLongestSearch)));
+  }
+  if (context != nullptr) options.watching = watching_by(*context, prepared);
+  options.alternatives = compare;
+  options.devices_a_rank = machine.workers;
+  options.known = state.known_plans.get();
+  if (advice == Advice::given)
+    options.advise = [&](const search::TooLarge& large) {
+      return what_fits(state, prepared, large,
+                       [&](const Settings& other, const cluster::Cluster& on, const plan::Graph& plan) {
+                         Settings left = other;
+                         if (left.seconds > 0) {
+                           left.seconds = std::chrono::duration<double>(problem.until - Clock::now()).count();
+                           if (left.seconds <= 0) return false;
+                         }
+                         return optimize_for(state, left, prepared, on, plan, {}, /*compare=*/false, context,
+                                             Advice::not_asked)
+                             .ok();
+                       });
+    };
+  if (!distribution.empty()) {
+    WEFT_TRY(given, distribute::read_distribution(distribution));
+    if (given.offload) return no_offload(prepared);
+    WEFT_TRY_STATUS(distribute::check_rings(graph, given));
+    options.given = std::move(given);
+  }
+  WEFT_TRY(choice, search::optimize(problem));
+  if (choice.spread && problem.learns) {
+    WEFT_TRY(again, recompute_of(settings));
+    choice.spread->distribution.recompute = std::move(again);
+  }
+  return choice;
+}
+
+}  // namespace
+
+Result<search::Choice> plan_for(const Knowledge& state, const Prepared& prepared, bool compare,
+                                const Observer* context, Advice advice) {
+  auto choice = optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
+                             prepared.settings.distribution, compare, context, advice);
+  if (choice.ok()) return choice;
+  Error error = std::move(choice).error();
+  if (!error.span.known()) error.span = prepared.run->span;
+  return error;
+}
+
+Result<search::Choice> plan_given(const Knowledge& state, const Prepared& prepared,
+                                  const distribute::Distribution& distribution, const Observer* context) {
+  return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
+                      distribute::print(distribution), /*compare=*/false, context, Advice::not_asked);
+}
+
+Result<search::Choice> plan_for_slow(const Knowledge& state, const Prepared& prepared,
+                                     const Slowness& slowness, double seconds, const Observer& context) {
+  Settings settings = prepared.settings;
+  settings.seconds = settings.seconds > 0 ? std::min(settings.seconds, seconds) : seconds;
+  return optimize_for(state, settings, prepared, prepared.target, prepared.plan.graph, settings.distribution,
+                      /*compare=*/false, &context, Advice::not_asked, slowness);
+}
+
+bool was_interrupted(const search::Choice& choice) {
+  return choice.spread && choice.spread->outcome.ended == search::Ended::interrupted;
+}
+
+Result<search::Choice> plan_alone(const Knowledge& state, const Prepared& prepared,
+                                  const plan::Graph& graph) {
+  return optimize_for(state, prepared.settings, prepared, alone(prepared.target), graph, {},
+                      /*compare=*/false);
+}
+
+Result<search::Choice> take_over(const Knowledge& state, const Prepared& prepared,
+                                 const std::string& distribution, const std::string& text, bool compare) {
+  Settings plain = prepared.settings;
+  plain.rules = false;
+  plain.codecs = {};
+  plain.sync_every = 1;
+  plain.delay = 0;
+  plain.optimizer_off.insert(plain.optimizer_off.end(), {"bucket", "decompose", "credit"});
+  WEFT_TRY(choice,
+           optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));
+  WEFT_TRY(mesh, plan::read_mesh(read_head(text).mesh));
+  search::PredictedPlan& chosen = choice.spread->chosen;
+  WEFT_TRY(plan, read_written(text, mesh, prepared.plan.graph));
+  chosen.plan = std::move(plan);
+  const search::Machine machine = machine_of(prepared.settings, prepared.target);
+  WEFT_TRY(costs, machine.costs(mesh));
+  WEFT_TRY(prediction, sim::predict(chosen.plan.graph, mesh, chosen.plan.layouts, costs,
+                                    {.overlap = machine.overlap, .workers = machine.workers}));
+  chosen.prediction = std::move(prediction);
+  return choice;
+}
+
+Result<search::Choice> take_over_alone(const Knowledge& state, const Prepared& prepared,
+                                       const std::string& text) {
+  Settings plain = prepared.settings;
+  plain.rules = false;
+  WEFT_TRY(choice, optimize_for(state, plain, prepared, alone(prepared.target), prepared.plan.graph, {},
+                                /*compare=*/false));
+  WEFT_TRY(written, read_written(text, plan::Mesh{{{"rank", 1}}}, prepared.plan.graph));
+  choice.rewritten = plan::structural_hash(written.graph) != plan::structural_hash(prepared.plan.graph);
+  choice.plan = std::move(written.graph);
+  return choice;
+}
+
+Result<search::Choice> plan_for_ranks(const Knowledge& state, const Prepared& prepared, bool compare,
+                                      const Observer* context) {
+  // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
+  Result<search::Choice> found = plan_for(state, prepared, compare, context);
+  WEFT_TRY(job, run::launched_job());
+  if (job == nullptr) return found;
+  std::string mine;
+  if (found.ok())
+    mine = distribute::print(found->spread->distribution) + "\n" +
+           print_written(found->spread->chosen.plan, prepared);
+  WEFT_TRY(first, run::from_first_rank(mine));
+  if (!found.ok() || first == mine) return found;
+  if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
+  const std::size_t line = first.find('\n');
+  return take_over(state, prepared, first.substr(0, line), first.substr(line + 1), compare);
+}
+
+}  // namespace weft::planner

@@ -1,0 +1,152 @@
+#include "weft/planner/step/plan_in_time.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/slice_crossings.h"
+#include "weft/parallel/train/local_norms.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/time_problem.h"
+
+namespace weft::planner {
+
+using distribute::Distribution;
+
+namespace {
+
+// What is best for whole batches may need one at a time where examples are sliced first along one index and then
+// along another: without its exceptions, or with nothing but batches sliced, it does not.
+Distribution that_goes_in_time(const plan::Graph& graph, Distribution found, std::int64_t micro_batches) {
+  found.micro_batches = micro_batches;
+  Distribution plain = found;
+  plain.exceptions.clear();
+  Distribution batches = plain;
+  if (const auto batch = pipeline::batch_index(graph); batch.ok())
+    for (distribute::AxisUse& use : batches.axes) use.slice = {std::string(graph.text(*batch))};
+  for (const Distribution& other : {found, plain, batches})
+    if (pipeline::distribute_in_time(graph, other).ok()) return other;
+  return found;  // and the error is about what was found
+}
+
+}  // namespace
+
+Result<Distribution> complete_in_time(const Knowledge& state, const Observer* context,
+                                      const Prepared& prepared, Distribution asked) {
+  if (prepared.ranks == 1 && asked.mesh.axes.size() == 1 && asked.mesh.ranks() == 1)
+    asked.mesh = {}, asked.axes = {};
+  if (asked.mesh.axes.empty() && prepared.ranks > 1) {
+    Prepared whole(prepared.request());
+    whole.settings.micro_batches = 1;
+    whole.settings.rules = false;
+    whole.sizes = prepared.sizes;
+    whole.plan.graph = prepared.plan.graph.clone();
+    WEFT_TRY(spread, plan_for(state, whole, /*compare=*/false, context));
+    asked = that_goes_in_time(prepared.plan.graph, spread.spread->distribution, asked.micro_batches);
+  }
+  WEFT_TRY(again, recompute_of(prepared.settings));
+  asked.recompute = std::move(again);
+  const std::int64_t ranks = asked.mesh.axes.empty() ? 1 : asked.mesh.ranks();
+  if (ranks != prepared.ranks)
+    return user_error(fmt::format("the distribution is of {} ranks, {} has {}", ranks, prepared.target.name,
+                                  prepared.ranks),
+                      "axes multiply: 'stage=2: stage; data=2: slice b' is for 4", prepared.run->span);
+  return asked;
+}
+
+namespace {
+
+// What stages are cut by, as they are priced; none where there is one, or where that cannot be told: then by what
+// they compute. Where stages have devices or meshes of their own, what a part takes is another number on each: then
+// the cuts themselves.
+struct Cuts {
+  std::vector<double> work;
+  std::vector<std::size_t> ends;
+};
+
+Cuts cuts_in_time(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                  const Distribution& distribution) {
+  const auto batch = batch_of(prepared);
+  if (!batch || !distribute::stage_axis(distribution)) return {};
+  const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
+  const bool differ = distribute::has_stage_meshes(distribution) || made.problem().cluster->is_mixed();
+  if (differ && made.problem().work.empty()) {
+    const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
+    return {{}, priced.ok() ? search::ends_of_runs(priced->priced) : std::vector<std::size_t>()};
+  }
+  auto work = search::work_of_parts(made.problem(), made.as_priced(distribution));
+  return {work.ok() ? *std::move(work) : std::vector<double>(), {}};
+}
+
+// Ranks of a launcher do, each with prices of its own: what they must agree on is not chosen by these.
+bool plans_alone(const TimeProblem& problem) { return !problem.problem().work.empty(); }
+
+// Whether stages send slices: as it is asked for, or where a step is quicker by it.
+Result<bool> sends_slices(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                          const Distribution& distribution) {
+  if (!distribute::stage_axis(distribution) || distribute::has_stage_meshes(distribution)) return false;
+  if (prepared.settings.slice_sends) return *prepared.settings.slice_sends;
+  const auto batch = batch_of(prepared);
+  if (!batch) return false;
+  const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
+  if (plans_alone(made)) return false;
+  const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
+  return priced.ok() && priced->priced.slices;
+}
+
+// Codecs that make a step quicker, or that are asked for in any case.
+Result<search::CodecUse> codecs_in_time(const Knowledge& state, const Observer* context,
+                                        const Prepared& prepared, const distribute::DistributedPlan& plan) {
+  const Distribution& distribution = plan.time->distribution;
+  WEFT_TRY(batch, needed_batch_of(prepared));
+  const TimeProblem made(state, context, prepared, batch, distribution.micro_batches);
+  search::InTimeProblem problem = made.problem();
+  const Distribution priced = made.as_priced(distribution);
+  return search::choose_use(plan, prepared.settings.codecs,
+                            [&](const search::CodecUse& use) -> Result<search::PricedUse> {
+                              if (plans_alone(made)) return search::PricedUse{};
+                              problem.codecs = use;
+                              WEFT_TRY(step, search::price_given(problem, priced));
+                              return search::PricedUse{step.priced.seconds, step.fits};
+                            });
+}
+
+}  // namespace
+
+Result<search::Choice> plan_in_time(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                                    Distribution asked) {
+  if (asked.offload)
+    return user_error("optimizer states are offloaded on clusters, which are planned for and not run",
+                      "here memory_limit sends to a file what does not fit", prepared.run->span);
+  WEFT_TRY(complete, complete_in_time(state, context, prepared, std::move(asked)));
+  const Cuts cuts = cuts_in_time(state, context, prepared, complete);
+  auto plan = pipeline::distribute_in_time(prepared.plan.graph, complete, {}, cuts.work, cuts.ends);
+  if (!plan.ok()) {
+    Error error = std::move(plan).error();
+    if (!error.span.known()) error.span = prepared.run->span;
+    return error;
+  }
+  search::Choice choice;
+  WEFT_TRY(slices, sends_slices(state, context, prepared, complete));
+  if (slices) {
+    WEFT_TRY(sliced, pipeline::slice_crossings(*plan));
+    choice.slices = print(sliced);
+    *plan = std::move(sliced.plan);
+  }
+  if (prepared.settings.codecs.any()) {
+    WEFT_TRY(use, codecs_in_time(state, context, prepared, *plan));
+    WEFT_TRY(coded, search::place_codecs(*plan, use));
+    *plan = std::move(coded.plan);
+    choice.coded = std::move(coded.exchanges);
+    choice.codecs = std::move(use);
+  }
+  choice.plan = prepared.plan.graph.clone();
+  choice.spread.emplace();
+  choice.spread->distribution = std::move(complete);
+  choice.spread->chosen.plan = std::move(*plan);
+  return choice;
+}
+
+}  // namespace weft::planner

@@ -1,0 +1,299 @@
+#include "weft/planner/step/plan_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/planner/search/pipeline/unequal_replicas.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/plan_in_time.h"
+#include "weft/predict/cost/mesh_links.h"
+
+namespace weft::planner {
+namespace {
+
+using distribute::Distribution;
+
+bool is_off(const Prepared& prepared) {
+  return std::ranges::find(prepared.settings.optimizer_off, search::kPipelineStage) !=
+         prepared.settings.optimizer_off.end();
+}
+
+// Stages are searched on clusters; ranks of this machine run only the stages they are given.
+bool is_searched(const Prepared& prepared) {
+  return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
+         prepared.gpu == nullptr && prepared.settings.distribution.empty() && !is_off(prepared) &&
+         search::check_in_time(asked_of(prepared.settings)).ok();
+}
+
+// Where every family of plans without stages needs this many times the memory, none of its neighbours fits.
+constexpr double kFarTooLarge = 1.5;
+
+// Steps without stages are simpler: stages must save more than this of their
+// time. No more than what a user notices, since a plan is not to get slower
+// because another was allowed.
+constexpr double kWorthStages = 0.992;
+
+class StagePlanner {
+ public:
+  StagePlanner(const Knowledge& state, const Observer* context, const Prepared& prepared, const Batch& batch,
+               std::int64_t micro_batches, bool compare)
+      : state_(state), context_(context), prepared_(prepared), compare_(compare) {
+    step_.batch = batch;
+    step_.problem = std::make_unique<TimeProblem>(state, context, prepared, batch, micro_batches);
+  }
+
+  Result<PlannedStep> given(Distribution asked) {
+    step_.given = !asked.mesh.axes.empty();
+    WEFT_TRY(distribution, complete_in_time(state_, context_, prepared_, std::move(asked)));
+    search::InTimeProblem problem = this->problem();
+    if (cost::is_local(prepared_.target) || prepared_.gpu != nullptr || prepared_.settings.codecs.any()) {
+      WEFT_TRY(made, plan_in_time(state_, context_, prepared_, distribution));
+      problem.codecs = made.codecs;
+      step_.plan = std::move(made);
+    }
+    WEFT_TRY(priced, search::price_given(problem, step_.problem->as_priced(distribution)));
+    priced.distribution = std::move(distribution);
+    if (compare_ && prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families(search::estimate_families));
+    return take(std::move(priced));
+  }
+
+  // The faster of the best plan without stages and the best with stages. Where
+  // no family of the former fits and the latter is far faster than all of them,
+  // others are not searched; and stages are not where there is little to gain.
+  // Large plans are searched with stages first, and without them only where
+  // estimates leave hope.
+  Result<PlannedStep> searched() {
+    constexpr double kFarQuicker = 0.5;
+    WEFT_TRY_STATUS(look_at_families(is_large() ? search::estimate_best : search::estimate_families));
+    double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
+    bool fits = false;
+    for (const search::Alternative& family : step_.without_stages) {
+      smallest = std::min(smallest, family.evaluation.peak_bytes);
+      quickest = std::min(quickest, family.evaluation.seconds);
+      fits = fits || family.fits;
+    }
+    std::optional<Result<search::ChosenInTime>> found;
+    if (!fits || is_large()) {
+      found = in_time_below(std::numeric_limits<double>::infinity());
+      if (found->ok() && ((!fits && (**found).priced.seconds <= kFarQuicker * quickest) ||
+                          (fits && !may_be_beaten((**found).priced.seconds))))
+        return take_with_replicas(std::move(**found));
+    }
+    // Another than these may fit, and is searched, unless that is out of reach.
+    if (fits || smallest <= kFarTooLarge * problem().memory_bytes) {
+      Result<search::Choice> whole =
+          plan_for(state_, prepared_, compare_, context_, fits ? Advice::given : Advice::not_asked);
+      if (whole.ok()) {
+        const search::Evaluation step = whole->spread->chosen.evaluation();
+        if (!found && !was_interrupted(*whole) && may_gain(*whole, step))
+          found = in_time_below(kWorthStages * step.seconds);
+        // Where devices differ, replicas of it may take unequal parts of the
+        // batch.
+        const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
+        WEFT_TRY(unequal, search::with_unequal_replicas(problem(), whole->spread->distribution,
+                                                        kWorthStages * std::min(in_time, step.seconds)));
+        if (unequal) found = *std::move(unequal);
+        if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds)
+          return without_stages(std::move(*whole), found);
+        step_.reports = whole->reports;
+        step_.without_stages = whole->spread->alternatives;
+        step_.without_stages.insert(step_.without_stages.begin(), {"without stages",
+                                                                   whole->spread->distribution,
+                                                                   step,
+                                                                   /*fits=*/true,
+                                                                   {},
+                                                                   /*estimated=*/false});
+        are_as_run_ = true;
+        return take_with_replicas(std::move(**found));
+      }
+      // An error that says more than that nothing fits with stages either.
+      if (fits && !found) found = in_time_below(std::numeric_limits<double>::infinity());
+      if (fits && !found->ok()) return std::move(whole).error();
+    }
+    if (!found) found = in_time_below(std::numeric_limits<double>::infinity());
+    if (found->ok()) return take_with_replicas(std::move(**found));
+    // What does not fit is reported once more, with advice.
+    WEFT_TRY(whole, plan_for(state_, prepared_, compare_, context_));
+    return PlannedStep{std::move(whole), std::nullopt};
+  }
+
+ private:
+  const search::InTimeProblem& problem() const { return step_.problem->problem(); }
+  bool is_large() const { return prepared_.plan.graph.node_count() > search::kMostNodesCompared; }
+  // By a plan without stages, once it passed all that follows.
+  bool may_be_beaten(double seconds) const {
+    return std::ranges::any_of(step_.without_stages, [&](const search::Alternative& other) {
+      return other.fits && search::may_take_less(other.evaluation, prepared_.settings.codecs, seconds);
+    });
+  }
+  // Stages spare exchanges that ranks wait for, and work that ranks along an
+  // axis all do.
+  static bool may_gain(const search::Choice& whole, const search::Evaluation& step) {
+    return step.exposed_communication_seconds >= (1 - kWorthStages) * step.seconds ||
+           std::ranges::any_of(whole.spread->distribution.axes,
+                               [](const distribute::AxisUse& use) { return use.slice.empty(); });
+  }
+  // With the codecs that pay, which may make a plan the fastest that is not
+  // without them.
+  Result<search::ChosenInTime> in_time_below(double seconds) {
+    search::InTimeProblem problem = this->problem();
+    if (!prepared_.settings.codecs.any()) {
+      problem.beat_seconds = seconds;
+      return search::choose_in_time(problem);
+    }
+    WEFT_TRY(found, search::choose_in_time(problem));
+    WEFT_TRY(made, plan_in_time(state_, context_, prepared_, found.distribution));
+    problem.codecs = made.codecs;
+    WEFT_TRY(coded, search::price_given(problem, step_.problem->as_priced(found.distribution)));
+    static_cast<search::PlanInTime&>(found) = {found.distribution, std::move(coded.priced), coded.fits};
+    step_.plan = std::move(made);
+    return found;
+  }
+
+  Status look_at_families(decltype(&search::estimate_families) estimate) {
+    search::ChooseOptions options;
+    options.memory_bytes = problem().memory_bytes;
+    options.fixed = prepared_.fixed;
+    options.watching = problem().watching;
+    options.known = state_.known_plans.get();
+    options.until = problem().until;
+    options.asked = asked_of(prepared_.settings);
+    const auto began = std::chrono::steady_clock::now();
+    WEFT_TRY(families, estimate(prepared_.plan.graph, prepared_.target, *problem().machine, options));
+    search::StageReport report{.stage = "families"};
+    report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    report.tried = static_cast<std::int64_t>(families.size());
+    if (const auto best = std::ranges::min_element(families, {},
+                                                   [](const search::Alternative& family) {
+                                                     return std::pair(!family.fits,
+                                                                      family.evaluation.seconds);
+                                                   });
+        best != families.end()) {
+      report.seconds = best->evaluation.seconds;
+      report.peak_bytes = best->evaluation.peak_bytes;
+      report.said = fmt::format("without stages {}{}, by estimate", best->name,
+                                best->fits ? " is the fastest" : " is the fastest, and none fits");
+    }
+    families_ = std::move(report);
+    step_.without_stages = std::move(families);
+    return {};
+  }
+
+  // Estimates say which plans to search. What is shown of a family is what it
+  // takes as it would be run.
+  void estimate_families_as_run() {
+    if (are_as_run_ || !compare_ || is_large()) return;
+    are_as_run_ = true;
+    for (search::Alternative& family : step_.without_stages) {
+      if (std::chrono::steady_clock::now() >= problem().until) return;
+      const auto made = plan_given(state_, prepared_, family.distribution, context_);
+      if (!made.ok()) continue;
+      family.evaluation = made->spread->chosen.evaluation();
+      family.fits = made->spread->fits;
+      family.estimated = false;
+    }
+  }
+
+  static search::StageReport report(const search::ChosenInTime& found) {
+    search::StageReport report{.stage = search::kPipelineStage, .changed = true};
+    report.seconds = found.priced.seconds;
+    report.peak_bytes = found.priced.peak_bytes;
+    report.tried = found.candidates;
+    report.took = found.search_seconds;
+    report.said = print(found.distribution);
+    return report;
+  }
+  // The faster one is without.
+  PlannedStep without_stages(search::Choice whole,
+                             const std::optional<Result<search::ChosenInTime>>& staged) const {
+    if (families_) whole.reports.insert(whole.reports.begin(), *families_);
+    search::StageReport report{.stage = search::kPipelineStage};
+    report.seconds = whole.spread->chosen.prediction.seconds;
+    report.peak_bytes = whole.spread->chosen.evaluation().peak_bytes;
+    report.said = "no plan with stages is worth it";
+    if (staged && staged->ok()) {
+      report.tried = (**staged).candidates;
+      report.took = (**staged).search_seconds;
+    }
+    whole.reports.push_back(std::move(report));
+    return {std::move(whole), std::nullopt};
+  }
+
+  Result<PlannedStep> take_with_replicas(search::ChosenInTime found) {
+    WEFT_TRY(unequal, search::with_unequal_replicas(problem(), found.distribution, found.priced.seconds));
+    return take(unequal ? *std::move(unequal) : std::move(found));
+  }
+  Result<PlannedStep> take(search::ChosenInTime found) {
+    step_.chosen = std::move(found);
+    if (families_) step_.reports.insert(step_.reports.begin(), *families_);
+    step_.reports.push_back(report(step_.chosen));
+    estimate_families_as_run();
+    PlannedStep planned;
+    planned.staged = std::move(step_);
+    return planned;
+  }
+
+  const Knowledge& state_;
+  const Observer* context_;
+  const Prepared& prepared_;
+  const bool compare_;
+  bool are_as_run_ = false;  // the families' times
+  std::optional<search::StageReport> families_;
+  StagedStep step_;
+};
+
+Error at_statement(Error error, const Prepared& prepared) {
+  if (!error.span.known()) error.span = prepared.run->span;
+  return error;
+}
+
+Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                                  bool compare, Agreement agreement) {
+  if (prepared.trains()) {
+    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
+    if (asked) {
+      WEFT_TRY(batch, needed_batch_of(prepared));
+      const std::int64_t micro_batches = asked->micro_batches;
+      return StagePlanner(state, context, prepared, batch, micro_batches, compare).given(*std::move(asked));
+    }
+    if (const std::optional<Batch> batch = batch_of(prepared); batch && is_searched(prepared))
+      return StagePlanner(state, context, prepared, *batch, /*micro_batches=*/1, compare).searched();
+  } else if (!prepared.settings.distribution.empty()) {
+    WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
+    if (distribute::is_in_time(read))
+      return user_error(fmt::format("stages and micro-batches are of TRAIN: {}", print(read)),
+                        "INFER takes a distribution without them");
+  }
+  WEFT_TRY(whole, agreement == Agreement::ranks && prepared.ranks > 1
+                      ? plan_for_ranks(state, prepared, compare, context)
+                      : plan_for(state, prepared, compare, context));
+  return PlannedStep{std::move(whole), std::nullopt};
+}
+
+}  // namespace
+
+Result<PlannedStep> plan_step(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                              bool compare, Agreement agreement) {
+  Result<PlannedStep> planned = plan_anywhere(state, context, prepared, compare, agreement);
+  if (!planned.ok()) return at_statement(std::move(planned).error(), prepared);
+  return planned;
+}
+
+Result<search::Choice> plan_to_run(const Knowledge& state, const Observer* context,
+                                   const Prepared& prepared) {
+  if (prepared.trains()) {
+    // What is given runs as it is: estimating it is for those who look at it.
+    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
+    if (asked) return plan_in_time(state, context, prepared, *std::move(asked));
+  }
+  WEFT_TRY(planned, plan_step(state, context, prepared, /*compare=*/false));
+  if (planned.whole) return *std::move(planned.whole);
+  if (planned.staged->plan) return *std::move(planned.staged->plan);
+  return plan_in_time(state, context, prepared, std::move(planned.staged->chosen.distribution));
+}
+
+}  // namespace weft::planner

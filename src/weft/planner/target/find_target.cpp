@@ -1,0 +1,49 @@
+#include "weft/planner/target/find_target.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace weft::planner {
+
+Result<cluster::Cluster> target_of(const language::Catalog& catalog,
+                                   const std::optional<language::syntax::Target>& target) {
+  if (!target || target->local) {
+    const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
+    constexpr std::int64_t kMost = 4096;
+    if (ranks > kMost)
+      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
+                        "to plan for more, name a cluster: ON pod", target->span);
+    const auto core = catalog.devices.find("cpu_core");
+    if (core == catalog.devices.end())
+      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
+                        target ? target->span : Span{});
+    return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
+  }
+  if (target->ranks)
+    return user_error(fmt::format("{} has the ranks that it has: RANKS goes with GPU", target->cluster.text),
+                      "ON GPU RANKS 4, or ON LOCAL 4", target->span);
+  if (const auto found = catalog.clusters.find(target->cluster.text); found != catalog.clusters.end())
+    return found->second;
+  if (const auto found = catalog.devices.find(target->cluster.text); found != catalog.devices.end())
+    return one_of(found->second);
+  std::vector<std::string_view> names = language::names_of(catalog.clusters);
+  for (const std::string_view device : language::names_of(catalog.devices)) names.push_back(device);
+  Error error = language::unknown("cluster or device", target->cluster, names);
+  if (error.hint.starts_with("SHOW ")) error.hint = "SHOW CLUSTERS and SHOW DEVICES list them";
+  return error;
+}
+
+language::syntax::Target named_target(std::string_view name, Span span) {
+  return {.local = false, .ranks = {}, .cluster = {name, span}, .span = span};
+}
+
+// Without a link it would be taken for a rank of this machine, with what was measured here.
+cluster::Cluster one_of(const cluster::Device& device) {
+  cluster::Axis alone{"rank", 1, {}};
+  alone.link.name = "none";
+  return {device.name, device, {std::move(alone)}};
+}
+
+}  // namespace weft::planner
