@@ -363,7 +363,7 @@ Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   }
   for (const StateUpdate& update : updates_) {
     const plan::NodeView state = graph_.view(graph_.value(update.state).producer);
-    graph_.add_output(graph_.symbol(fmt::format("next {}", state.word(0))), update.next);
+    graph_.add_update(state.word(0), update.next);
   }
   bound.graph = std::move(graph_);
   bound.updates = std::move(updates_);

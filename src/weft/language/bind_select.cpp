@@ -6,6 +6,7 @@
 
 #include "weft/base/nearest.h"
 #include "weft/language/binder.h"
+#include "weft/plan/graph/words.h"
 #include "weft/plan/ops/build.h"
 
 namespace weft::language {
@@ -275,6 +276,9 @@ Status Binder::bind_outputs(const syntax::Select& select) {
              : use != nullptr      ? use->name
                                    : "result";
     }
+    if (name.starts_with(plan::kNextWord))
+      return user_error(fmt::format("{} names the next value of a state, not an output", name),
+                        "give it another name: ... AS name", item.span);
     const Symbol symbol = graph_.symbol(name);
     if (std::ranges::find(names, symbol) != names.end())
       return user_error(fmt::format("two outputs are named {}", name), "give one another name: ... AS name",

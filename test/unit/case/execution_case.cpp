@@ -132,9 +132,9 @@ Tensors interpreted(const plan::Graph& graph, const Tensors& sources) {
   std::vector<ops::Tensor<double>> outputs = or_throw(ops::interpret<double>(graph, find));
   Tensors tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    std::string name(graph.text(graph.outputs()[i].name));
-    if (name.starts_with("next ")) name = name.substr(5);
-    tensors[name] = std::move(outputs[i]);
+    const plan::Output& output = graph.outputs()[i];
+    const Symbol name = output.updates.valid() ? output.updates : output.name;
+    tensors[std::string(graph.text(name))] = std::move(outputs[i]);
   }
   return tensors;
 }

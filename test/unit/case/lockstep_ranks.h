@@ -229,13 +229,14 @@ inline std::string difference_in_lockstep(const plan::Graph& graph, const plan::
   }
   ranks.step();
   for (std::size_t o = 0; o < expected.size(); ++o) {
-    const std::string name(graph.text(graph.outputs()[o].name));
+    const plan::Output& output = graph.outputs()[o];
+    const std::string name(graph.text(output.name));
     for (std::size_t r = 0; r < programs.size(); ++r) {
       const std::vector<float>& wanted = expected[o].ranks[r].data;
       std::vector<float> found;
       for (const auto* ports : {&programs[r].outputs, &programs[r].parameters, &programs[r].states})
         for (const Port& port : *ports)
-          if (port.name == name || "next " + port.name == name) found = ranks.rank(r).read(port.place);
+          if (port.name == name || port.name == graph.updated(output)) found = ranks.rank(r).read(port.place);
       if (found.size() != wanted.size())
         return fmt::format("{} on rank {}: {} elements, expected {}", name, r, found.size(), wanted.size());
       for (std::size_t i = 0; i < wanted.size(); ++i)

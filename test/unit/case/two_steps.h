@@ -90,17 +90,16 @@ class TwoSteps {
         if (const std::string why = compare(read((*found)[o], plan_.graph.type(output.value)), *right);
             !why.empty())
           return name + " " + why;
-        if (!name.starts_with("next ")) continue;
-        auto& now = held[name.substr(5)];
+        if (!output.updates.valid()) continue;
+        auto& now = held[std::string(plan_.graph.text(output.updates))];
         for (std::size_t rank = 0; rank < now.ranks.size(); ++rank) {
           if (now.ranks[rank].sizes != (*found)[o].ranks[rank].sizes) return name + " is another share";
           now.ranks[rank] = (*found)[o].ranks[rank];
         }
       }
       for (std::size_t o = 0; o < one_device_.outputs().size(); ++o)
-        if (const std::string name(one_device_.text(one_device_.outputs()[o].name));
-            name.starts_with("next "))
-          whole[name.substr(5)] = (*expected)[o];
+        if (const plan::Output& output = one_device_.outputs()[o]; output.updates.valid())
+          whole[std::string(one_device_.text(output.updates))] = (*expected)[o];
     }
     return "";
   }

@@ -110,7 +110,7 @@ void check_gradients(std::string_view model, std::vector<language::SizeOverride>
   };
   const plan::Output loss = graph.outputs().front();
   graph.clear_outputs();
-  graph.add_output(loss.name, loss.value);
+  graph.add_output(loss, loss.value);
   const plan::Graph forward = graph.clone();
   auto gradients = train::differentiate(graph, loss.value, parameters);
   ASSERT_TRUE(gradients.ok()) << gradients.error().message;

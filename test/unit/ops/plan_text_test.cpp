@@ -24,7 +24,10 @@ class RandomPlan {
     for (std::int64_t i = 0; i < nodes; ++i) add_node();
     const std::int64_t outputs = random_.between(0, 3);
     for (std::int64_t i = 0; i < outputs; ++i)
-      graph.add_output(graph.symbol(fmt::format("out {}", i)), any_value());
+      if (random_.below(2) == 0)
+        graph.add_output(graph.symbol(fmt::format("out {}", i)), any_value());
+      else
+        graph.add_update(fmt::format("source {}", i), any_value());
   }
 
   Graph graph;
@@ -121,6 +124,8 @@ RC_GTEST_PROP(PlanText, ReadsWhatItPrints, (std::uint64_t seed)) {
   RC_ASSERT(structural_hash(*read_back) == structural_hash(random.graph));
   RC_ASSERT(verify(random.graph).ok());
   RC_ASSERT(verify(*read_back).ok());
+  for (std::size_t o = 0; o < random.graph.outputs().size(); ++o)
+    RC_ASSERT(read_back->updated(read_back->outputs()[o]) == random.graph.updated(random.graph.outputs()[o]));
   const Graph clone = random.graph.clone();
   RC_ASSERT(print(clone) == text);
   for (std::size_t n = 0; n < random.graph.node_count(); ++n) {

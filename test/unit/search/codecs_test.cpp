@@ -182,7 +182,7 @@ TEST(PlaceCodecs, FeedbackLosesNothingInTheLongRun) {
             for (std::size_t i = 0; i < sums[o].size(); ++i) sums[o][i] += joined->data[i];
           }
           for (std::size_t o = expected.size(); o < found->size(); ++o)
-            inputs.held.find(plan.graph.text(plan.graph.outputs()[o].name).substr(5))->second = (*found)[o];
+            inputs.held.find(plan.graph.updated(plan.graph.outputs()[o]))->second = (*found)[o];
         }
         double off = 0;
         for (std::size_t o = 0; o < expected.size(); ++o)

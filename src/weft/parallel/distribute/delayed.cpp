@@ -16,8 +16,6 @@ using plan::ValueId;
 
 namespace {
 
-constexpr std::string_view kNextDelayed = "next ";
-
 // The one reader of each value; invalid where there is none or several.
 std::vector<NodeId> only_readers(const plan::Graph& graph) {
   std::vector<NodeId> readers(graph.value_count());
@@ -41,9 +39,7 @@ std::vector<Delayed> find_delayed(const plan::Graph& graph) {
   std::vector<Delayed> found;
   std::vector<bool> gradients;  // once there is something to ask
   for (const plan::Output& output : graph.outputs()) {
-    const std::string_view name = graph.text(output.name);
-    if (!name.starts_with(kNextDelayed)) continue;
-    const auto source = sources.find(name.substr(kNextDelayed.size()));
+    const auto source = sources.find(graph.updated(output));
     if (source == sources.end()) continue;
     const NodeView state = graph.view(source->second);
     if (&state.op() != &ops::state() || state.word(2) != "zeros") continue;
@@ -75,8 +71,7 @@ Result<DistributedPlan> without_delay(const DistributedPlan& plan) {
     left_out[one.state.value] = true;
     instead[one.reduce.value] = one.made;
     for (const plan::Output& output : plan.graph.outputs())
-      if (plan.graph.text(output.name).substr(0, kNextDelayed.size()) == kNextDelayed &&
-          plan.graph.text(output.name).substr(kNextDelayed.size()) == one.name)
+      if (plan.graph.updated(output) == one.name)
         for (ValueId stacked = output.value; stacked != one.made;) {
           const NodeId stack = plan.graph.value(stacked).producer;
           left_out[stack.value] = true;

@@ -28,8 +28,6 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::string_view kNext = "next ";
-
 class Distributor {
  public:
   Distributor(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options,
@@ -51,8 +49,7 @@ class Distributor {
     std::vector<ValueId> outputs(graph_.outputs().size());
     for (std::size_t n = 0; n < graph_.node_count(); ++n)
       WEFT_TRY_STATUS(add(graph_.view(NodeId(n)), outputs));
-    for (std::size_t o = 0; o < outputs.size(); ++o)
-      made_.graph.add_output(graph_.outputs()[o].name, outputs[o]);
+    for (std::size_t o = 0; o < outputs.size(); ++o) made_.graph.add_output(graph_.outputs()[o], outputs[o]);
     return std::move(made_);
   }
 
@@ -121,12 +118,10 @@ class Distributor {
   // nobody outside can read addends.
   Layout layout_of_output(std::size_t o) const {
     const plan::Output& output = graph_.outputs()[o];
-    const std::string_view name = graph_.text(output.name);
-    if (name.starts_with(kNext))
-      if (const auto source = by_name_.find(name.substr(kNext.size()));
-          source != by_name_.end() &&
-          graph_.value(graph_.result(source->second)).type == graph_.value(output.value).type)
-        return sources_.layouts[source->second.value];
+    if (const auto source = by_name_.find(graph_.updated(output));
+        source != by_name_.end() &&
+        graph_.value(graph_.result(source->second)).type == graph_.value(output.value).type)
+      return sources_.layouts[source->second.value];
     Layout layout = holdings_->given(output.value);
     for (AxisLayout& axis : layout.axes)
       if (axis.is_partial()) axis = AxisLayout::replicated();

@@ -70,7 +70,7 @@ Status PlanEdit::keep(NodeId node, std::span<const ValueId> inputs) {
 Result<DistributedPlan> PlanEdit::finish() {
   note_new();
   for (const plan::Output& output : plan_.graph.outputs())
-    if (now(output.value).valid()) made_.graph.add_output(moved_.symbol(output.name), now(output.value));
+    if (now(output.value).valid()) moved_.output(output, now(output.value));
   WEFT_TRY_STATUS(plan::settle_phases(made_.graph));
   WEFT_TRY(layouts, spmd::infer_layouts(made_.graph, made_.mesh));
   made_.layouts = std::move(layouts);

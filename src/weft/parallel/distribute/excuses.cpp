@@ -81,7 +81,6 @@ class Periods {
   // What depends on such a sum is for the next step alone. Ranks may clip each by its own gradients; whether a step counts
   // they decide together.
   std::optional<BrokenPromise> check_outputs() const {
-    constexpr std::string_view kNextStep = "next ";
     std::vector<bool> unsummed(plan_.graph.value_count());
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       const NodeView node = plan_.graph.view(NodeId(n));
@@ -94,10 +93,10 @@ class Periods {
         return broken(node, "it skips a step by a gradient that is not summed, each rank for itself");
     }
     for (const plan::Output& output : plan_.graph.outputs())
-      if (const std::string_view name = plan_.graph.text(output.name);
-          unsummed[output.value.value] && !name.starts_with(kNextStep))
-        return BrokenPromise{plan_.graph.value(output.value).producer,
-                             fmt::format("output {} is made of a gradient that is not summed", name)};
+      if (unsummed[output.value.value] && !output.updates.valid())
+        return BrokenPromise{
+            plan_.graph.value(output.value).producer,
+            fmt::format("output {} is made of a gradient that is not summed", plan_.graph.text(output.name))};
     return {};
   }
 

@@ -13,14 +13,11 @@ using plan::NodeView;
 using plan::ValueId;
 
 std::vector<Feedback> find_feedback(const plan::Graph& graph) {
-  constexpr std::string_view kNextState = "next ";
   const std::map<std::string_view, NodeId> sources = sources_of(graph);
   const auto maker = [&](ValueId value) { return graph.view(graph.value(value).producer); };
   std::vector<Feedback> found;
   for (const plan::Output& output : graph.outputs()) {
-    const std::string_view name = graph.text(output.name);
-    if (!name.starts_with(kNextState)) continue;
-    const auto source = sources.find(name.substr(kNextState.size()));
+    const auto source = sources.find(graph.updated(output));
     if (source == sources.end()) continue;
     const NodeView state = graph.view(source->second);
     if (&state.op() != &ops::state() || state.word(2) != "zeros") continue;

@@ -43,7 +43,7 @@ Result<plan::Graph> with_half_dropout(const plan::Graph& graph) {
         kHalf, node.integer(kDropStream), node.integer(kDropBegin), node.symbol(kDropWhole)};
     WEFT_TRY_STATUS(made.add(node.op(), inputs, attributes));
   }
-  for (const plan::Output& output : graph.outputs()) made.add_output(output.name, output.value);
+  for (const plan::Output& output : graph.outputs()) made.add_output(output, output.value);
   return made;
 }
 

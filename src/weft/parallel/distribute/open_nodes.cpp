@@ -136,7 +136,7 @@ Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const NodeId>
     for (std::size_t k = 0; k < node.result_count(); ++k)
       values[node.result(k).value] = made.result(copied, k);
   }
-  for (const plan::Output& output : graph.outputs()) made.add_output(output.name, values[output.value.value]);
+  for (const plan::Output& output : graph.outputs()) made.add_output(output, values[output.value.value]);
   return made;
 }
 

@@ -18,7 +18,6 @@ namespace {
 using plan::NodeId;
 using plan::NodeView;
 
-constexpr std::string_view kNextValue = "next ";
 constexpr std::size_t kInitial = 2, kFirstNumber = 3,
                       kSecondNumber = 4;  // attributes of a parameter or state
 
@@ -111,13 +110,12 @@ class PromiseCheck {
     if (text(plan_.graph, output.value) != text(original_, model->second))
       return broken(fmt::format("is {}, on one device {}", text(plan_.graph, output.value),
                                 text(original_, model->second)));
-    if (name.starts_with(kNextValue))
-      if (const auto source = held_.find(name.substr(kNextValue.size())); source != held_.end()) {
-        const plan::ValueId now = plan_.graph.result(source->second);
-        if (plan_.layouts[now.value] == plan_.layouts[output.value.value]) return {};
-        return broken(
-            fmt::format("is {}, {} itself {}", layout_text(output.value), source->first, layout_text(now)));
-      }
+    if (const auto source = held_.find(plan_.graph.updated(output)); source != held_.end()) {
+      const plan::ValueId now = plan_.graph.result(source->second);
+      if (plan_.layouts[now.value] == plan_.layouts[output.value.value]) return {};
+      return broken(
+          fmt::format("is {}, {} itself {}", layout_text(output.value), source->first, layout_text(now)));
+    }
     for (const plan::AxisLayout& axis : plan_.layouts[output.value.value].axes)
       if (axis.is_partial() || axis.is_varying() || axis.has_borders())
         return broken(

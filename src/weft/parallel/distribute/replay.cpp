@@ -250,8 +250,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     for (std::size_t k = 0; k < node.result_count(); ++k)
       values[node.result(k).value] = made.graph.result(*added, k);
   }
-  for (const plan::Output& output : plan.graph.outputs())
-    made.graph.add_output(moved.symbol(output.name), values[output.value.value]);
+  for (const plan::Output& output : plan.graph.outputs()) moved.output(output, values[output.value.value]);
   // Nodes come from the original with its phases, where the plan may run them earlier.
   WEFT_TRY_STATUS(plan::settle_phases(made.graph));
   WEFT_TRY(layouts, spmd::infer_layouts(made.graph, mesh));

@@ -121,8 +121,7 @@ Result<plan::Graph> with_shown_rounding(const plan::Graph& graph, std::span<cons
       values[node.result(k).value] = made.result(added, k);
     return {};
   }));
-  for (const plan::Output& output : graph.outputs())
-    made.add_output(moved.symbol(output.name), values[output.value.value]);
+  for (const plan::Output& output : graph.outputs()) moved.output(output, values[output.value.value]);
   return made;
 }
 

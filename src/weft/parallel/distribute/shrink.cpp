@@ -205,8 +205,7 @@ class Shrinker {
       WEFT_TRY(as_assumed, add(graph_.view(NodeId(n))));
       if (!as_assumed) return false;
     }
-    for (const plan::Output& output : graph_.outputs())
-      made_.add_output(output.name, values_[output.value.value]);
+    for (const plan::Output& output : graph_.outputs()) made_.add_output(output, values_[output.value.value]);
     return true;
   }
 

@@ -15,8 +15,6 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::string_view kNextWord = "next ";
-
 // What the readers of a value want it to be on one axis: nothing yet, one thing, or different things.
 class Wish {
  public:
@@ -66,11 +64,8 @@ class SourceChooser {
       if (&node.op() == &ops::parameter()) parameters.emplace(node.word(0), node.id());
     }
     for (const plan::Output& output : graph_.outputs()) {
-      const std::string_view name = graph_.text(output.name);
-      if (!name.starts_with(kNextWord)) continue;
-      const auto parameter = parameters.find(name.substr(kNextWord.size()));
-      if (parameter == parameters.end()) continue;
-      note_update(output.value, parameter->second);
+      const auto parameter = parameters.find(graph_.updated(output));
+      if (parameter != parameters.end()) note_update(output.value, parameter->second);
     }
   }
 

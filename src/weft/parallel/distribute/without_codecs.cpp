@@ -24,13 +24,10 @@ namespace {
 
 // By node: whether what is kept for the next step's codes is all that it is for.
 std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Feedback> feedback) {
-  constexpr std::string_view kNextLost = "next ";
   std::vector<bool> needed(graph.node_count()), kept(graph.node_count());
   for (const plan::Output& output : graph.outputs()) {
-    const std::string_view name = graph.text(output.name);
     const bool is_lost =
-        name.starts_with(kNextLost) &&
-        std::ranges::find(feedback, name.substr(kNextLost.size()), &Feedback::name) != feedback.end();
+        std::ranges::find(feedback, graph.updated(output), &Feedback::name) != feedback.end();
     (is_lost ? kept : needed)[graph.value(output.value).producer.value] = true;
   }
   for (std::size_t n = graph.node_count(); n-- > 0;)
@@ -55,7 +52,6 @@ bool moves_alone(const NodeView& node) {
 
 // An optimizer's states stay where they are: they lose by codes and gain nothing, whatever way they are sent.
 Status check_states(const plan::Graph& graph) {
-  constexpr std::string_view kNextOfState = "next ";
   std::vector<NodeId> decoded(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -67,12 +63,11 @@ Status check_states(const plan::Graph& graph) {
   }
   const auto sources = sources_of(graph);
   for (const plan::Output& output : graph.outputs()) {
-    const std::string_view name = graph.text(output.name);
-    if (!name.starts_with(kNextOfState) || !decoded[output.value.value].valid()) continue;
-    const auto source = sources.find(name.substr(kNextOfState.size()));
+    if (!decoded[output.value.value].valid()) continue;
+    const auto source = sources.find(graph.updated(output));
     if (source == sources.end() || graph.node(source->second).op != &ops::state()) continue;
     return user_error(fmt::format("node {}: {} is kept as it is decoded: codecs are for what crosses an axis",
-                                  describe(graph, decoded[output.value.value]), name));
+                                  describe(graph, decoded[output.value.value]), graph.text(output.name)));
   }
   return {};
 }

@@ -34,8 +34,6 @@ using plan::Graph;
 using plan::NodeId;
 using plan::NodeView;
 
-constexpr std::string_view kNextValue = "next ";
-
 // A source of the whole model, and what each rank of a stage's mesh holds of it and of its next value.
 struct Held {
   plan::Type type;
@@ -159,12 +157,12 @@ class TimedProof {
   Status compare(const std::vector<Tensor<Field>>& expected, std::span<const Graph* const> ranks,
                  const std::vector<std::vector<Tensor<Field>>>& outputs, PlanProof& proof) {
     for (std::size_t o = 0; o < expected.size() && proof.holds(); ++o) {
-      const std::string name(original_.text(original_.outputs()[o].name));
-      const bool is_next = name.starts_with(kNextValue);
-      if (!is_next && original_.type(original_.outputs()[o].value).rank() != 0) continue;
+      const plan::Output& output = original_.outputs()[o];
+      const std::string name(original_.text(output.name));
+      if (!output.updates.valid() && original_.type(output.value).rank() != 0) continue;
       std::vector<Tensor<Field>> wanted(static_cast<std::size_t>(mesh_.ranks()), expected[o]);
-      if (is_next) {
-        const auto source = held_.find(std::string_view(name).substr(kNextValue.size()));
+      if (output.updates.valid()) {
+        const auto source = held_.find(original_.text(output.updates));
         if (source == held_.end()) continue;
         WEFT_TRY(parts, cut(expected[o], source->second));
         wanted = std::move(parts);

@@ -21,8 +21,6 @@ using plan::ValueId;
 
 namespace {
 
-constexpr std::string_view kNext = "next ";
-
 // What leads to one gradient alone may run any time later; but not where an earlier stage waits for it.
 void hurry_what_goes_on(const Graph& graph, const std::vector<std::int32_t>& position, Roles& roles) {
   std::vector<bool> goes_on(graph.value_count());
@@ -168,13 +166,12 @@ std::vector<Stages> stages_that_need(const distribute::DistributedPlan& plan, co
       changed = true;
     };
     for (const plan::Output& output : graph.outputs()) {
-      const std::string_view name = graph.text(output.name);
       const NodeId maker = graph.value(output.value).producer;
-      if (!name.starts_with(kNext)) {
+      if (!output.updates.valid()) {
         if (graph.type(output.value).rank() == 0) add(output.value, all);
         continue;
       }
-      const auto source = sources.find(name.substr(kNext.size()));
+      const auto source = sources.find(graph.text(output.updates));
       if (source == sources.end()) continue;
       // A source that nobody reads is held by who makes it.
       if (need[source->second.value] == 0)

@@ -27,8 +27,6 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::string_view kNextPrefix = "next ";
-
 // Sums of many small addends lose what is small: they are kept in f32 at least.
 plan::DType sum_type(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16 ? plan::DType::f32 : dtype;
@@ -181,9 +179,8 @@ class Unroller {
         holders_[std::string(plan_.graph.view(plan_.graph.value(ValueId(v)).producer).word(0))] = need[v];
     wanted_.resize(local().value_count());
     for (const plan::Output& output : local().outputs()) {
-      const std::string_view name = local().text(output.name);
-      if (name.starts_with(kNextPrefix)) {
-        const auto source = holders_.find(name.substr(kNextPrefix.size()));
+      if (output.updates.valid()) {
+        const auto source = holders_.find(local().text(output.updates));
         if (source != holders_.end()) wanted_[output.value.value] |= source->second;
       } else if (local().type(output.value).rank() == 0) {
         wanted_[output.value.value] |=
@@ -539,16 +536,15 @@ class Unroller {
 
   Status add_outputs() {
     for (const plan::Output& output : local().outputs()) {
-      const bool is_next = local().text(output.name).starts_with(kNextPrefix);
       if ((wanted_[output.value.value] & only(stage_)) == 0) continue;
-      if (is_next) {
-        const auto source = holders_.find(local().text(output.name).substr(kNextPrefix.size()));
+      if (output.updates.valid()) {
+        const auto source = holders_.find(local().text(output.updates));
         if (source == holders_.end() || (source->second & only(stage_)) == 0) continue;
       } else if (local().type(output.value).rank() != 0) {
         continue;
       }
       WEFT_TRY(value, total_value(output.value));
-      graph().add_output(transplants_[0].symbol(output.name), value);
+      transplants_[0].output(output, value);
     }
     return {};
   }

@@ -82,7 +82,7 @@ class Extraction {
     for (const NodeId n : nodes_) inside[n.value] = true;
     for (const plan::Output& output : graph_.outputs())
       if (inside[graph_.value(output.value).producer.value])
-        made_.add_output(transplant_.symbol(output.name), values_[output.value.value]);
+        transplant_.output(output, values_[output.value.value]);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       if (inside[n]) continue;
       for (const ValueId value : graph_.node(NodeId(n)).inputs)

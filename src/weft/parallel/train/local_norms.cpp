@@ -58,8 +58,7 @@ class LocalNorms {
       for (std::size_t k = 0; k < node.result_count(); ++k)
         values[node.result(k).value] = made_.result(copied, k);
     }
-    for (const plan::Output& output : from_.outputs())
-      made_.add_output(output.name, values[output.value.value]);
+    for (const plan::Output& output : from_.outputs()) made_.add_output(output, values[output.value.value]);
     return std::move(made_);
   }
 

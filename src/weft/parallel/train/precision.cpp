@@ -56,7 +56,7 @@ class WideLosses : Remaker {
     std::vector<bool> shown(from_.value_count()), loss(from_.value_count());
     for (const plan::Output& output : from_.outputs()) {
       const plan::Type type = from_.type(output.value);
-      const bool is_loss = type.rank() == 0 && !from_.text(output.name).starts_with("next ");
+      const bool is_loss = type.rank() == 0 && !output.updates.valid();
       (is_loss ? loss : shown)[output.value.value] = true;
     }
     for (std::size_t n = from_.node_count(); n-- > 0;) {

@@ -51,7 +51,7 @@ class Copier {
       made_.copy_of.resize(made_.graph.node_count());
     }
     for (const plan::Output& output : graph_.outputs())
-      made_.graph.add_output(transplant_.symbol(output.name), values_[output.value.value]);
+      transplant_.output(output, values_[output.value.value]);
     return std::move(made_);
   }
 

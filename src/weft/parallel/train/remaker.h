@@ -38,8 +38,7 @@ class Remaker {
     made_.set_label({});
     made_.set_scope({});
     made_.set_when({});
-    for (const plan::Output& output : from_.outputs())
-      made_.add_output(output.name, values_[output.value.value]);
+    for (const plan::Output& output : from_.outputs()) made_.add_output(output, values_[output.value.value]);
     return std::move(made_);
   }
 

@@ -119,8 +119,8 @@ class Updater {
     }
     const ValueId due = complete_.valid() ? f(ops::logical_and(), {complete_, finite}) : finite;
     WEFT_TRY_STATUS(f.status());
-    graph_.add_output(graph_.symbol(fmt::format("next {}", kLossScaleName)), scale);
-    graph_.add_output(graph_.symbol(fmt::format("next {}", kGoodStepsName)), good);
+    graph_.add_update(kLossScaleName, scale);
+    graph_.add_update(kGoodStepsName, good);
     finite_ = finite;
     complete_and_finite_ = due;
     return {};
@@ -136,7 +136,7 @@ class Updater {
     const ValueId mean = f(ops::mul(), {total, f.number(1 / options_.accumulate, total)});
     const ValueId rest = f(ops::select(), {complete_, f.number(0, total), total});
     WEFT_TRY_STATUS(f.status());
-    graph_.add_output(graph_.symbol(fmt::format("next {}.gradients", name)), rest);
+    graph_.add_update(name + ".gradients", rest);
     return mean;
   }
 
@@ -237,9 +237,9 @@ class Updater {
   Status put_weight(const std::string& name, ValueId parameter, ValueId weight, ValueId next) {
     if (weight == parameter) return put(name, parameter, next);
     WEFT_TRY(chosen, chosen_of(weight, next));
-    graph_.add_output(graph_.symbol(fmt::format("next {}{}", name, kMasterSuffix)), chosen);
+    graph_.add_update(name + std::string(kMasterSuffix), chosen);
     WEFT_TRY(rounded, ops::add_cast(graph_, chosen, graph_.type(parameter).dtype));
-    graph_.add_output(graph_.symbol("next " + name), rounded);
+    graph_.add_update(name, rounded);
     return {};
   }
 
@@ -261,14 +261,14 @@ class Updater {
     const ValueId next = f(ops::add(), {count, f.number(1, count)});
     const ValueId due = f(ops::equal(), {f(ops::mod(), {next, f.number(steps, count)}), f.number(0, count)});
     WEFT_TRY_STATUS(f.status());
-    graph_.add_output(graph_.symbol(fmt::format("next {}", name)), next);
+    graph_.add_update(name, next);
     return due;
   }
 
   // What a source holds next; where updates come after several steps, what it held until then.
   Status put(const std::string& name, ValueId now, ValueId next) {
     WEFT_TRY(chosen, chosen_of(now, next));
-    graph_.add_output(graph_.symbol("next " + name), chosen);
+    graph_.add_update(name, chosen);
     return {};
   }
 
@@ -369,8 +369,8 @@ Result<plan::Output> find_loss(const plan::Graph& graph, const Goal& goal) {
     std::vector<std::string_view> names;
     bool known = false;
     for (const plan::Output& output : graph.outputs()) {
+      if (output.updates.valid()) continue;
       const std::string_view name = graph.text(output.name);
-      if (name.starts_with("next ")) continue;
       names.push_back(name);
       if (name != goal.loss) continue;
       loss = output;
@@ -423,10 +423,10 @@ Result<std::vector<ValueId>> pick_parameters(const plan::Graph& graph, const Goa
 void put_losses_first(plan::Graph& graph, std::span<const Descent> descents) {
   const std::vector<plan::Output> before(graph.outputs().begin(), graph.outputs().end());
   graph.clear_outputs();
-  for (const Descent& descent : descents) graph.add_output(descent.loss.name, descent.loss.value);
+  for (const Descent& descent : descents) graph.add_output(descent.loss, descent.loss.value);
   for (const plan::Output& output : before)
     if (std::ranges::none_of(descents, [&](const Descent& of) { return of.loss.name == output.name; }))
-      graph.add_output(output.name, output.value);
+      graph.add_output(output, output.value);
 }
 
 // The value whose memory a value shares: views are not copies.

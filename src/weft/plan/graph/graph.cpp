@@ -212,6 +212,10 @@ std::string Graph::path(ScopeId scope, Symbol label) const {
   return text;
 }
 
+void Graph::add_update(std::string_view state, ValueId next) {
+  outputs_.push_back({symbol(fmt::format("{}{}", kNextWord, state)), next, symbol(state)});
+}
+
 Graph Graph::clone() const {
   Graph copy;
   copy.name = name;

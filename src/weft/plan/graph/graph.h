@@ -62,9 +62,11 @@ struct Node {
   When when;  // in a step
 };
 
+// A plan returns results, and the next values of parameters and states.
 struct Output {
-  Symbol name;
+  Symbol name;  // of an update: "next STATE"
   ValueId value;
+  Symbol updates;  // the parameter or state; invalid: a result
 
   friend bool operator==(const Output&, const Output&) = default;
 };
@@ -121,7 +123,14 @@ class Graph {
     return ValueId(nodes_[id.value].first_result.value + k);
   }
 
-  void add_output(Symbol output_name, ValueId value) { outputs_.push_back({output_name, value}); }
+  void add_output(Symbol output_name, ValueId value) { outputs_.push_back({output_name, value, {}}); }
+  // The same output, by another value: of a copy whose symbols have the same numbers, else see Transplant.
+  void add_output(const Output& like, ValueId value) { outputs_.push_back({like.name, value, like.updates}); }
+  void add_update(std::string_view state, ValueId next);
+  // The name of the parameter or state that an output updates; empty: none.
+  std::string_view updated(const Output& output) const {
+    return output.updates.valid() ? text(output.updates) : std::string_view();
+  }
   void clear_outputs() { outputs_.clear(); }
   std::span<const Output> outputs() const { return outputs_; }
 

@@ -12,6 +12,7 @@
 #include "weft/base/scanner.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/graph/verify.h"
+#include "weft/plan/graph/words.h"
 
 namespace weft::plan {
 namespace {
@@ -426,7 +427,11 @@ class Reader {
         return user_error(fmt::format("output {} is returned twice", graph_.text(name)), {}, span_from(from));
       WEFT_TRY_STATUS(expect('=', "between an output and its value"));
       WEFT_TRY(id, value(true));
-      graph_.add_output(name, id);
+      const std::string_view text = graph_.text(name);
+      if (text.starts_with(kNextWord))
+        graph_.add_update(text.substr(kNextWord.size()), id);
+      else
+        graph_.add_output(name, id);
     } while (take(','));
     return expect_line_end();
   }

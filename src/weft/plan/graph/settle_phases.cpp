@@ -28,7 +28,7 @@ Status settle_phases(Graph& graph) {
     settled.set_scope(graph.node(NodeId(n)).scope);
     WEFT_TRY_STATUS(moved.node_at(when[n], NodeId(n), graph.node(NodeId(n)).inputs));
   }
-  for (const Output& output : graph.outputs()) settled.add_output(output.name, output.value);
+  for (const Output& output : graph.outputs()) settled.add_output(output, output.value);
   graph = std::move(settled);
   return {};
 }

@@ -27,6 +27,10 @@ TypeId Transplant::type(TypeId type) {
   return types_[type.value] = to_->intern_type(source.dtype, dims).value();
 }
 
+void Transplant::output(const Output& output, ValueId value) {
+  to_->add_output({symbol(output.name), {}, symbol(output.updates)}, value);
+}
+
 AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attribute,
                                      std::vector<Symbol>& list) {
   switch (kind) {

@@ -24,6 +24,8 @@ class Transplant {
   Symbol symbol(Symbol symbol);
   Symbol index(Symbol index);
   TypeId type(TypeId type);
+  // Adds the same output, which is `value` of `to`.
+  void output(const Output& output, ValueId value);
 
   // The same operator and attributes over `inputs`, which are values of `to`, in the same phase; label and
   // scope are the caller's to set. Fails when the operator refuses them; never when their types are those of

@@ -7,6 +7,9 @@
 
 namespace weft::plan {
 
+// Before a state's name: how an output that updates the state is named.
+constexpr std::string_view kNextWord = "next ";
+
 std::string quote_unless_plain(std::string_view text);
 
 // Appends without making a string in between.

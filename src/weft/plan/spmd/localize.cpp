@@ -68,7 +68,7 @@ Result<LocalPlan> Localizer::run() && {
   }
   for (const plan::Output& output : graph_.outputs())
     if (const ValueId value = local_.values[output.value.value]; value.valid())
-      local_.graph.add_output(here(output.name), value);
+      local_.graph.add_output({here(output.name), {}, here(output.updates)}, value);
   return std::move(local_);
 }
 

@@ -28,6 +28,7 @@
 #include "weft/parallel/pipeline/prove_in_time.h"
 #include "weft/parallel/train/training_plan.h"
 #include "weft/plan/graph/hash.h"
+#include "weft/plan/graph/transplant.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
@@ -163,7 +164,7 @@ class SmallModels {
     for (const plan::Output& output : model_.outputs())
       if (const std::string_view name = model_.text(output.name);
           !has_output(small.graph, name) && output.value.value < small.graph.value_count())
-        small.graph.add_output(small.graph.symbol(name), output.value);
+        plan::Transplant(model_, small.graph).output(output, output.value);
     if (cost::plan_flops(small.graph) > kMostFlops) return user_error("too much to compute by definition");
     return small;
   }

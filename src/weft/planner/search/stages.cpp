@@ -34,15 +34,13 @@ std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", ste
 // Rules keep what outputs read. A STATE that is renewed and that nothing reads is a source as well, and what is
 // learned would lack it.
 bool lacks_what_it_renews(const plan::Graph& plan) {
-  constexpr std::string_view kNextName = "next ";
   std::set<std::string_view> sources;
   for (std::size_t n = 0; n < plan.node_count(); ++n) {
     const plan::NodeView node = plan.view(plan::NodeId(n));
     if (&node.op() == &ops::state() || &node.op() == &ops::parameter()) sources.insert(node.word(0));
   }
   return std::ranges::any_of(plan.outputs(), [&](const plan::Output& output) {
-    const std::string_view name = plan.text(output.name);
-    return name.starts_with(kNextName) && !sources.contains(name.substr(kNextName.size()));
+    return output.updates.valid() && !sources.contains(plan.text(output.updates));
   });
 }
 

@@ -321,8 +321,8 @@ class Compiler {
       ports->push_back({std::string(node.word(0)), node.result(0), grouping_.places[node.result(0).value]});
     }
     for (const plan::Output& output : graph_.outputs()) {
+      if (output.updates.valid()) continue;
       const std::string name(graph_.text(output.name));
-      if (name.starts_with("next ")) continue;
       Place place = grouping_.places[output.value.value];
       Buffer& buffer = program_.buffers[place.buffer.value];
       const bool own = is_plain(place) && place.offset == 0 && buffer.value == output.value &&

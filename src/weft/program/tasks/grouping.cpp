@@ -386,11 +386,8 @@ std::vector<ValueId> next_values(const plan::Graph& graph) {
       sources.emplace(node.word(0), node.result(0));
   }
   std::vector<ValueId> next(graph.value_count());
-  constexpr std::string_view kPrefix = "next ";
   for (const plan::Output& output : graph.outputs()) {
-    const std::string_view name = graph.text(output.name);
-    if (!name.starts_with(kPrefix)) continue;
-    const auto source = sources.find(name.substr(kPrefix.size()));
+    const auto source = sources.find(graph.updated(output));
     if (source != sources.end()) next[source->second.value] = output.value;
   }
   return next;

@@ -61,8 +61,7 @@ plan::Graph Draft::finish() const {
   }
   plan.set_label(transplant.symbol(graph_.label()));
   plan.set_scope({});
-  for (const plan::Output& output : outputs_)
-    plan.add_output(transplant.symbol(output.name), values[output.value.value]);
+  for (const plan::Output& output : outputs_) transplant.output(output, values[output.value.value]);
   return plan;
 }
 

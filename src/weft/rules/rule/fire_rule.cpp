@@ -19,7 +19,7 @@ plan::Graph left_plan(const RuleInstance& instance) {
   plan::Graph graph = instance.graph.clone();
   const std::vector<plan::Output> outputs(graph.outputs().begin(), graph.outputs().end());
   graph.clear_outputs();
-  for (std::size_t k = 0; k < outputs.size() / 2; ++k) graph.add_output(outputs[k].name, outputs[k].value);
+  for (std::size_t k = 0; k < outputs.size() / 2; ++k) graph.add_output(outputs[k], outputs[k].value);
   return graph;
 }
 
@@ -27,7 +27,7 @@ plan::Graph left_plan(const RuleInstance& instance) {
 RuleInstance rewritten(RuleInstance&& instance, const plan::Graph& before, const Draft& draft) {
   plan::Graph graph = draft.graph().clone();
   graph.clear_outputs();
-  for (const plan::Output& output : before.outputs()) graph.add_output(output.name, output.value);
+  for (const plan::Output& output : before.outputs()) graph.add_output(output, output.value);
   for (const plan::Output& output : draft.outputs())
     graph.add_output(graph.symbol(fmt::format("{}'", graph.text(output.name))), output.value);
   instance.held = with_held_constants(graph);

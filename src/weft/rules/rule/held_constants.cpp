@@ -77,7 +77,7 @@ std::optional<plan::Graph> with_held_constants(const plan::Graph& graph) {
     const std::array<plan::AttributeValue, 2> attributes = {held_in(dtype, node.real(0)), dtype};
     WEFT_CHECK(held.add(ops::constant(), {}, attributes).ok());
   }
-  for (const plan::Output& output : graph.outputs()) held.add_output(output.name, output.value);
+  for (const plan::Output& output : graph.outputs()) held.add_output(output, output.value);
   return held;
 }
 

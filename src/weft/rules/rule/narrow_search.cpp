@@ -109,8 +109,7 @@ RuleInstance with_ties(const RuleInstance& instance, double within) {
     const plan::NodeId copy = transplant.node(node.id(), inputs).value();
     for (std::size_t k = 0; k < node.result_count(); ++k) made[node.result(k).value] = graph.result(copy, k);
   }
-  for (const plan::Output& output : from.outputs())
-    graph.add_output(transplant.symbol(output.name), made[output.value.value]);
+  for (const plan::Output& output : from.outputs()) transplant.output(output, made[output.value.value]);
   return tied;
 }
 

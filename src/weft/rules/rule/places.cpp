@@ -147,7 +147,7 @@ std::optional<RuleInstance> counted_from_afar(const RuleInstance& instance) {
     }
   }
   for (const plan::Output& output : instance.graph.outputs())
-    graph.add_output(transplant.symbol(output.name), made[output.value.value]);
+    transplant.output(output, made[output.value.value]);
   far.held = with_held_constants(graph);
   far.judges_held = instance.judges_held;
   return far;

@@ -84,7 +84,7 @@ class Copier {
   }
 
   void add_output(Symbol name, ValueId value) { to_.add_output(name, values_[value.value]); }
-  Symbol symbol(Symbol symbol) { return plant_.symbol(symbol); }
+  void add_output(const plan::Output& output) { plant_.output(output, values_[output.value.value]); }
 
  private:
   const Graph& from_;
@@ -147,8 +147,7 @@ Result<std::optional<FoldedPlan>> fold_weights(const Graph& graph) {
     if (cut.in_batch[n] || fed) WEFT_TRY_STATUS(batch.copy(NodeId(n)));
   }
   for (const ValueId value : cut.kept) once.add_output(folded.once.symbol(names[value.value]), value);
-  for (const plan::Output& output : graph.outputs())
-    batch.add_output(batch.symbol(output.name), output.value);
+  for (const plan::Output& output : graph.outputs()) batch.add_output(output);
   return std::optional(std::move(folded));
 }
 

@@ -91,10 +91,8 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
   const std::vector<bool> read = what_outputs_read(graph);
   std::set<std::string_view, std::less<>>
       renewed;  // also what no output reads: a STATE that UPDATE overwrites
-  constexpr std::string_view kNextPrefix = "next ";
   for (const plan::Output& output : graph.outputs())
-    if (const std::string_view name = graph.text(output.name); name.starts_with(kNextPrefix))
-      renewed.insert(name.substr(kNextPrefix.size()));
+    if (output.updates.valid()) renewed.insert(graph.text(output.updates));
   std::vector<SharedSource> sources;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));

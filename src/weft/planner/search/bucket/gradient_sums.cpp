@@ -53,16 +53,14 @@ std::vector<bool> gradient_sums(const plan::Graph& graph) {
 // From the last node to the first: an optimizer's node reads the weight, then the gradient; before it come clipping and
 // the like, which keep its indices.
 std::vector<std::string> gradient_names(const plan::Graph& graph) {
-  constexpr std::string_view kNextOf = "next ";
   std::set<std::string_view> parameters;
   for (std::size_t n = 0; n < graph.node_count(); ++n)
     if (const NodeView node = graph.view(NodeId(n)); &node.op() == &ops::parameter())
       parameters.insert(node.word(0));
   std::vector<std::string> renewed(graph.value_count()), names(graph.value_count());
   for (const plan::Output& output : graph.outputs())
-    if (const std::string_view name = graph.text(output.name);
-        name.starts_with(kNextOf) && parameters.contains(name.substr(kNextOf.size())))
-      renewed[output.value.value] = name.substr(kNextOf.size());
+    if (const std::string_view name = graph.updated(output); parameters.contains(name))
+      renewed[output.value.value] = name;
   for (std::size_t n = graph.node_count(); n-- > 0;) {
     const NodeView node = graph.view(NodeId(n));
     if (node.phase() == plan::Phase::forward || node.input_count() == 0) continue;

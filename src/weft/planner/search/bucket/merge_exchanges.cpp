@@ -109,8 +109,7 @@ Result<distribute::DistributedPlan> merge_exchanges(const distribute::Distribute
     made.origin.push_back(plan.origin[n]);
     made.own.push_back(plan.is_own(NodeId(n)));
   }
-  for (const plan::Output& output : graph.outputs())
-    made.graph.add_output(moved.symbol(output.name), values[output.value.value]);
+  for (const plan::Output& output : graph.outputs()) moved.output(output, values[output.value.value]);
   WEFT_TRY(layouts, spmd::infer_layouts(made.graph, made.mesh));
   made.layouts = std::move(layouts);
   return made;

@@ -34,7 +34,7 @@ std::vector<bool> weight_gathers(const plan::Graph& graph) {
   std::vector<bool> is_kept(graph.value_count()), is_shard(graph.value_count()),
       is_rounded(graph.value_count());
   for (const plan::Output& output : graph.outputs())
-    if (graph.text(output.name).starts_with("next ")) is_kept[output.value.value] = true;
+    if (output.updates.valid()) is_kept[output.value.value] = true;
   std::vector<bool> found(graph.node_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -128,7 +128,7 @@ class CodecPlacer {
     WEFT_TRY(plan, edit_.finish());
     made.plan = std::move(plan);
     for (const Lost& lost : lost_) {
-      made.plan.graph.add_output(made.plan.graph.symbol("next " + lost.name), lost.next);
+      made.plan.graph.add_update(lost.name, lost.next);
       std::int64_t elements = 1;
       for (const plan::Share& share : plan::shares_of(made.plan.graph.type(lost.next),
                                                       made.plan.layouts[lost.next.value], made.plan.mesh, 0))
@@ -315,8 +315,7 @@ class CodecPlacer {
   Status follow_loss_scale() {
     ValueId next_scale;
     for (const plan::Output& output : plan_.graph.outputs())
-      if (plan_.graph.text(output.name) == fmt::format("next {}", train::kLossScaleName))
-        next_scale = output.value;
+      if (plan_.graph.updated(output) == train::kLossScaleName) next_scale = output.value;
     if (!next_scale.valid() || lost_.empty()) return {};
     const ValueId next = edit_.now(next_scale);
     const NodeId source = distribute::sources_of(plan_.graph).find(train::kLossScaleName)->second;

@@ -184,8 +184,7 @@ class Folding {
         values_[graph_.result(NodeId(n), k).value] = folded.result(*made, k);
     }
     for (const plan::Output& output : graph_.outputs())
-      if (values_[output.value.value].valid())
-        folded.add_output(transplant.symbol(output.name), values_[output.value.value]);
+      if (values_[output.value.value].valid()) transplant.output(output, values_[output.value.value]);
     return folded;
   }
 

@@ -70,8 +70,7 @@ class Joining {
   }
 
   Joined finish() && {
-    for (const plan::Output& output : whole_.outputs())
-      joined_.plan.add_output(copy_.symbol(output.name), value_of(output.value));
+    for (const plan::Output& output : whole_.outputs()) copy_.output(output, value_of(output.value));
     return std::move(joined_);
   }
 

@@ -65,8 +65,7 @@ plan::Graph in_the_models_order(const rule::Draft& draft, const plan::Graph& mod
   }
   plan.set_label(transplant.symbol(from.label()));
   plan.set_scope({});
-  for (const plan::Output& output : draft.outputs())
-    plan.add_output(transplant.symbol(output.name), values[output.value.value]);
+  for (const plan::Output& output : draft.outputs()) transplant.output(output, values[output.value.value]);
   return plan;
 }
 

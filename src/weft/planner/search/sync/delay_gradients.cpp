@@ -60,7 +60,7 @@ class GradientDelay {
     made.plan = std::move(plan);
     plan::Graph& graph = made.plan.graph;
     for (const Kept& kept : kept_) {
-      graph.add_output(graph.symbol("next " + kept.name), kept.next);
+      graph.add_update(kept.name, kept.next);
       std::int64_t elements = 1;
       for (const plan::Share& share :
            plan::shares_of(graph.type(kept.next), made.plan.layouts[kept.next.value], made.plan.mesh, 0))

@@ -12,8 +12,6 @@ namespace {
 using program::Buffer;
 using program::BufferRole;
 
-constexpr std::string_view kNext = "next ";
-
 // Values that are a parameter's gradient, by value of the rank's plan.
 std::vector<bool> gradient_values(const plan::Graph& graph) {
   std::vector<bool> found(graph.value_count());
@@ -24,7 +22,7 @@ std::vector<bool> gradient_values(const plan::Graph& graph) {
     open.push_back(value);
   };
   for (const plan::Output& output : graph.outputs()) {
-    if (!graph.text(output.name).starts_with(kNext)) continue;
+    if (!output.updates.valid()) continue;
     const plan::Node& update = graph.node(graph.value(output.value).producer);
     // An update reads what it updates; a mere conversion of another update's result does not.
     const bool reads_source = std::ranges::any_of(update.inputs, [&](plan::ValueId input) {
@@ -47,7 +45,7 @@ std::vector<bool> gradient_values(const plan::Graph& graph) {
 std::uint32_t loss_unit(const program::Program& program) {
   const plan::Graph& graph = *program.graph;
   for (const plan::Output& output : graph.outputs()) {
-    if (graph.text(output.name).starts_with(kNext)) continue;
+    if (output.updates.valid()) continue;
     const plan::NodeId maker = graph.value(output.value).producer;
     for (std::uint32_t u = 0; u < program.units.size(); ++u)
       if (std::ranges::find(program.units[u].nodes, maker) != program.units[u].nodes.end()) return u;
