@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/communication.h"
-#include "weft/rules/rule/evaluate_guard.h"
 #include "weft/rules/rule/evaluate_number.h"
+#include "weft/rules/rule/guards.h"
 #include "weft/rules/rule/literals.h"
 
 namespace weft::rule {
@@ -183,25 +183,8 @@ bool MatchBinder::check_guard(const Draft& draft, const Placement& placement, co
                               std::string* because) const {
   const Place place{draft.graph(), *rule_, match.bindings, match.values, placement.mesh, placement.layouts};
   for (const Condition& condition : rule_->when) {
-    const bool knows_layout = condition.kind != Condition::Kind::replicated || placement.layouts.empty() ||
-                              match.values[condition.value].value < placement.layouts.size();
-    if (knows_layout && holds(condition, place)) continue;
-    if (because == nullptr) return false;
-    *because = fmt::format("guard: {} does not hold", print(std::vector<Condition>{condition}, *rule_));
-    using enum Condition::Kind;
-    if (condition.kind == same_dtype || condition.kind == real)
-      *because += fmt::format(
-          ": {}", print(draft.graph().type(match.values[condition.value]), draft.graph().symbols()));
-    if (condition.kind == replicated || condition.kind == distinct || condition.kind == same_dtype ||
-        condition.kind == real)
-      return false;
-    const auto number = [&](const Number& part) {
-      const std::optional<std::int64_t> value = evaluate(part, place);
-      return value ? fmt::to_string(*value) : std::string("no number");
-    };
-    *because += fmt::format(": {}", number(condition.left));
-    if (condition.kind != even && condition.kind != odd)
-      *because += fmt::format(" and {}", number(condition.right));
+    if (holds(condition, place)) continue;
+    if (because != nullptr) *because = fmt::format("guard: {}", why_not(condition, place));
     return false;
   }
   return true;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/rules/rule/check_rule.h"
-#include "weft/rules/rule/evaluate_number.h"
+#include "weft/rules/rule/guards.h"
 #include "weft/rules/rule/print_rule.h"
 
 namespace weft::rule {
@@ -41,19 +41,6 @@ std::optional<std::int64_t> literal(const Number& number) {
   return combine(number.kind, *a, *b);
 }
 
-bool holds(Condition::Kind kind, std::int64_t a, std::int64_t b) {
-  switch (kind) {
-    case Condition::Kind::equal: return a == b;
-    case Condition::Kind::unequal: return a != b;
-    case Condition::Kind::less: return a < b;
-    case Condition::Kind::less_equal: return a <= b;
-    case Condition::Kind::divides: return combine(Number::Kind::remainder, b, a) == 0;
-    case Condition::Kind::even: return a % 2 == 0;
-    case Condition::Kind::odd: return a % 2 != 0;
-    default: return true;
-  }
-}
-
 // `number` against a literal that stands on its right, or on its left.
 void narrow_range(Left& left, Condition::Kind kind, std::int64_t bound, bool bound_is_right) {
   switch (kind) {
@@ -62,6 +49,8 @@ void narrow_range(Left& left, Condition::Kind kind, std::int64_t bound, bool bou
       left.high = std::min(left.high, bound);
       break;
     case Condition::Kind::unequal: left.not_these.insert(bound); break;
+    case Condition::Kind::even: left.even = true; break;
+    case Condition::Kind::odd: left.odd = true; break;
     case Condition::Kind::less:
       if (bound_is_right)
         left.high = std::min(left.high, bound == kLeast ? kLeast : bound - 1);
@@ -95,34 +84,17 @@ Status check_possible(const Rule& rule) {
     return found->second;
   };
   for (const Condition& condition : rule.when) {
+    const GuardWord& word = guard_word(condition.kind);
+    if (word.is_strict &&
+        (word.compare != nullptr ? condition.left == condition.right : condition.value == condition.other))
+      return impossible(condition);
+    if (word.compare == nullptr) continue;
     const auto a = literal(condition.left), b = literal(condition.right);
-    switch (condition.kind) {
-      case Condition::Kind::even:
-      case Condition::Kind::odd:
-        if (a && !holds(condition.kind, *a, 0)) return impossible(condition);
-        if (a) break;
-        (condition.kind == Condition::Kind::even ? of(condition.left).even : of(condition.left).odd) = true;
-        if (!of(condition.left).possible()) return impossible(condition);
-        break;
-      case Condition::Kind::distinct:
-        if (condition.value == condition.other) return impossible(condition);
-        break;
-      case Condition::Kind::same_dtype:
-      case Condition::Kind::real:
-      case Condition::Kind::replicated:
-      case Condition::Kind::whole: break;
-      default:
-        if (a && b && !holds(condition.kind, *a, *b)) return impossible(condition);
-        if (a.has_value() == b.has_value()) {
-          const bool strict =
-              condition.kind == Condition::Kind::less || condition.kind == Condition::Kind::unequal;
-          if (!a && strict && condition.left == condition.right) return impossible(condition);
-          break;
-        }
-        Left& left = of(a ? condition.right : condition.left);
-        narrow_range(left, condition.kind, a ? *a : *b, b.has_value());
-        if (!left.possible()) return impossible(condition);
-    }
+    if (a && b && !word.compare(*a, *b)) return impossible(condition);
+    if (a.has_value() == b.has_value()) continue;
+    Left& left = of(a ? condition.right : condition.left);
+    narrow_range(left, condition.kind, a ? *a : *b, b.has_value());
+    if (!left.possible()) return impossible(condition);
   }
   return {};
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "weft/plan/ops/operators.h"
-#include "weft/rules/rule/evaluate_guard.h"
 #include "weft/rules/rule/evaluate_number.h"
+#include "weft/rules/rule/guards.h"
 #include "weft/rules/rule/narrow_search.h"
 #include "weft/rules/rule/places.h"
 #include "weft/rules/rule/stored_run.h"

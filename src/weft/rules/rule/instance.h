@@ -20,7 +20,7 @@
 #include "weft/base/result.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/plan/graph/layout.h"
-#include "weft/rules/rule/evaluate_guard.h"
+#include "weft/rules/rule/guards.h"
 #include "weft/rules/rule/match.h"
 #include "weft/rules/rule/rule.h"
 

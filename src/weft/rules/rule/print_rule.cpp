@@ -6,6 +6,7 @@
 
 #include "weft/base/letters.h"
 #include "weft/plan/graph/words.h"
+#include "weft/rules/rule/guards.h"
 #include "weft/rules/rule/infer_lists.h"
 
 namespace weft::rule {
@@ -167,29 +168,18 @@ std::string print(const Number& number, const Rule& rule) {
 }
 
 std::string print(const Condition& condition, const Rule& rule) {
-  const auto left = [&] { return print(condition.left, rule); };
-  const auto right = [&] { return print(condition.right, rule); };
-  switch (condition.kind) {
-    case Condition::Kind::equal: return fmt::format("{} = {}", left(), right());
-    case Condition::Kind::unequal: return fmt::format("{} != {}", left(), right());
-    case Condition::Kind::less: return fmt::format("{} < {}", left(), right());
-    case Condition::Kind::less_equal: return fmt::format("{} <= {}", left(), right());
-    case Condition::Kind::divides: return fmt::format("divides({}, {})", left(), right());
-    case Condition::Kind::even: return fmt::format("even({})", left());
-    case Condition::Kind::odd: return fmt::format("odd({})", left());
-    case Condition::Kind::same_dtype:
-      return fmt::format("same_dtype({}, {})", rule.left.names[condition.value],
-                         rule.left.names[condition.other]);
-    case Condition::Kind::real: return fmt::format("real({})", rule.left.names[condition.value]);
-    case Condition::Kind::replicated: return fmt::format("replicated({})", rule.left.names[condition.value]);
-    case Condition::Kind::whole:
-      return fmt::format("whole({}, {})", rule.left.names[condition.value],
-                         rule.indices[condition.other].name);
-    case Condition::Kind::distinct:
-      return fmt::format("distinct({}, {})", rule.indices[condition.value].name,
-                         rule.indices[condition.other].name);
-  }
-  return {};
+  const GuardWord& word = guard_word(condition.kind);
+  const auto argument = [&](std::size_t k) {
+    const std::uint16_t place = k == 0 ? condition.value : condition.other;
+    switch (word.arguments[k]) {
+      case GuardWord::Argument::value: return rule.left.names[place];
+      case GuardWord::Argument::index: return rule.indices[place].name;
+      default: return print(k == 0 ? condition.left : condition.right, rule);
+    }
+  };
+  if (word.is_sign()) return fmt::format("{} {} {}", argument(0), word.name, argument(1));
+  if (word.argument_count() == 1) return fmt::format("{}({})", word.name, argument(0));
+  return fmt::format("{}({}, {})", word.name, argument(0), argument(1));
 }
 
 std::string print(const std::vector<Condition>& conditions, const Rule& rule) {

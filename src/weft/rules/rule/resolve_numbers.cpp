@@ -4,8 +4,10 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/nearest.h"
+#include "weft/rules/rule/guards.h"
 
 namespace weft::rule {
 namespace {
@@ -18,8 +20,6 @@ constexpr std::size_t kLongestNumbers = 100000;
 constexpr std::size_t kMostConditions = 256;
 
 constexpr std::array<std::string_view, 3> kFunctions = {"size", "elements", "ranks"};
-constexpr std::array<std::string_view, 8> kFacts = {"divides", "even",       "odd",   "same_dtype",
-                                                    "real",    "replicated", "whole", "distinct"};
 
 std::size_t length(const Number& number) {
   std::size_t sum = 1;
@@ -27,11 +27,11 @@ std::size_t length(const Number& number) {
   return sum;
 }
 
-Status expect_arguments(const Expression& call, std::size_t count) {
+Status expect_arguments(const Expression& call, std::size_t count, std::string hint = {}) {
   if (call.parts.size() == count) return {};
   return user_error(fmt::format("{} takes {} argument{}, found {}", call.name.text, count,
                                 count == 1 ? "" : "s", call.parts.size()),
-                    {}, call.span);
+                    std::move(hint), call.span);
 }
 
 Status expect_name(const Expression& expression, std::string_view what) {
@@ -109,9 +109,8 @@ Result<Number> NumberResolver::call(const Expression& expression) {
   result.value = of;
   result.kind = name == "size" ? Number::Kind::size : Number::Kind::elements;
   if (name == "size") {
-    WEFT_TRY_STATUS(expect_name(expression.parts[1], "an index"));
-    WEFT_TRY(index, names_.index(expression.parts[1].name));
-    result.index = index;
+    WEFT_TRY(along, index(expression.parts[1]));
+    result.index = along;
   }
   return result;
 }
@@ -126,6 +125,11 @@ Result<std::uint16_t> NumberResolver::value(const Expression& expression) {
   for (const auto& [text, place] : left_) known.push_back(text);
   return user_error(fmt::format("the left side has no value {} here", expression.name.text),
                     did_you_mean(expression.name.text, known), expression.span);
+}
+
+Result<std::uint16_t> NumberResolver::index(const Expression& expression) {
+  WEFT_TRY_STATUS(expect_name(expression, "an index"));
+  return names_.index(expression.name);
 }
 
 Result<std::vector<Condition>> NumberResolver::conditions(std::span<const Comparison> comparisons) {
@@ -152,48 +156,21 @@ Status NumberResolver::condition(const Comparison& comparison, std::vector<Condi
 }
 
 Status NumberResolver::fact(const Expression& call, std::vector<Condition>& all) {
-  const std::string_view name = call.name.text;
+  const GuardWord* const word = find_guard_word(call.name.text);
+  if (word == nullptr) return named_guard(call, all);
+  WEFT_TRY_STATUS(
+      expect_arguments(call, word->argument_count(), fmt::format("{}: {}", word->usage, word->meaning)));
   Condition result;
-  if (name == "divides" || name == "even" || name == "odd") {
-    WEFT_TRY_STATUS(expect_arguments(call, name == "divides" ? 2 : 1));
-    WEFT_TRY(left, number(call.parts[0]));
-    result.left = std::move(left);
-    if (name == "divides") {
-      WEFT_TRY(right, number(call.parts[1]));
-      result.right = std::move(right);
+  result.kind = word->kind;
+  for (std::size_t k = 0; k < call.parts.size(); ++k) {
+    if (word->arguments[k] == GuardWord::Argument::number) {
+      WEFT_TRY(argument, number(call.parts[k]));
+      (k == 0 ? result.left : result.right) = std::move(argument);
+      continue;
     }
-    result.kind = name == "divides" ? Condition::Kind::divides
-                  : name == "even"  ? Condition::Kind::even
-                                    : Condition::Kind::odd;
-  } else if (name == "same_dtype" || name == "real" || name == "replicated") {
-    WEFT_TRY_STATUS(expect_arguments(call, name == "same_dtype" ? 2 : 1));
-    WEFT_TRY(of, value(call.parts[0]));
-    result.value = of;
-    if (name == "same_dtype") {
-      WEFT_TRY(other, value(call.parts[1]));
-      result.other = other;
-    }
-    result.kind = name == "same_dtype" ? Condition::Kind::same_dtype
-                  : name == "real"     ? Condition::Kind::real
-                                       : Condition::Kind::replicated;
-  } else if (name == "whole") {
-    WEFT_TRY_STATUS(expect_arguments(call, 2));
-    WEFT_TRY(of, value(call.parts[0]));
-    WEFT_TRY_STATUS(expect_name(call.parts[1], "an index"));
-    WEFT_TRY(index, names_.index(call.parts[1].name));
-    result.kind = Condition::Kind::whole;
-    result.value = of;
-    result.other = index;
-  } else if (name == "distinct") {
-    WEFT_TRY_STATUS(expect_arguments(call, 2));
-    for (const Expression& part : call.parts) WEFT_TRY_STATUS(expect_name(part, "an index"));
-    WEFT_TRY(one, names_.index(call.parts[0].name));
-    WEFT_TRY(other, names_.index(call.parts[1].name));
-    result.kind = Condition::Kind::distinct;
-    result.value = one;
-    result.other = other;
-  } else {
-    return named_guard(call, all);
+    WEFT_TRY(place,
+             word->arguments[k] == GuardWord::Argument::value ? value(call.parts[k]) : index(call.parts[k]));
+    (k == 0 ? result.value : result.other) = place;
   }
   all.push_back(std::move(result));
   return {};
@@ -203,10 +180,13 @@ Status NumberResolver::named_guard(const Expression& call, std::vector<Condition
   const auto found =
       std::ranges::find(guards_, call.name.text, [](const auto& guard) { return guard.name.text; });
   if (found == guards_.end() || parameters_ != nullptr) {
-    std::vector<std::string_view> known(kFacts.begin(), kFacts.end());
+    std::vector<std::string_view> known;
+    for (const GuardWord& word : guard_words())
+      if (!word.is_sign()) known.push_back(word.name);
     for (const syntax::Guard& guard : guards_) known.push_back(guard.name.text);
-    return user_error(fmt::format("unknown guard: {}", call.name.text), did_you_mean(call.name.text, known),
-                      call.name.span);
+    std::string hint = did_you_mean(call.name.text, known);
+    if (hint.empty()) hint = fmt::format("guards are {}", fmt::join(known, ", "));
+    return user_error(fmt::format("unknown guard: {}", call.name.text), std::move(hint), call.name.span);
   }
   WEFT_TRY_STATUS(expect_arguments(call, found->parameters.size()));
   Parameters parameters;

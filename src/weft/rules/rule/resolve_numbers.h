@@ -31,6 +31,7 @@ class NumberResolver {
   Status fact(const syntax::Expression& call, std::vector<Condition>& all);
   Status named_guard(const syntax::Expression& call, std::vector<Condition>& all);
   Result<std::uint16_t> value(const syntax::Expression& expression);
+  Result<std::uint16_t> index(const syntax::Expression& expression);
   Status spend(const Number& number, Span span);
 
   Names& names_;
