@@ -81,7 +81,7 @@ fuzz: ## fuzz each reader for FUZZ_SECONDS (300)
 
 format: ## lay out the C++ sources with clang-format
 	@scripts/setup.sh format
-	@find src apps test bench -name '*.h' -o -name '*.cpp' | xargs clang-format -i
+	@find src apps test bench -name '*.h' -o -name '*.cpp' -o -name '*.cuh' | xargs clang-format -i
 
 lint: ## check the scripts and styles of web/ with eslint
 	@command -v npm >/dev/null || scripts/setup.sh lint

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/device/cuda/attention_text.h"
+#include "weft/device/cuda/attention_source.h"
 #include "weft/device/cuda/call.h"
 #include "weft/plan/ops/attending.h"
 #include "weft/plan/ops/operators.h"
@@ -16,7 +16,7 @@ namespace {
 using program::Place;
 
 struct Named {
-  std::string_view offset, step;  // as the texts call them
+  std::string_view offset, step;  // as the sources call them
   const Place* place;
   const plan::Dim* along;
 };
@@ -36,7 +36,7 @@ std::string heads_text(std::span<const Named> places, std::span<const plan::Dim>
   return text + " }";
 }
 
-// An operand as the copy engine sees it: rows of a head, and up to three indices of heads.
+// An operand as TMA sees it: rows of a head, and up to three indices of heads.
 struct Boxed {
   std::string_view name;  // "q": its coordinates are q_1, q_2, q_3
   const Place* place;     // while the kernel is made, as `along`
@@ -50,13 +50,13 @@ struct Boxed {
   };
   std::array<Axis, 4> axes = {};  // rows first
 
-  // Strides that the engine has: multiples of 16 bytes, and none that stands still.
+  // Strides that TMA has: multiples of 16 bytes, and none that stands still.
   static bool has(std::int64_t size, std::int64_t stride) {
     return size == 1 || (stride > 0 && stride % 8 == 0);
   }
 
   Code describe(const Driver& driver, TensorMap& map) const {
-    constexpr int kF16 = 6, kBf16 = 9, kPermuted128 = 3, kAhead128 = 2;
+    constexpr int kF16 = 6, kBf16 = 9, kSwizzle128 = 3, kAhead128 = 2;
     std::array<std::uint64_t, 5> sizes = {static_cast<std::uint64_t>(width)};
     std::array<std::uint64_t, 4> strides = {};
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -67,12 +67,12 @@ struct Boxed {
                                        steps = {1, 1, 1, 1, 1};
     return driver.describe_tensor(&map, dtype == plan::DType::bf16 ? kBf16 : kF16, 5,
                                   reinterpret_cast<void*>(at), sizes.data(), strides.data(), box.data(),
-                                  steps.data(), 0, kPermuted128, kAhead128, 0);
+                                  steps.data(), 0, kSwizzle128, kAhead128, 0);
   }
 };
 
-// Where the rows of a head are among the coordinates of each tensor; none where one has too many indices, or such as the
-// engine cannot follow.
+// Where the rows of a head are among the coordinates of each tensor; none where one has too many indices, or strides
+// that TMA does not have.
 std::optional<std::string> corners_text(std::span<Boxed> all, std::span<const plan::Dim> heads) {
   std::string text, body = "{ long long rest = head; (void)rest;";
   std::vector<std::size_t> used(all.size(), 0);
@@ -216,7 +216,7 @@ Made make_attention(const Call& call) {
     shape.corners_text = corners.value_or("");
   }
 
-  const std::string text = gradient ? gradient_text(shape) : forward_text(shape);
+  const std::string text = gradient ? gradient_source(shape) : forward_source(shape);
   std::vector<AttentionKernel::Part> parts;
   const auto add = [&](const char* name, const AttentionTiles& tiles, std::int64_t blocks,
                        std::vector<DevicePointer> pointers) -> Status {

@@ -5,6 +5,7 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/whole_place.h"
 
@@ -32,25 +33,6 @@ Made make_joined(const Call& call) {
                          y.elements());
 }
 
-// Philox-4x32-10, see base/random.h: an element's word depends on its place in the whole alone.
-constexpr std::string_view kPhilox = R"(
-__device__ __forceinline__ unsigned weft_word(unsigned long long seed, unsigned long long stream,
-                                              unsigned long long place) {
-  const unsigned long long counter = place / 4;
-  unsigned c0 = unsigned(counter), c1 = unsigned(counter >> 32), c2 = unsigned(stream), c3 = unsigned(stream >> 32);
-  unsigned k0 = unsigned(seed), k1 = unsigned(seed >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    const unsigned low0 = c0 * 0xD2511F53u, high0 = __umulhi(c0, 0xD2511F53u);
-    const unsigned low1 = c2 * 0xCD9E8D57u, high1 = __umulhi(c2, 0xCD9E8D57u);
-    c0 = high1 ^ c1 ^ k0;
-    c1 = low1;
-    c2 = high0 ^ c3 ^ k1;
-    c3 = low0;
-  }
-  return place % 4 == 0 ? c0 : place % 4 == 1 ? c1 : place % 4 == 2 ? c2 : c3;
-}
-)";
-
 Made make_dropout(const Call& call) {
   const plan::NodeView& node = call.node;
   const double rate = node.real(0);
@@ -65,7 +47,7 @@ Made make_dropout(const Call& call) {
           "    r0[i] = (word >> 8) >= {}u ? a[i] / {} : 0.0f;\n",
           static_cast<std::uint64_t>(node.integer(1)), static_cast<std::uint32_t>(std::ceil(rate * 0x1p24)),
           number(1 - rate));
-  return elements_kernel(call, std::string(kPhilox) + over_elements(call, body), x.elements());
+  return elements_kernel(call, kernel_source("philox") + over_elements(call, body), x.elements());
 }
 
 // A thread turns the same pairs, side by side, of some rows that share a position: their angles, in f64 as the processor's
@@ -121,7 +103,7 @@ Made make_rotary(const Call& call) {
           "    *reinterpret_cast<To*>(r0 + t) = left;\n"
           "    *reinterpret_cast<To*>(r0 + t + {2}) = right;\n    }}\n",
           pack, half * from.stride(pairs), half * to.stride(pairs));
-  return elements_kernel(call, over_elements(call, body, {}, pack_text()),
+  return elements_kernel(call, over_elements(call, body, {}, pack_source()),
                          packs * positions * ((rows + each - 1) / each));
 }
 

@@ -4,89 +4,12 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pooling.h"
 
 namespace weft::device::cuda {
 namespace {
-
-// The largest of a window and which it is, row by row: the first of equals, a NaN before all; -1: it sees padding alone.
-constexpr std::string_view kLargest = R"(
-__device__ __forceinline__ int weft_largest(const T* x, int p, int q, float& most) {
-  int best = -1;
-  most = 0.0f;
-  const int h = p * kStride - kTop, w = q * kStride - kLeft;
-  #pragma unroll kUnrolled
-  for (int r = 0; r < kSize; ++r) {
-    if (unsigned(h + r) >= kHeight) continue;
-    #pragma unroll kUnrolled
-    for (int s = 0; s < kSize; ++s) {
-      if (unsigned(w + s) >= kWidth) continue;
-      const float value = x[(h + r) * int(kWidth) + w + s];
-      if (best < 0 || value > most || (value != value && most == most)) best = r * kSize + s, most = value;
-    }
-  }
-  return best;
-}
-)";
-
-// A block a band of a plane's windows.
-constexpr std::string_view kMaxPool = R"(
-    const T* const x = a + i / kBands * (kHeight * kWidth);
-    const int first = int(i % kBands) * kBand, windows = (min(first + kBand, kHigh) - first) * kWide;
-    for (int k = threadIdx.x; k < windows; k += 256) {
-      float most;
-      weft_largest(x, first + k / kWide, k % kWide, most);
-      r0[i / kBands * (kHigh * kWide) + first * kWide + k] = most;
-    }
-)";
-
-// A block a band of a plane's rows: it finds where each window that sees them has its largest, once, and then each
-// run of places asks the windows over it, in their order. A run begins where a window could, so which places of a run
-// a window sees is known when this is compiled.
-constexpr std::string_view kMaxPoolGradient = R"(
-    __shared__ unsigned short largest[kShared];
-    const T* const x = b + i / kBands * (kHeight * kWidth);
-    const T* const dy = a + i / kBands * (kHigh * kWide);
-    D* const dx = r0 + i / kBands * (kHeight * kWidth);
-    const int first = int(i % kBands) * kBand, last = min(first + kBand, int(kHeight));
-    const int from = max((first + kTop - kSize + kStride) / kStride, 0), to = min((last - 1 + kTop) / kStride + 1, kHigh);
-    for (int k = threadIdx.x; k < (to - from) * kWide; k += 256) {
-      float most;
-      largest[k] = (unsigned short)weft_largest(x, from + k / kWide, k % kWide, most);
-    }
-    __syncthreads();
-    for (int k = threadIdx.x; k < (last - first) * kRuns; k += 256) {
-      const int h = first + k / kRuns, run = k % kRuns;
-      float total[kRun];
-      #pragma unroll
-      for (int u = 0; u < kRun; ++u) total[u] = 0.0f;
-      for (int p = max((h + kTop - kSize + kStride) / kStride, 0); p < kHigh && p * kStride - kTop <= h; ++p) {
-        const int row = (h + kTop - p * kStride) * kSize;
-        #pragma unroll
-        for (int j = kFirst; j <= kLast; ++j) {
-          const int q = run * (kRun / kStride) + j;
-          if (q < 0 || q >= kWide) continue;
-          const int where = largest[(p - from) * kWide + q];
-          const float gradient = dy[p * kWide + q];
-          #pragma unroll
-          for (int s = 0; s < kSize; ++s) {
-            const int u = j * kStride - kLeft + s;
-            if (u >= 0 && u < kRun && where == row + s) total[u] += gradient;
-          }
-        }
-      }
-      #pragma unroll
-      for (int u = 0; u < kRun; u += kPack) {
-        if (run * kRun + u >= int(kWidth)) break;
-        Pack made;
-        #pragma unroll
-        for (int v = 0; v < kPack; ++v) made.x[v] = total[u + v];
-        *reinterpret_cast<Pack*>(dx + h * int(kWidth) + run * kRun + u) = made;
-      }
-    }
-    __syncthreads();
-)";
 
 // Rows of a band, so that a block's threads have some turns each.
 std::int64_t band_rows(std::int64_t rows, std::int64_t a_row) {
@@ -110,8 +33,9 @@ std::string window_constants(const Call& call, const ops::Pooling& pool, std::in
 
 Made make_max_pool(const Call& call, const ops::Pooling& pool) {
   const std::int64_t band = band_rows(pool.high, pool.wide), bands = (pool.high + band - 1) / band;
-  const std::string helpers = window_constants(call, pool, bands, band) + std::string(kLargest);
-  return blocks_kernel(call, over_blocks(call, std::string(kMaxPool), helpers), pool.planes * bands);
+  const std::string helpers = kernel_source("max_pool", window_constants(call, pool, bands, band));
+  return blocks_kernel(call, over_blocks(call, "    weft_max_pool(a, r0, i);\n", helpers),
+                       pool.planes * bands);
 }
 
 // Null where a window or the step to the next is so large that nothing is gained.
@@ -131,15 +55,17 @@ Made make_max_pool_gradient(const Call& call, const ops::Pooling& pool) {
   if (call.out[0] % 16 != 0 || run % pack != 0 || pool.width % pack != 0) pack = 1;
   const std::int64_t bands = (pool.height + band - 1) / band;
   const auto above = [](std::int64_t a, std::int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); };
-  const std::string helpers = window_constants(call, pool, bands, band) +
-                              fmt::format(
-                                  "typedef {} D;\nconstexpr int kRun = {}, kRuns = {}, kPack = {}, kShared = "
-                                  "{}, kFirst = {}, kLast = {};\n"
-                                  "struct alignas(sizeof(D) * kPack) Pack {{ D x[kPack]; }};\n{}",
-                                  type_name(dtype), run, runs, pack, windows(band),
-                                  above(pool.padding_w - pool.size + 1, pool.stride),
-                                  (run - 1 + pool.padding_w) / pool.stride, kLargest);
-  return blocks_kernel(call, over_blocks(call, std::string(kMaxPoolGradient), helpers), pool.planes * bands);
+  const std::string definitions =
+      window_constants(call, pool, bands, band) + fmt::format(
+                                                      "typedef {} D;\nconstexpr int kRun = {}, kRuns = {}, "
+                                                      "kPack = {}, kShared = {}, kFirst = {}, kLast = {};\n",
+                                                      type_name(dtype), run, runs, pack, windows(band),
+                                                      above(pool.padding_w - pool.size + 1, pool.stride),
+                                                      (run - 1 + pool.padding_w) / pool.stride);
+  return blocks_kernel(call,
+                       over_blocks(call, "    weft_max_pool_gradient(a, b, r0, i);\n",
+                                   kernel_source("max_pool_gradient", definitions)),
+                       pool.planes * bands);
 }
 
 }  // namespace
@@ -190,7 +116,7 @@ Made make_pool(const Call& call) {
           : fmt::format("      total += dy[p * Q + q] * {};\n", mean);
   body += "      }\n    r0[i] = total;\n";
   const std::string helpers =
-      largest ? window_constants(call, pool, 1, 1) + std::string(kLargest) : std::string();
+      largest ? kernel_source("max_pool_window", window_constants(call, pool, 1, 1)) : std::string();
   return elements_kernel(call, over_elements(call, body, {}, helpers), node.result_type(0).elements());
 }
 

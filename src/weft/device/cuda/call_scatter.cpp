@@ -79,7 +79,7 @@ std::string added(const Loops& loops, std::string_view type, std::string_view at
 std::string beginning(const Call& call, const Loops& loops, std::string_view type) {
   return fmt::format(
       "{}{}typedef {} I;\ntypedef weft_pack<{}, {}> Pack;\ntypedef weft_pack<{}, {}> Stored;\n", prelude(),
-      pack_text(), type, type_name(call.what.operands[1].dtype), loops.pack,
+      pack_source(), type, type_name(call.what.operands[1].dtype), loops.pack,
       type_name(call.what.results[0].dtype), loops.pack);
 }
 

@@ -38,7 +38,7 @@ Made make_table(const Call& call) {
           "    *reinterpret_cast<Pack*>(r0 + o) = got;\n",
           type_name(y.dtype), pack, call.node.integer(1), call.node.input_type(1).size_of(along),
           walk("r", row_parts(table, call.node.input_type(1), along), {"t"}, type), type);
-  return elements_kernel(call, over_elements(call, body, {}, pack_text()), y.elements() / pack);
+  return elements_kernel(call, over_elements(call, body, {}, pack_source()), y.elements() / pack);
 }
 
 }  // namespace weft::device::cuda

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/kept_choice.h"
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/trial.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/operators.h"
@@ -21,7 +22,7 @@ namespace {
 
 // cuDNN's numbers.
 constexpr int kPlanes = 0, kChannelsLast = 1;  // NCHW, NHWC
-constexpr int kCorrelation = 1;                // windows are not turned round
+constexpr int kCorrelation = 1;                // windows are not flipped
 constexpr int kSumsInF32 = 0;
 constexpr int kTensorCores = 1, kPlainF32 = 3, kAnyF32 = 0;  // kAnyF32 may round factors to TF32
 constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
@@ -80,48 +81,12 @@ class Described {
   bool ok_ = false;
 };
 
-// Its fastest kernels read and write channels last. A value's planes are turned round here, into memory of the stream's own:
-// what cuDNN does itself where it must, and slower.
-constexpr std::string_view kTurn = R"(
-extern "C" __global__ void __launch_bounds__(256) weft_turn(const unsigned short* from, unsigned short* to, long long rows,
-                                                            long long columns) {
-  __shared__ unsigned short tile[64][66];
-  const unsigned across = unsigned((columns + 63) / 64), down = unsigned((rows + 63) / 64);
-  const unsigned plane = blockIdx.x / (across * down), at = blockIdx.x % (across * down);
-  const unsigned left = at % across * 64, top = at / across * 64, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  from += plane * rows * columns;
-  to += plane * rows * columns;
-  const bool pairs = columns % 2 == 0, pairs_after = rows % 2 == 0;
-  #pragma unroll
-  for (unsigned r = 0; r < 64; r += 8) {
-    const unsigned row = top + r + warp;
-    if (row >= rows) continue;
-    const unsigned short* const line = from + row * columns;
-    if (pairs && left + 2 * lane < columns)
-      *reinterpret_cast<unsigned*>(&tile[r + warp][2 * lane]) = *reinterpret_cast<const unsigned*>(line + left + 2 * lane);
-    if (!pairs)
-      for (unsigned c = lane; c < 64 && left + c < columns; c += 32) tile[r + warp][c] = line[left + c];
-  }
-  __syncthreads();
-  #pragma unroll
-  for (unsigned c = 0; c < 64; c += 8) {
-    const unsigned column = left + c + warp;
-    if (column >= columns) continue;
-    unsigned short* const line = to + column * rows;
-    if (pairs_after && top + 2 * lane < rows)
-      *reinterpret_cast<unsigned*>(line + top + 2 * lane) =
-          unsigned(tile[2 * lane][c + warp]) | unsigned(tile[2 * lane + 1][c + warp]) << 16;
-    if (!pairs_after)
-      for (unsigned r = lane; r < 64 && top + r < rows; r += 32) line[top + r] = tile[r][c + warp];
-  }
-}
-)";
-
-// Of a tensor: planes[outer][channels][points].
-struct Turned {
+// Of a tensor: planes[outer][channels][points]. cuDNN's fastest kernels read and write channels last; transposing into the
+// stream's scratch memory is what cuDNN does itself where it must, and slower.
+struct Transposed {
   std::int64_t outer = 1, channels = 1, points = 1;
 
-  bool is_same() const { return channels == 1 || points == 1; }  // either way round
+  bool is_same() const { return channels == 1 || points == 1; }  // the same either way
   std::int64_t bytes() const { return is_same() ? 0 : (outer * channels * points * 2 + 255) / 256 * 256; }
 };
 
@@ -136,15 +101,15 @@ class LibraryConvolution final : public Kernel {
   // Two operands and a result, in the order of the node's own.
   struct Memory {
     std::array<DevicePointer, 3> at = {};
-    std::array<Turned, 3> turned = {};
-    Handle turn = nullptr;
+    std::array<Transposed, 3> transposed = {};
+    Handle transpose = nullptr;
   };
   LibraryConvolution(const Dnn& dnn, Handle handle, std::unique_ptr<const Described> shape, Pass pass,
                      const Way& way, const Memory& memory)
       : dnn_(dnn), handle_(handle), shape_(std::move(shape)), pass_(pass), way_(way), memory_(memory) {}
 
   std::int64_t scratch_bytes() const override {
-    return turned_bytes() + static_cast<std::int64_t>(way_.workspace);
+    return transposed_bytes() + static_cast<std::int64_t>(way_.workspace);
   }
 
   Code launch(const LaunchPlace& at, const program::Task&) const override {
@@ -152,32 +117,34 @@ class LibraryConvolution final : public Kernel {
     DevicePointer next = at.scratch;
     if (way_.layout == kChannelsLast)
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        const Turned& turned = memory_.turned[i];
-        if (turned.is_same()) continue;
-        seen[i] = std::exchange(next, next + static_cast<DevicePointer>(turned.bytes()));
+        const Transposed& transposed = memory_.transposed[i];
+        if (transposed.is_same()) continue;
+        seen[i] = std::exchange(next, next + static_cast<DevicePointer>(transposed.bytes()));
         if (i == 2) continue;
-        if (const Code code = turn(at, memory_.at[i], seen[i], turned); code != 0) return code;
+        if (const Code code = transpose(at, memory_.at[i], seen[i], transposed); code != 0) return code;
       }
     if (const Code code = convolve(at, seen, next); code != 0) return code;
     if (seen[2] == memory_.at[2]) return 0;
-    const Turned& made = memory_.turned[2];
-    return turn(at, seen[2], memory_.at[2], {made.outer, made.points, made.channels});
+    const Transposed& made = memory_.transposed[2];
+    return transpose(at, seen[2], memory_.at[2], {made.outer, made.points, made.channels});
   }
 
  private:
-  std::int64_t turned_bytes() const {
+  std::int64_t transposed_bytes() const {
     std::int64_t bytes = 0;
-    for (const Turned& turned : memory_.turned) bytes += way_.layout == kChannelsLast ? turned.bytes() : 0;
+    for (const Transposed& transposed : memory_.transposed)
+      bytes += way_.layout == kChannelsLast ? transposed.bytes() : 0;
     return bytes;
   }
 
-  Code turn(const LaunchPlace& at, DevicePointer from, DevicePointer to, const Turned& tensor) const {
+  Code transpose(const LaunchPlace& at, DevicePointer from, DevicePointer to,
+                 const Transposed& tensor) const {
     constexpr std::int64_t kTile = 64;
     Parameters parameters;
     parameters.pointer(from).pointer(to).whole(tensor.channels).whole(tensor.points);
     const std::int64_t tiles =
         (tensor.channels + kTile - 1) / kTile * ((tensor.points + kTile - 1) / kTile) * tensor.outer;
-    return parameters.launch(at, memory_.turn, {static_cast<unsigned>(tiles), 1}, {256, 1});
+    return parameters.launch(at, memory_.transpose, {static_cast<unsigned>(tiles), 1}, {256, 1});
   }
 
   Code convolve(const LaunchPlace& at, const std::array<DevicePointer, 3>& seen,
@@ -221,25 +188,25 @@ class Choice {
   Choice(Functions& gpu, const Dnn& dnn, Handle handle, const ops::Convolution& conv, plan::DType dtype,
          Pass pass)
       : gpu_(gpu), dnn_(dnn), handle_(handle), conv_(conv), dtype_(dtype), pass_(pass) {
-    const Turned x{conv.batch, conv.channels, conv.height * conv.width},
+    const Transposed x{conv.batch, conv.channels, conv.height * conv.width},
         y{conv.batch, conv.outputs, conv.high * conv.wide},
         w{conv.outputs, conv.inputs, conv.rows * conv.columns};
-    memory_.turned = pass == Pass::forward          ? std::array{x, w, y}
-                     : pass == Pass::input_gradient ? std::array{y, w, x}
-                                                    : std::array{y, x, w};
+    memory_.transposed = pass == Pass::forward          ? std::array{x, w, y}
+                         : pass == Pass::input_gradient ? std::array{y, w, x}
+                                                        : std::array{y, x, w};
   }
 
-  // Those that give the same bits every time, the library's own favourite first. Planes are turned where numbers of two
+  // Those that give the same bits every time, the library's own favourite first. Planes are transposed where numbers of two
   // bytes begin at an even pair of them.
   Status find_ways(const std::array<DevicePointer, 3>& at) {
     add_ways(kPlanes);
     const bool pairs = plan::size_in_bytes(dtype_) == 2 &&
                        std::ranges::all_of(at, [](DevicePointer one) { return one % 4 == 0; });
-    const bool turns =
-        std::ranges::any_of(memory_.turned, [](const Turned& turned) { return !turned.is_same(); });
-    if (!pairs || !turns) return {};
-    WEFT_TRY(function, gpu_.function(std::string(kTurn), "weft_turn"));
-    memory_.turn = function;
+    const bool transposes = std::ranges::any_of(
+        memory_.transposed, [](const Transposed& transposed) { return !transposed.is_same(); });
+    if (!pairs || !transposes) return {};
+    WEFT_TRY(function, gpu_.function(kernel_source("transpose_planes"), "weft_transpose"));
+    memory_.transpose = function;
     add_ways(kChannelsLast);
     return {};
   }
@@ -320,7 +287,7 @@ class Choice {
     std::int64_t bytes = 0, scratch = 0;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
       offsets[i] = static_cast<DevicePointer>(bytes);
-      const Turned& one = memory_.turned[i];
+      const Transposed& one = memory_.transposed[i];
       bytes += (one.outer * one.channels * one.points * plan::size_in_bytes(dtype_) + 255) / 256 * 256;
     }
     for (const Way& way : ways_) scratch = std::max(scratch, make(way, offsets)->scratch_bytes());

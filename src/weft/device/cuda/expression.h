@@ -24,7 +24,7 @@ std::string number(double value);
 std::string_view prelude();
 
 // weft_pack<T, n>: elements that are read and written together.
-std::string_view pack_text();
+std::string_view pack_source();
 
 // Of an element in memory: "float", "weft_bf16", "unsigned char", "int", "long long".
 std::string_view type_name(plan::DType dtype);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/kernels.h"
 #include "weft/device/cuda/launch.h"
 #include "weft/device/cuda/product_pieces.h"
@@ -26,18 +27,8 @@ int cuda_type(plan::DType dtype) {
 }
 
 // Sums of several products are f32 until all are in, and rounded then.
-std::string rounding_text(plan::DType dtype) {
-  return fmt::format(
-      "{}extern \"C\" __global__ void weft_round(const float* from, {}* to, long long columns, long long "
-      "rows, "
-      "long long batch, long long row_stride, long long batch_stride) {{\n"
-      "  const long long step = (long long)gridDim.x * blockDim.x;\n"
-      "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < columns * rows * batch; i "
-      "+= "
-      "step)\n"
-      "    to[i / columns / rows * batch_stride + i / columns % rows * row_stride + i % columns] = "
-      "from[i];\n}}\n",
-      prelude(), type_name(dtype));
+std::string rounding_source(plan::DType dtype) {
+  return kernel_source("round_product", fmt::format("{}typedef {} T;\n", prelude(), type_name(dtype)));
 }
 
 class ProductKernel final : public Kernel {
@@ -47,7 +38,7 @@ class ProductKernel final : public Kernel {
     plan::DType dtype;
   };
 
-  // `round`: rounding_text()'s function, where sums of several products are rounded.
+  // `round`: rounding_source()'s function, where sums of several products are rounded.
   ProductKernel(Functions& gpu, const Blas& blas, const MatrixProduct& product, const Sides& sides,
                 Handle round)
       : blas_(blas), product_(product), sides_(sides), round_(round) {
@@ -211,7 +202,7 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
   Handle round = nullptr;
   if (dtype != plan::DType::f32 &&
       std::ranges::any_of(product.summed, [](const ProductLoop& loop) { return loop.size > 1; })) {
-    WEFT_TRY(function, gpu.function(rounding_text(dtype), "weft_round"));
+    WEFT_TRY(function, gpu.function(rounding_source(dtype), "weft_round"));
     round = function;
   }
   return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(

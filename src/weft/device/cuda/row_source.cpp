@@ -73,7 +73,7 @@ class Writer {
     source.rows_per_block = rows_per_block_;
     source.each = pack_ * inside_;
     source.most_blocks = most_blocks_;
-    source.text = std::string(prelude()) + std::string(pack_text());
+    source.text = std::string(prelude()) + std::string(pack_source());
     if (inside_ == 1) add_sums(source);
     source.text += by_row_ ? by_row() : by_element();
     return source;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/launch.h"
 #include "weft/device/recording.h"
 
@@ -12,14 +13,6 @@ namespace {
 
 // Processors that a stream leaves to others: a thirtieth of an H200's.
 constexpr unsigned kRoom = 4;
-
-// The host reads it while kernels run.
-constexpr std::string_view kTell = R"(
-extern "C" __global__ void weft_tell(volatile unsigned long long* word, unsigned long long number) {
-  *word = number;
-  __threadfence_system();
-}
-)";
 
 class GpuEvent final : public Event {
  public:
@@ -172,7 +165,7 @@ class GpuStream final : public RecordingStream {
     if (!failure_.ok()) return;
     gpu_->enter();
     if (teller_ == nullptr) {
-      auto made = gpu_->function(std::string(kTell), "weft_tell");
+      auto made = gpu_->function(kernel_source("signal"), "weft_signal");
       if (!made.ok()) {
         failure_ = std::move(made).error();
         return;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/launch.h"
 #include "weft/device/cuda/stream.h"
 #include "weft/device/recording.h"
@@ -16,19 +17,6 @@ constexpr double kClearlyFaster = 0.98;  // than measurements differ
 // More than any GPU's cache holds.
 constexpr std::int64_t kClearing = 256 << 20;
 
-constexpr std::string_view kNoise = R"(
-extern "C" __global__ void weft_noise(unsigned* to, long long words) {
-  const long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step) {
-    unsigned x = (unsigned)i * 2654435761u;
-    x ^= x >> 15;
-    x *= 2246822519u;
-    x ^= x >> 13;
-    to[i] = (x & 0x807f807fu) | 0x3f003f00u;
-  }
-}
-)";
-
 }  // namespace
 
 std::optional<Trial> Trial::start(Gpu& gpu, std::int64_t bytes) {
@@ -37,7 +25,7 @@ std::optional<Trial> Trial::start(Gpu& gpu, std::int64_t bytes) {
     made.memory_ = 0;
     return {};
   }
-  const auto noise = gpu.function(std::string(kNoise), "weft_noise");
+  const auto noise = gpu.function(kernel_source("noise"), "weft_noise");
   auto stream = gpu.make_stream({.computes = false});
   auto begin = gpu.make_event(), end = gpu.make_event();
   if (!noise.ok() || !stream.ok() || !begin.ok() || !end.ok()) return {};

@@ -6,6 +6,7 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/kernel_source.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/program/tasks/updates.h"
 
@@ -28,24 +29,6 @@ struct UpdateTable {
   UpdatedTensor one[kMostUpdated];
 };
 static_assert(sizeof(UpdateTable) <= 4096);
-
-constexpr std::string_view kUpdateTable = R"(
-struct weft_tensor { void* in[4]; void* out[4]; long long elements, in_packs, first; };
-struct weft_table { void* numbers[2]; long long count; weft_tensor one[32]; };
-template <class T, int kCount>
-struct alignas(sizeof(T) * kCount) weft_pack { T x[kCount]; };
-)";
-
-constexpr std::string_view kUpdateHead = R"(
-extern "C" __launch_bounds__(256) __global__ void weft_updates(const __grid_constant__ weft_table table) {
-  constexpr int kPack = 4, kPacks = 2, kThreads = 256, kByBlock = kThreads * kPack * kPacks;
-  int which = 0;
-  for (int step = 16; step > 0; step /= 2)
-    if (which + step < table.count && table.one[which + step].first <= blockIdx.x) which += step;
-  const weft_tensor& one = table.one[which];
-  const long long begin = (blockIdx.x - one.first) * kByBlock;
-  const long long end = begin + kByBlock < one.elements ? begin + kByBlock : one.elements;
-)";
 
 // 1 / (1 - beta^t), without losing digits where beta^t is nearly 1.
 std::string unbiased(double beta) {
@@ -109,9 +92,16 @@ std::string update_text(const plan::NodeView& node, const program::OperatorCall&
       "  #pragma unroll\n  for (int u = 0; u < kPacks; ++u) {\n"
       "    const long long at = begin / kPack + u * kThreads + threadIdx.x;\n"
       "    if ((at + 1) * kPack > one.in_packs) continue;\n";
-  return fmt::format("{}{}{}{}{}{}", prelude(), kUpdateTable, kUpdateHead, shared_text(node, call), places,
-                     packs) +
-         each_pack + takes + "  }\n" + each_pack + qs +
+  const std::string definitions =
+      fmt::format("{}constexpr int kThreads = {}, kPack = {}, kPacks = {}, kMostTensors = {};\n", prelude(),
+                  kUpdatingThreads, kUpdatedPack, kUpdatedPacks, kMostUpdated);
+  return kernel_source("updates", definitions) +
+         "extern \"C\" __launch_bounds__(256) __global__ void weft_updates(const __grid_constant__ "
+         "weft_table table) {\n"
+         "  const weft_tensor& one = weft_tensor_of_block(table);\n"
+         "  const long long begin = (blockIdx.x - one.first) * kByBlock;\n"
+         "  const long long end = begin + kByBlock < one.elements ? begin + kByBlock : one.elements;\n" +
+         shared_text(node, call) + places + packs + each_pack + takes + "  }\n" + each_pack + qs +
          "    #pragma unroll\n    for (int k = 0; k < kPack; ++k) {\n" + xs + element + sets + "    }\n" +
          puts +
          "  }\n"

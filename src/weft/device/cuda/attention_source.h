@@ -1,11 +1,11 @@
-// weft/device/cuda/attention_text.h -- attention as the text of CUDA kernels: tiles of keys go past tiles of queries.
+// weft/device/cuda/attention_source.h -- CUDA sources of attention: tiles of keys go past tiles of queries.
 //
 //   weft_attend          a block a tile of queries: keys pass, softmax goes along with them
 //   weft_dots            a warp a query: the sum of dy y, which the gradient wants
 //   weft_queries_back    a block a tile of queries: keys pass, dq grows
 //   weft_keys_back       a block a tile of keys: the queries of all heads that share them pass, dk and dv grow
 //
-// On Hopper (see takes_hopper) the same work is cut otherwise:
+// On Hopper (see takes_hopper), by TMA, mbarriers and wgmma:
 //
 //   weft_attend_hopper     a block goes on from tile to tile of queries
 //   weft_dots_hopper       levels and sums of dy y
@@ -40,7 +40,7 @@ struct AttentionShape {
 // Whether the kernels for Hopper have this shape; the others have every one.
 bool takes_hopper(const AttentionShape& shape, bool gradient);
 
-// How a block is cut; the same numbers for the text and for who launches it.
+// How a block is cut; the same numbers for the source and for the launch.
 struct AttentionTiles {
   int threads = 128;
   std::int64_t queries = 64, keys = 64;  // of a tile
@@ -61,7 +61,7 @@ HopperRoom hopper_room(const AttentionShape& shape);
 // Widths up to this have kernels.
 constexpr std::int64_t kWidestHead = 256;
 
-std::string forward_text(const AttentionShape& shape);
-std::string gradient_text(const AttentionShape& shape);
+std::string forward_source(const AttentionShape& shape);
+std::string gradient_source(const AttentionShape& shape);
 
 }  // namespace weft::device::cuda

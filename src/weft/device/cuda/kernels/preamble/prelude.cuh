@@ -1,0 +1,3 @@
+// preamble/prelude.cuh -- prelude.cuh comes before it.
+#pragma once
+#include "../prelude.cuh"
