@@ -6,6 +6,7 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
+#include "weft/plan/cluster/digest.h"
 #include "weft/parallel/train/chain.h"
 #include "weft/planner/search/distribution/cheapest_way.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
@@ -209,7 +210,7 @@ TEST(KnownPlans, AnswerTheSecondTime) {
     };
     return costs;
   };
-  counting.digest = digest_of(pod);
+  counting.digest = cluster::digest_of(pod);
   KnownPlans known;
   ChooseOptions options{.budget = {.estimates = 40}, .known = &known};
   const auto choose = [&] {
