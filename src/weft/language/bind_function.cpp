@@ -200,28 +200,29 @@ Result<Binder::SymbolList> Binder::window_over(const syntax::Call& call, const p
 Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
   WEFT_TRY_STATUS(check_arguments(call, spec));
   WEFT_TRY(first, bind_expression(*call.arguments[0].value, scope));
+  const bool takes_real = ops::find_pointwise(*spec.op)->takes == ops::Elements::real;
   if (spec.most == 1) {
     if (first.is_number() && spec.fold != nullptr) {
-      const double folded = spec.fold(first.number);
+      const double folded = spec.fold(ops::Numbers<double>{}, &first.number);
       if (std::isnan(folded))
         return user_error(fmt::format("{} of {} is not a number", spec.name, first.number),
                           "give it a number that it is defined for", call.span);
       return Bound::of(folded);
     }
     const bool whole = !first.is_number() && plan::is_integer(graph_.type(first.value).dtype);
-    WEFT_TRY(operand, spec.name == "abs" && whole ? as_value(first) : as_real(first));
-    WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {operand})));
+    WEFT_TRY(operand, whole && !takes_real ? as_value(first) : as_real(first));
+    WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, *spec.op, {operand})));
     return Bound::of(value);
   }
   WEFT_TRY(second, bind_expression(*call.arguments[1].value, scope));
   WEFT_TRY_STATUS(unify(first, second));
-  if (spec.name == "pow") {
+  if (takes_real) {
     WEFT_TRY(base, as_real(first));
     WEFT_TRY(exponent, as_real(second));
     first = Bound::of(base);
     second = Bound::of(exponent);
   }
-  WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {first.value, second.value})));
+  WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, *spec.op, {first.value, second.value})));
   return Bound::of(value);
 }
 

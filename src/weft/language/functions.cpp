@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "weft/base/letters.h"
 #include "weft/base/symbols.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::language {
 namespace {
@@ -27,7 +26,6 @@ constexpr std::array<std::string_view, 3> kRotary = {"along", "pairs", "base"};
 
 // clang-format off
 constexpr FunctionSpec kFunctions[] = {
-    {"abs", pointwise, 1, 1, "abs(x)", "the size without the sign", {}, ops::abs, [](double x) { return std::fabs(x); }},
     {"argmax", routing, 1, 1, "argmax(x) OVER (PARTITION BY ...)", "where the largest stands along the one index outside PARTITION BY"},
     {"argmin", routing, 1, 1, "argmin(x) OVER (PARTITION BY ...)", "where the smallest stands along the one index outside PARTITION BY"},
     {"avg_pool", image, 1, 1, "avg_pool(x, size => 2 [, stride => size] [, padding => 0])",
@@ -41,60 +39,60 @@ constexpr FunctionSpec kFunctions[] = {
      "convolves x[batch, in, height, width] with w[out, in / groups, height, width]", kConv},
     {"conv2d_transpose", image, 2, 2, "conv2d_transpose(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1] [, extra => 0])",
      "spreads x[batch, in, height, width] by w[in, out / groups, height, width]: the way back from a conv2d", kTranspose},
-    {"cos", pointwise, 1, 1, "cos(x)", "cosine", {}, ops::cos, [](double x) { return std::cos(x); }},
     {"cross_entropy", window, 2, 2, "cross_entropy(logits, label [, smoothing => 0]) OVER (PARTITION BY ...)",
      "minus the log of the probability that softmax(logits) gives to the label; 0 where the label is no class", kSmoothing},
     {"cumprod", other, 1, 1, "cumprod(x, along => s)", "the product of all elements so far along an index", kAlong},
     {"cumsum", other, 1, 1, "cumsum(x, along => s)", "the sum of all elements so far along an index", kAlong},
     {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; nothing in INFER", kRate},
-    {"erf", pointwise, 1, 1, "erf(x)", "error function", {}, ops::erf, [](double x) { return std::erf(x); }},
-    {"exp", pointwise, 1, 1, "exp(x)", "e to the x", {}, ops::exp, [](double x) { return std::exp(x); }},
-    {"gelu", pointwise, 1, 1, "gelu(x)", "x times the normal distribution function at x", {}, ops::gelu,
-     [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
-    {"gelu_tanh", pointwise, 1, 1, "gelu_tanh(x)", "gelu by its tanh approximation", {}, ops::gelu_tanh},
-    {"greatest", pointwise, 2, 2, "greatest(a, b)", "the larger of two, element by element", {}, ops::maximum},
     {"layer_norm", window, 1, 1, "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
      "(x - mean) / deviation over the indices outside PARTITION BY", kEpsilon},
-    {"least", pointwise, 2, 2, "least(a, b)", "the smaller of two, element by element", {}, ops::minimum},
-    {"log", pointwise, 1, 1, "log(x)", "natural logarithm", {}, ops::log, [](double x) { return std::log(x); }},
     {"max", aggregate, 1, 1, "max(x) [OVER (PARTITION BY ...)]", "largest over the indices outside GROUP BY"},
     {"max_pool", image, 1, 1, "max_pool(x, size => 2 [, stride => size] [, padding => 0])",
      "largest of each window over the last two indices", kPool},
     {"mean", aggregate, 1, 1, "mean(x) [OVER (PARTITION BY ...)]", "mean over the indices outside GROUP BY; of cross_entropy, over the rows that have a label"},
     {"min", aggregate, 1, 1, "min(x) [OVER (PARTITION BY ...)]", "smallest over the indices outside GROUP BY"},
     {"one_hot", other, 2, 2, "one_hot(y, c)", "1 at the position along c that y names, 0 elsewhere"},
-    {"pow", pointwise, 2, 2, "pow(x, y)", "x to the y", {}, ops::pow},
     {"recurrence", other, 2, 2, "recurrence(a, x, along => s)", "y[s] = a[s] * y[s - 1] + x[s], from zero", kAlong},
-    {"relu", pointwise, 1, 1, "relu(x)", "x where positive, else zero", {}, ops::relu, [](double x) { return std::fmax(x, 0.0); }},
     {"rms_norm", window, 1, 1, "rms_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
      "x / root mean square over the indices outside PARTITION BY", kEpsilon},
     {"rotary", other, 1, 1, "rotary(x, along => s, pairs => e [, base => 10000])",
      "turns pairs of features by an angle that grows with the position", kRotary},
-    {"rsqrt", pointwise, 1, 1, "rsqrt(x)", "one over the square root", {}, ops::rsqrt, [](double x) { return 1 / std::sqrt(x); }},
-    {"sigmoid", pointwise, 1, 1, "sigmoid(x)", "1 / (1 + exp(-x))", {}, ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {"silu", pointwise, 1, 1, "silu(x)", "x * sigmoid(x)", {}, ops::silu, [](double x) { return x / (1 + std::exp(-x)); }},
-    {"sin", pointwise, 1, 1, "sin(x)", "sine", {}, ops::sin, [](double x) { return std::sin(x); }},
     {"size", other, 1, 1, "size(i)", "the size of an index, as a number"},
     {"slot", routing, 3, 3, "slot(expert, x, c) OVER (PARTITION BY ...)",
      "a place for each choice of one of x experts in queues of c places: expert * c + place, or -1 when full"},
     {"softmax", window, 1, 1, "softmax(x) OVER (PARTITION BY ...)", "exp(x) over its sum along the indices outside PARTITION BY"},
     {"sort", routing, 1, 1, "sort(x) OVER (PARTITION BY ...)", "the smallest first along the one index outside PARTITION BY"},
-    {"sqrt", pointwise, 1, 1, "sqrt(x)", "square root", {}, ops::sqrt, [](double x) { return std::sqrt(x); }},
     {"stop_gradient", other, 1, 1, "stop_gradient(x)", "x itself, through which TRAIN sends nothing back"},
     {"sum", aggregate, 1, 1, "sum(x) [OVER (PARTITION BY ...)]", "sum over the indices outside GROUP BY; sum(a * b) is a contraction"},
-    {"tanh", pointwise, 1, 1, "tanh(x)", "hyperbolic tangent", {}, ops::tanh, [](double x) { return std::tanh(x); }},
     {"top_k", routing, 2, 2, "top_k(x, k) OVER (PARTITION BY ...)", "the k largest, largest first, along a new index k"},
     {"top_k_positions", routing, 2, 2, "top_k_positions(x, k) OVER (PARTITION BY ...)", "where the k largest stand"},
     {"zeros", other, 1, 64, "zeros(b, d, ...)", "a tensor of zeros with those sizes for indices"},
 };
 // clang-format on
 
+FunctionSpec spec_of(const ops::Pointwise& row, const ops::Operator& op) {
+  return {.name = row.word(),
+          .kind = pointwise,
+          .fewest = row.arity,
+          .most = row.arity,
+          .usage = row.usage,
+          .summary = row.summary,
+          .op = &op,
+          .fold = row.arity == 1 ? row.meaning.in_double : nullptr};
+}
+
+// Those above, and each row of ops/pointwise_rows.h that has a name here.
 struct Index {
+  std::vector<FunctionSpec> specs{std::begin(kFunctions), std::end(kFunctions)};
   Symbols symbols;
   std::vector<std::string_view> names;
 
   Index() {
-    for (const FunctionSpec& spec : kFunctions) {
+    const std::span<const ops::Pointwise> rows = ops::pointwise_rows();
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!rows[i].usage.empty()) specs.push_back(spec_of(rows[i], ops::pointwise_operator(i)));
+    std::ranges::sort(specs, {}, &FunctionSpec::name);
+    for (const FunctionSpec& spec : specs) {
       symbols.intern(spec.name);
       names.push_back(spec.name);
     }
@@ -108,13 +106,13 @@ const Index& index() {
 
 }  // namespace
 
-std::span<const FunctionSpec> functions() { return kFunctions; }
+std::span<const FunctionSpec> functions() { return index().specs; }
 std::span<const std::string_view> function_names() { return index().names; }
 
 const FunctionSpec* find_function(std::string_view name) {
   Symbol found = index().symbols.find(name);
   if (!found.valid()) found = index().symbols.find(lower(name));  // SUM is sum
-  return found.valid() ? &kFunctions[found.value] : nullptr;
+  return found.valid() ? &index().specs[found.value] : nullptr;
 }
 
 }  // namespace weft::language

@@ -1,11 +1,11 @@
-// weft/language/functions.h -- the functions of WeftQL: one row each, for the binder, for SHOW
-// FUNCTIONS and for completion alike.
+// weft/language/functions.h -- the functions of WeftQL, for the binder, for SHOW FUNCTIONS and for completion
+// alike. The pointwise ones are rows of ops/pointwise_rows.h; the others have a row in functions.cpp.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "weft/plan/ops/operator.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::language {
 
@@ -25,8 +25,8 @@ struct FunctionSpec {
   std::string_view usage;    // "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)"
   std::string_view summary;
   std::span<const std::string_view> labels = {};  // of named arguments
-  const ops::Operator& (*op)() = nullptr;         // pointwise only
-  double (*fold)(double) = nullptr;               // pointwise of one argument: its value at a known number
+  const ops::Operator* op = nullptr;              // pointwise only
+  ops::Compute<double> fold = nullptr;            // pointwise of one argument: its value at a known number
 };
 
 std::span<const FunctionSpec> functions();                 // by name

@@ -1,18 +1,28 @@
 // test/unit/lanes_reference.h -- what an operator's definition answers on given floats: the judge of lanes.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "ops_case.h"
 #include "weft/base/random.h"
+#include "weft/device/cpu/lanes.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cpu {
 
 using Floats = std::vector<float>;
+
+// The lane of a row of ops/pointwise_rows.h.
+inline Lane lane(std::string_view name) {
+  const auto rows = ops::pointwise_rows();
+  return static_cast<Lane>(std::ranges::find(rows, name, &ops::Pointwise::name) - rows.begin());
+}
 
 // The results of `c` on operands of its types, computed in T.
 template <class T>

@@ -12,27 +12,20 @@
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
+#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::ops {
 namespace {
 
-// No gradient by nature (comparison, logic, rounding to integers, optimizers), or none needed: the
-// gradients of gradients.
+// No gradient by nature (rounding to integers, optimizers), or none needed: the gradients of gradients. Rows of
+// pointwise_rows.h say so themselves.
 const std::set<std::string, std::less<>> kWithoutGradient = {
     "constant",
     "position",
     "addends",
     "encode",
     "decode",
-    "equal",
-    "not-equal",
-    "less",
-    "less-equal",
-    "greater",
-    "greater-equal",
-    "and",
-    "or",
-    "not",
     "slot",
     "exchange",  // of one rank's plan: nobody differentiates it
     "sgd",
@@ -45,9 +38,6 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "labelled",
     "stop-gradient",  // by intent: see StopsWhereItIsTold
     "max-pool-gradient",
-    "gelu-gradient",
-    "gelu-tanh-gradient",
-    "silu-gradient",
     "broadcast-from"};
 
 // Running statistics are not trained.
@@ -55,6 +45,8 @@ bool wants_gradient(const Case& c, std::size_t operand) { return c.op != "batch-
 
 bool has_gradient(const Case& c, const plan::Graph& graph) {
   if (kWithoutGradient.contains(c.op)) return false;
+  const Pointwise* const row = find_pointwise(*all().find(c.op));
+  if (row != nullptr && row->gradient == nullptr) return false;
   const plan::ValueId y = graph.outputs()[0].value;
   if (!is_real(graph.type(y).dtype)) return false;
   for (std::size_t i = 0; i < c.operands.size(); ++i)

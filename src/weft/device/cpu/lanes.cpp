@@ -8,6 +8,20 @@
 namespace weft::device::cpu {
 namespace {
 
+constexpr bool is_row(Lane lane, std::string_view name) {
+  bool same = false;
+  std::size_t at = 0;
+  std::apply(
+      [&](const auto&... row) {
+        ((same |= at++ == static_cast<std::size_t>(lane) && row.name == name), ...);
+      },
+      ops::kPointwiseRows);
+  return same;
+}
+static_assert(is_row(Lane::add, "add") && is_row(Lane::sub, "sub") && is_row(Lane::mul, "mul") &&
+              is_row(Lane::div, "div") && is_row(Lane::mod, "mod") && is_row(Lane::pow, "pow") &&
+              is_row(Lane::maximum, "maximum") && is_row(Lane::minimum, "minimum"));
+
 const LaneKernels& widest_kernels() {
 #if WEFT_LANES_WIDER
   if (instruction_set() == InstructionSet::avx512) return kAvx512Lanes;
@@ -22,29 +36,6 @@ const LaneKernels& kernels() {
 }
 
 }  // namespace
-
-int operand_count(Lane lane) {
-  switch (lane) {
-    case Lane::select: return 3;
-    case Lane::neg:
-    case Lane::abs:
-    case Lane::logical_not:
-    case Lane::exp:
-    case Lane::log:
-    case Lane::sqrt:
-    case Lane::rsqrt:
-    case Lane::sin:
-    case Lane::cos:
-    case Lane::tanh:
-    case Lane::erf:
-    case Lane::sigmoid:
-    case Lane::relu:
-    case Lane::gelu:
-    case Lane::gelu_tanh:
-    case Lane::silu: return 1;
-    default: return 2;
-  }
-}
 
 void run_lane(Lane lane, std::int64_t n, const LaneOperand* operands, float* result) {
   kernels().run_lane(lane, n, operands, result);

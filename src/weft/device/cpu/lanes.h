@@ -24,25 +24,15 @@
 
 namespace weft::device::cpu {
 
-// The pointwise operators, in the order of ops/operators.h.
-// clang-format off
-enum class Lane : std::uint8_t {
-  add, sub, mul, div, mod, pow, maximum, minimum, neg, abs,
-  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_not, select,
-  exp, log, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, relu, gelu, gelu_tanh, silu,
-  gelu_gradient, gelu_tanh_gradient, silu_gradient  // dx from (dy, x)
-};
-// clang-format on
-inline constexpr int kLaneCount = static_cast<int>(Lane::silu_gradient) + 1;
-
-int operand_count(Lane lane);  // 1, 2 or 3
+// A pointwise function by the place of its row in ops/pointwise_rows.h. Those that kernels call have a name here.
+enum class Lane : std::uint8_t { add, sub, mul, div, mod, pow, maximum, minimum };
 
 struct LaneOperand {
   const float* data;
   bool scalar = false;  // one value for all lanes
 };
 
-// result[i] = lane(operands[0][i], ..) for i in [0, n), with as many operands as the lane takes.
+// result[i] = lane(operands[0][i], ..) for i in [0, n), with as many operands as its row says: 1, 2 or 3.
 void run_lane(Lane lane, std::int64_t n, const LaneOperand* operands, float* result);
 
 // Reductions. Of no elements: 0, -inf, inf, 0. A NaN among the elements is never lost.

@@ -5,13 +5,18 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numbers>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "weft/device/cpu/lanes.h"
+#include "weft/plan/ops/pointwise.h"
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)

@@ -1,48 +1,25 @@
-// weft/device/cpu/lanes_pointwise.h -- every Lane as a function of vectors, and which to run.
+// weft/device/cpu/lanes_pointwise.h -- the rows of ops/pointwise_rows.h as loops over vectors.
 #pragma once
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/lanes_loops.h"
 #include "weft/device/cpu/lanes_map.h"
 #include "weft/device/cpu/lanes_math.h"
+#include "weft/plan/ops/pointwise_rows.h"
 
 namespace weft::device::cpu::WEFT_LANES {
 
-namespace lane {  // one function a Lane, by its name
-
-inline Vector truth(Mask which) { return choose(which, splat(1), Vector{}); }
-
-inline Vector add(Vector a, Vector b) { return a + b; }
-inline Vector sub(Vector a, Vector b) { return a - b; }
-inline Vector mul(Vector a, Vector b) { return a * b; }
-inline Vector div(Vector a, Vector b) { return a / b; }
-inline Vector neg(Vector x) { return -x; }
+namespace lane {
 
 inline Vector maximum(Vector a, Vector b) { return choose((a < b) | (b != b), b, a); }  // a NaN is never lost
 inline Vector minimum(Vector a, Vector b) { return choose((b < a) | (b != b), b, a); }
-inline Vector abs(Vector x) { return maximum(x, -x); }
-inline Vector relu(Vector x) { return choose(x < 0.0f, Vector{}, x); }
 
-inline Vector equal(Vector a, Vector b) { return truth(a == b); }
-inline Vector not_equal(Vector a, Vector b) { return truth(a != b); }
-inline Vector less(Vector a, Vector b) { return truth(a < b); }
-inline Vector less_equal(Vector a, Vector b) { return truth(a <= b); }
-inline Vector greater(Vector a, Vector b) { return truth(a > b); }
-inline Vector greater_equal(Vector a, Vector b) { return truth(a >= b); }
-inline Vector logical_and(Vector a, Vector b) { return a * b; }
-inline Vector logical_or(Vector a, Vector b) { return a + b - a * b; }
-inline Vector logical_not(Vector x) { return 1.0f - x; }
-inline Vector select(Vector which, Vector yes, Vector no) { return choose(which == 0.0f, no, yes); }
-
-inline Vector rsqrt(Vector x) { return 1.0f / square_root(x); }
-
-// Rare in a model and hard to get exactly right: the library's, a lane at a time.
-inline Vector mod(Vector a, Vector b) {
-  for (int k = 0; k < kWidth; ++k) a[k] = std::fmod(a[k], b[k]);
-  return a;
-}
 // Beyond the reach of power_near, the library's.
 inline Vector pow_far(Vector a, Vector b) {
   Vector y = power_near(a, b);
@@ -77,33 +54,51 @@ inline Vector cos_far(Vector x) {
   return y;
 }
 
-inline constexpr float kInverseSqrt2 = 0.707106781f;
-inline constexpr float kInverseSqrt2Pi = 0.398942280f;
-inline constexpr float kGeluCubic = 0.044715f;
-inline constexpr float kGeluSteepness = 0.797884561f;  // sqrt(2 / pi)
-
-inline Vector normal_below(Vector x) { return 0.5f * (1.0f + error_function(x * kInverseSqrt2)); }
-inline Vector normal_density(Vector x) { return kInverseSqrt2Pi * exponential(-0.5f * (x * x)); }
-inline Vector gelu(Vector x) { return x * normal_below(x); }
-inline Vector gelu_gradient(Vector dy, Vector x) { return dy * (normal_below(x) + x * normal_density(x)); }
-
-// (1 + tanh u) / 2 is the logistic function of 2u: one exp, and no cancelling where tanh nears -1.
-inline Vector gelu_gate(Vector x) { return logistic((2 * kGeluSteepness) * (x + kGeluCubic * (x * x * x))); }
-inline Vector gelu_tanh(Vector x) { return x * gelu_gate(x); }
-// The slope of the gate is 2 u' gate (1 - gate), as that of tanh is 1 - tanh^2.
-inline Vector gelu_tanh_gradient(Vector dy, Vector x) {
-  const Vector gate = gelu_gate(x);
-  const Vector inner = (2 * kGeluSteepness) * (1.0f + (3 * kGeluCubic) * (x * x));
-  return dy * (gate + x * (gate * (1.0f - gate)) * inner);
-}
-
-inline Vector silu(Vector x) { return x * logistic(x); }
-inline Vector silu_gradient(Vector dy, Vector x) {
-  const Vector s = logistic(x);
-  return dy * (s * (1.0f + x * (1.0f - s)));
-}
-
 }  // namespace lane
+
+// The numbers that the rows of ops/pointwise_rows.h are written over, a vector at a time.
+struct VectorNumbers {
+  static Vector from(double value) { return splat(static_cast<float>(value)); }
+  static Vector divide(Vector a, Vector b) { return a / b; }
+  static Vector apply(ops::Function function, Vector x) {
+    switch (function) {
+      case ops::Function::exp: return exponential(x);
+      case ops::Function::log: return logarithm(x);
+      case ops::Function::tanh: return hyperbolic_tangent(x);
+      case ops::Function::erf: return error_function(x);
+      case ops::Function::sqrt: return square_root(x);
+      case ops::Function::rsqrt: return 1.0f / square_root(x);
+      case ops::Function::sin: return lane::sin_far(x);
+      case ops::Function::cos: return lane::cos_far(x);
+      case ops::Function::truncate: break;  // a cast's
+    }
+    return x;
+  }
+  static Vector power(Vector a, Vector b) { return lane::pow_far(a, b); }
+  // Rare in a model and hard to get exactly right: the library's, a lane at a time.
+  static Vector remainder(Vector a, Vector b) {
+    for (int k = 0; k < kWidth; ++k) a[k] = std::fmod(a[k], b[k]);
+    return a;
+  }
+  static Mask less(Vector a, Vector b) { return a < b; }
+  static Mask equal(Vector a, Vector b) { return a == b; }
+  static Vector choose(Mask which, Vector yes, Vector no) { return which ? yes : no; }
+  static Vector max(Vector a, Vector b) { return lane::maximum(a, b); }
+  static Vector min(Vector a, Vector b) { return lane::minimum(a, b); }
+  static Vector sigmoid(Vector x) { return logistic(x); }
+};
+
+// The function of a row, by its own vectors where it has any, else by its meaning.
+template <std::size_t kRow, class... X>
+Vector element(X... operands) {
+  constexpr const auto& row = std::get<kRow>(ops::kPointwiseRows);
+  const VectorNumbers n;
+  const Vector x[] = {operands...};
+  if constexpr (std::is_same_v<decltype(row.vectors), ops::Nothing>)
+    return row.means(n, x);
+  else
+    return row.vectors(n, x);
+}
 
 inline Varying varying(const LaneOperand& x) { return {x.data}; }
 inline Uniform uniform(const LaneOperand& x) { return {*x.data}; }
@@ -174,45 +169,31 @@ inline void power(std::int64_t n, const LaneOperand* x, float* y) {
   far ? binary<lane::pow_far>(n, x, y) : binary<power_near>(n, x, y);
 }
 
+template <std::size_t kRow>
+void run_row(std::int64_t n, const LaneOperand* x, float* y) {
+  constexpr const auto& row = std::get<kRow>(ops::kPointwiseRows);
+  if constexpr (row.name == "pow")
+    power(n, x, y);
+  else if constexpr (row.name == "sin")
+    trigonometric<sine_near, lane::sin_far>(n, x, y);
+  else if constexpr (row.name == "cos")
+    trigonometric<cosine_near, lane::cos_far>(n, x, y);
+  else if constexpr (row.arity == 1)
+    unary<element<kRow, Vector>>(n, x, y);
+  else if constexpr (row.arity == 2)
+    binary<element<kRow, Vector, Vector>>(n, x, y);
+  else
+    ternary<element<kRow, Vector, Vector, Vector>>(n, x, y);
+}
+
+template <std::size_t... kRow>
+constexpr auto row_loops(std::index_sequence<kRow...>) {
+  return std::array{&run_row<kRow>...};
+}
+inline constexpr auto kRowLoops = row_loops(std::make_index_sequence<ops::kPointwiseCount>());
+
 inline void run_lane(Lane which, std::int64_t n, const LaneOperand* x, float* y) {
-  switch (which) {
-    case Lane::add: return binary<lane::add>(n, x, y);
-    case Lane::sub: return binary<lane::sub>(n, x, y);
-    case Lane::mul: return binary<lane::mul>(n, x, y);
-    case Lane::div: return binary<lane::div>(n, x, y);
-    case Lane::mod: return binary<lane::mod>(n, x, y);
-    case Lane::pow: return power(n, x, y);
-    case Lane::maximum: return binary<lane::maximum>(n, x, y);
-    case Lane::minimum: return binary<lane::minimum>(n, x, y);
-    case Lane::neg: return unary<lane::neg>(n, x, y);
-    case Lane::abs: return unary<lane::abs>(n, x, y);
-    case Lane::equal: return binary<lane::equal>(n, x, y);
-    case Lane::not_equal: return binary<lane::not_equal>(n, x, y);
-    case Lane::less: return binary<lane::less>(n, x, y);
-    case Lane::less_equal: return binary<lane::less_equal>(n, x, y);
-    case Lane::greater: return binary<lane::greater>(n, x, y);
-    case Lane::greater_equal: return binary<lane::greater_equal>(n, x, y);
-    case Lane::logical_and: return binary<lane::logical_and>(n, x, y);
-    case Lane::logical_or: return binary<lane::logical_or>(n, x, y);
-    case Lane::logical_not: return unary<lane::logical_not>(n, x, y);
-    case Lane::select: return ternary<lane::select>(n, x, y);
-    case Lane::exp: return unary<exponential>(n, x, y);
-    case Lane::log: return unary<logarithm>(n, x, y);
-    case Lane::sqrt: return unary<square_root>(n, x, y);
-    case Lane::rsqrt: return unary<lane::rsqrt>(n, x, y);
-    case Lane::sin: return trigonometric<sine_near, lane::sin_far>(n, x, y);
-    case Lane::cos: return trigonometric<cosine_near, lane::cos_far>(n, x, y);
-    case Lane::tanh: return unary<hyperbolic_tangent>(n, x, y);
-    case Lane::erf: return unary<error_function>(n, x, y);
-    case Lane::sigmoid: return unary<logistic>(n, x, y);
-    case Lane::relu: return unary<lane::relu>(n, x, y);
-    case Lane::gelu: return unary<lane::gelu>(n, x, y);
-    case Lane::gelu_tanh: return unary<lane::gelu_tanh>(n, x, y);
-    case Lane::silu: return unary<lane::silu>(n, x, y);
-    case Lane::gelu_gradient: return binary<lane::gelu_gradient>(n, x, y);
-    case Lane::gelu_tanh_gradient: return binary<lane::gelu_tanh_gradient>(n, x, y);
-    case Lane::silu_gradient: return binary<lane::silu_gradient>(n, x, y);
-  }
+  kRowLoops[static_cast<std::size_t>(which)](n, x, y);
 }
 
 }  // namespace weft::device::cpu::WEFT_LANES

@@ -1,10 +1,10 @@
 #include "weft/device/cpu/row_registers.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -18,46 +18,8 @@ using program::RowStep;
 constexpr std::uint16_t kNone = RowInstruction::kNone;
 
 Lane lane_of(const plan::Operator& op) {
-  // In the order of the enumeration.
-  static const std::array<const plan::Operator*, kLaneCount> kOperators = {&ops::add(),
-                                                                           &ops::sub(),
-                                                                           &ops::mul(),
-                                                                           &ops::div(),
-                                                                           &ops::mod(),
-                                                                           &ops::pow(),
-                                                                           &ops::maximum(),
-                                                                           &ops::minimum(),
-                                                                           &ops::neg(),
-                                                                           &ops::abs(),
-                                                                           &ops::equal(),
-                                                                           &ops::not_equal(),
-                                                                           &ops::less(),
-                                                                           &ops::less_equal(),
-                                                                           &ops::greater(),
-                                                                           &ops::greater_equal(),
-                                                                           &ops::logical_and(),
-                                                                           &ops::logical_or(),
-                                                                           &ops::logical_not(),
-                                                                           &ops::select(),
-                                                                           &ops::exp(),
-                                                                           &ops::log(),
-                                                                           &ops::sqrt(),
-                                                                           &ops::rsqrt(),
-                                                                           &ops::sin(),
-                                                                           &ops::cos(),
-                                                                           &ops::tanh(),
-                                                                           &ops::erf(),
-                                                                           &ops::sigmoid(),
-                                                                           &ops::relu(),
-                                                                           &ops::gelu(),
-                                                                           &ops::gelu_tanh(),
-                                                                           &ops::silu(),
-                                                                           &ops::gelu_gradient(),
-                                                                           &ops::gelu_tanh_gradient(),
-                                                                           &ops::silu_gradient()};
-  const auto found = std::ranges::find(kOperators, &op);
-  WEFT_CHECK(found != kOperators.end(), "no lane for this operator");
-  return static_cast<Lane>(found - kOperators.begin());
+  WEFT_CHECK(ops::is_pointwise(op), op.name());
+  return static_cast<Lane>(ops::pointwise_place(op));
 }
 
 void prepare_steps(RowLoop& loop, RowRegisters& placed) {

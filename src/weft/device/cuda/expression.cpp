@@ -1,73 +1,63 @@
 #include "weft/device/cuda/expression.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "weft/base/check.h"
 #include "weft/device/cuda/kernel_source.h"
+#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cuda {
 namespace {
 
-struct Form {
-  std::string_view name;  // of ops/pointwise.cpp
-  std::string_view text;  // {0}, {1}, {2}: the operands
-};
+// A row without an expression of its own is a function, one line per step of its meaning.
+std::string function_name(const ops::Pointwise& row) {
+  std::string name = fmt::format("weft_row_{}", row.name);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
 
-// Functions by their accurate versions: what a step computes must not depend on where it runs by more than
-// rounding does.
-constexpr Form kForms[] = {
-    {"add", "({0} + {1})"},
-    {"sub", "({0} - {1})"},
-    {"mul", "({0} * {1})"},
-    {"div", "({0} / {1})"},
-    {"mod", "fmodf({0}, {1})"},
-    {"pow", "powf({0}, {1})"},
-    {"maximum", "weft_max({0}, {1})"},
-    {"minimum", "weft_min({0}, {1})"},
-    {"neg", "(-{0})"},
-    {"abs", "fabsf({0})"},
-    {"equal", "({0} == {1} ? 1.0f : 0.0f)"},
-    {"not-equal", "({0} != {1} ? 1.0f : 0.0f)"},
-    {"less", "({0} < {1} ? 1.0f : 0.0f)"},
-    {"less-equal", "({0} <= {1} ? 1.0f : 0.0f)"},
-    {"greater", "({0} > {1} ? 1.0f : 0.0f)"},
-    {"greater-equal", "({0} >= {1} ? 1.0f : 0.0f)"},
-    {"and", "({0} * {1})"},
-    {"or", "({0} + {1} - {0} * {1})"},
-    {"not", "(1.0f - {0})"},
-    {"select", "({0} == 0.0f ? {2} : {1})"},
-    {"exp", "expf({0})"},
-    {"log", "logf({0})"},
-    {"sqrt", "sqrtf({0})"},
-    {"rsqrt", "(1.0f / sqrtf({0}))"},
-    {"sin", "sinf({0})"},
-    {"cos", "cosf({0})"},
-    {"tanh", "tanhf({0})"},
-    {"erf", "erff({0})"},
-    {"sigmoid", "weft_sigmoid({0})"},
-    {"relu", "weft_max({0}, 0.0f)"},
-    {"gelu", "({0} * weft_normal_below({0}))"},
-    {"gelu-tanh", "(0.5f * {0} * (1.0f + weft_tanh_of_cubic({0})))"},
-    {"silu", "({0} * weft_sigmoid({0}))"},
-    {"gelu-gradient", "({0} * (weft_normal_below({1}) + {1} * weft_normal_density({1})))"},
-    {"gelu-tanh-gradient", "({0} * weft_gelu_tanh_slope({1}))"},
-    {"silu-gradient", "({0} * weft_silu_slope({1}))"},
-};
+std::string call_text(const ops::Pointwise& row, std::span<const std::string> operands) {
+  if (row.cuda.empty())
+    return fmt::format("{}({})", function_name(row), fmt::join(operands.first(row.arity), ", "));
+  const auto at = [&](std::size_t i) { return i < operands.size() ? operands[i] : std::string(); };
+  return fmt::format(fmt::runtime(row.cuda), at(0), at(1), at(2));
+}
+
+std::string function_text(const ops::Pointwise& row) {
+  std::vector<std::string> parameters, body, values;
+  for (std::size_t i = 0; i < row.arity; ++i) parameters.push_back(fmt::format("float x{}", i));
+  ops::Terms n;
+  for (const ops::Terms::Step& step : n.steps(row.terms(n))) {
+    if (step.operand != ops::Terms::kNone) {
+      values.push_back(fmt::format("x{}", step.operand));
+      continue;
+    }
+    if (step.function.empty()) {
+      values.push_back(number(step.number));
+      continue;
+    }
+    std::vector<std::string> operands;
+    for (const std::uint32_t operand : step.operands)
+      if (operand != ops::Terms::kNone) operands.push_back(values[operand]);
+    values.push_back(fmt::format("t{}", values.size()));
+    body.push_back(fmt::format("  const float {} = {};\n", values.back(),
+                               *expression(*ops::all().find(step.function), operands)));
+  }
+  return fmt::format("__device__ __forceinline__ float {}({}) {{\n{}  return {};\n}}\n", function_name(row),
+                     fmt::join(parameters, ", "), fmt::join(body, ""), values.back());
+}
 
 }  // namespace
 
 std::optional<std::string> expression(const plan::Operator& op, std::span<const std::string> operands) {
   const ops::Pointwise* const row = ops::find_pointwise(op);
   if (row == nullptr) return {};
-  for (const Form& form : kForms) {
-    if (form.name != row->name) continue;
-    const auto at = [&](std::size_t i) { return i < operands.size() ? operands[i] : std::string(); };
-    return fmt::format(fmt::runtime(form.text), at(0), at(1), at(2));
-  }
-  return {};
+  return call_text(*row, operands);
 }
 
 std::string combined(plan::Monoid monoid, std::string_view a, std::string_view b) {
@@ -93,7 +83,12 @@ std::string number(double value) {
 }
 
 std::string_view prelude() {
-  static const std::string source = kernel_source("prelude");
+  static const std::string source = [] {
+    std::string text = kernel_source("prelude");
+    for (const ops::Pointwise& row : ops::pointwise_rows())
+      if (row.cuda.empty()) text += function_text(row);
+    return text;
+  }();
   return source;
 }
 

@@ -1,24 +1,22 @@
 #include <vector>
 
 #include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::ops {
 
-const plan::OperatorSet& all() {
-  static const plan::OperatorSet kSet(std::vector<const plan::Operator*>{
-      // sources
-      &input(), &parameter(), &state(), &constant(), &position(),
-      // sums of products
-      &contract(), &reduce(),
-      // views and moves
-      &broadcast(), &transpose(), &rename(), &split(), &merge(), &slice(), &pad(), &concat(), &cast(),
-      &stop_gradient(),
-      // pointwise
-      &add(), &sub(), &mul(), &div(), &mod(), &pow(), &maximum(), &minimum(), &neg(), &abs(), &equal(),
-      &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(), &logical_and(), &logical_or(),
-      &logical_not(), &select(), &exp(), &log(), &sqrt(), &rsqrt(), &sin(), &cos(), &tanh(), &erf(),
-      &sigmoid(), &relu(), &gelu(), &gelu_tanh(), &silu(), &gelu_gradient(), &gelu_tanh_gradient(),
-      &silu_gradient(),
+namespace {
+
+std::vector<const plan::Operator*> listed() {
+  std::vector<const plan::Operator*> list = {// sources
+                                             &input(), &parameter(), &state(), &constant(), &position(),
+                                             // sums of products
+                                             &contract(), &reduce(),
+                                             // views and moves
+                                             &broadcast(), &transpose(), &rename(), &split(), &merge(),
+                                             &slice(), &pad(), &concat(), &cast(), &stop_gradient()};
+  for (std::size_t row = 0; row < pointwise_rows().size(); ++row) list.push_back(&pointwise_operator(row));
+  const std::initializer_list<const plan::Operator*> others = {
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
       &linear_cross_entropy(), &labelled(),
@@ -35,7 +33,15 @@ const plan::OperatorSet& all() {
       &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &addends(), &halo(),
       &broadcast_from(), &permute_ranks(), &local_exchange(),
       // made small for the wire
-      &encode(), &decode()});
+      &encode(), &decode()};
+  list.insert(list.end(), others);
+  return list;
+}
+
+}  // namespace
+
+const plan::OperatorSet& all() {
+  static const plan::OperatorSet kSet(listed());
   return kSet;
 }
 

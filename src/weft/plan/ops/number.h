@@ -78,6 +78,7 @@ struct Numbers {  // float and double
   T remainder(T a, T b) const { return std::fmod(a, b); }
   bool less(T a, T b) const { return a < b; }
   bool equal(T a, T b) const { return a == b; }
+  T choose(bool which, T yes, T no) const { return which ? yes : no; }
   T max(T a, T b) const { return a < b || std::isnan(b) ? b : a; }  // a NaN is never lost
   T min(T a, T b) const { return b < a || std::isnan(b) ? b : a; }
   T least() const { return -std::numeric_limits<T>::infinity(); }  // the maximum of nothing
@@ -99,6 +100,7 @@ struct Numbers<Field> {
   Field remainder(Field a, Field b) const;        // exact for whole numbers, else uninterpreted
   bool less(Field a, Field b) const;
   bool equal(Field a, Field b) const { return a == b; }
+  Field choose(bool which, Field yes, Field no) const { return which ? yes : no; }
   Field max(Field a, Field b) const { return less(a, b) ? b : a; }
   Field min(Field a, Field b) const { return less(b, a) ? b : a; }
   Field least() const;  // in the shuffled order

@@ -65,10 +65,6 @@ const Operator& sigmoid();
 const Operator& relu();
 const Operator& gelu();
 const Operator& gelu_tanh();
-const Operator& silu();
-const Operator& gelu_gradient();
-const Operator& gelu_tanh_gradient();
-const Operator& silu_gradient();
 
 // Windows: functions of whole rows.
 const Operator& softmax();

@@ -2,10 +2,11 @@
 //
 //   y[joined] = f(a[..], b[..], ..)      indices join by name: those of the widest operand, then the rest
 //
-// A row says the name, the operands it takes, what it gives, what it costs, what it means over
-// every number type, and its gradient. Adding a function is adding a row.
+// The table is pointwise_rows.h. Here is what the rest of Weft reads of it: the operator of each row, its
+// gradient, its lane on the processor, its expression on a GPU and its name in WeftQL are all made from the row.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -14,6 +15,7 @@
 #include "weft/plan/ops/number.h"
 #include "weft/plan/ops/operator.h"
 #include "weft/plan/ops/rounded.h"
+#include "weft/plan/ops/terms.h"
 
 namespace weft::ops {
 
@@ -46,20 +48,35 @@ struct Meaning {
 
 struct Pointwise {
   std::string_view name;
-  std::size_t arity;
-  double flops;     // an element: 1 for arithmetic and comparison, kTranscendental for exp and its kind
-  Elements takes;   // what operands must be; they share one dtype
-  bool gives_bool;  // else the operands' dtype
+  std::size_t arity = 0;
+  double flops = 0;  // per element: 1 for arithmetic and comparison, kTranscendental for exp and its kind
+  Elements takes = Elements::any;  // what operands must be; they share one dtype
+  bool gives_bool = false;         // else the operands' dtype
+  bool is_slope = false;           // linear in its first operand: a gradient times a function of the others
+  std::string_view usage,
+      summary;  // in WeftQL: "silu(x)"; empty where an operator sign says it, or nothing does
   Meaning meaning;
-  Status (*gradient)(Gradient& g);  // null: none
-  Meaning of_integers = {};         // where integers mean something else: division truncates
+  Meaning of_integers;                        // where integers mean something else: division truncates
+  Status (*gradient)(Gradient& g) = nullptr;  // null: none
+  std::string_view cuda;                      // {0}, {1}, {2}: the operands; empty: made from `terms`
+  Term (*terms)(Terms& n) = nullptr;          // of operands 0, 1, ..; null where `cuda` says it
+
+  std::string_view word() const { return usage.substr(0, usage.find('(')); }  // its name in WeftQL
 };
+
+// All rows; a row's place is its Lane on the processor.
+std::span<const Pointwise> pointwise_rows();
+const Operator& pointwise_operator(std::size_t place);
 
 // The row of an operator of this table; null for others.
 const Pointwise* find_pointwise(const plan::Operator& op);
 inline bool is_pointwise(const plan::Operator& op) { return find_pointwise(op) != nullptr; }
+// Its place in pointwise_rows(). REQUIRES: is_pointwise(op)
+inline std::size_t pointwise_place(const plan::Operator& op) {
+  return static_cast<std::size_t>(find_pointwise(op) - pointwise_rows().data());
+}
 
-// The gradients, in pointwise_gradient.cpp.
+// The gradients of functions of several operands, which may have been broadcast: in pointwise_gradient.cpp.
 namespace gradient_of {
 Status add(Gradient& g);
 Status sub(Gradient& g);
@@ -67,24 +84,12 @@ Status mul(Gradient& g);
 Status div(Gradient& g);
 Status mod(Gradient& g);
 Status pow(Gradient& g);
-Status extremum(
-    Gradient& g);  // maximum and minimum: the operand that is the result gets it, each a half on a tie
-Status neg(Gradient& g);
+// Of maximum and minimum: the operand that is the result gets it, each a half on a tie.
+Status extremum(Gradient& g);
 Status abs(Gradient& g);
 Status select(Gradient& g);
-Status exp(Gradient& g);
-Status log(Gradient& g);
-Status sqrt(Gradient& g);
-Status rsqrt(Gradient& g);
-Status sin(Gradient& g);
-Status cos(Gradient& g);
-Status tanh(Gradient& g);
-Status erf(Gradient& g);
-Status sigmoid(Gradient& g);
-Status relu(Gradient& g);
-Status gelu(Gradient& g);
-Status gelu_tanh(Gradient& g);
-Status silu(Gradient& g);
+// dx as `dx` says it; its operands are dy, x and y.
+Status formula(Gradient& g, const Terms& n, Term dx);
 }  // namespace gradient_of
 
 }  // namespace weft::ops

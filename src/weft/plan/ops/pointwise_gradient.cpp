@@ -1,7 +1,10 @@
-// The gradients of the pointwise functions, an equation each: dy is the gradient of the result y,
-// a and b (or x) are the operands. An operand that was broadcast gets the sum over what it lacks.
-#include <numbers>
+// The gradients of the pointwise functions that have more than one operand, an equation each: dy is the gradient
+// of the result y, a and b (or x) are the operands. An operand that was broadcast gets the sum over what it lacks.
+// Those of one operand stand in their rows.
+#include <array>
+#include <vector>
 
+#include "weft/base/check.h"
 #include "weft/plan/ops/formula.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
@@ -12,8 +15,8 @@ namespace {
 using plan::ValueId;
 
 // The names the equations use.
-struct Terms {
-  explicit Terms(Gradient& gradient)
+struct Equation {
+  explicit Equation(Gradient& gradient)
       : g(gradient),
         f(gradient.graph),
         dy(gradient.of_result()),
@@ -33,14 +36,20 @@ struct Terms {
 };
 
 // da = where ? dy : 0,  db = where ? 0 : dy; `first` is the operand a.
-Status choose(Terms& t, ValueId where, std::size_t first) {
+Status choose(Equation& t, ValueId where, std::size_t first) {
   const ValueId zero = t.f.number(0, t.dy);
   if (t.g.wants(first)) t.give(first, t.f(ops::select(), {where, t.dy, zero}));
   if (t.g.wants(first + 1)) t.give(first + 1, t.f(ops::select(), {where, zero, t.dy}));
   return t.f.status();
 }
 
-Status unary(Terms& t, ValueId dx) {
+const Operator& named(std::string_view function) {
+  const plan::Operator* const op = all().find(function);
+  WEFT_CHECK(op != nullptr && is_pointwise(*op), function);
+  return static_cast<const Operator&>(*op);
+}
+
+Status unary(Equation& t, ValueId dx) {
   t.g.set(0, dx);
   return t.f.status();
 }
@@ -48,21 +57,21 @@ Status unary(Terms& t, ValueId dx) {
 }  // namespace
 
 Status add(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   for (const std::size_t i : {0u, 1u})
     if (g.wants(i)) t.give(i, t.dy);
   return t.f.status();
 }
 
 Status sub(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   if (g.wants(0)) t.give(0, t.dy);
   if (g.wants(1)) t.give(1, t.f(ops::neg(), {t.f.sum(t.dy, t.dims(1))}));
   return t.f.status();
 }
 
 Status mul(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   for (const std::size_t i : {0u, 1u})
     if (g.wants(i)) g.set(i, t.f.product({t.dy, t.operand(1 - i)}, t.dims(i)));
   return t.f.status();
@@ -70,7 +79,7 @@ Status mul(Gradient& g) {
 
 // da = dy / b,  db = -(dy * y) / b
 Status div(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   const ValueId b = t.operand(1);
   if (g.wants(0)) t.give(0, t.f(ops::div(), {t.dy, b}));
   if (g.wants(1)) g.set(1, t.f(ops::neg(), {t.f(ops::div(), {t.f.product({t.dy, t.y}, t.dims(1)), b})}));
@@ -79,7 +88,7 @@ Status div(Gradient& g) {
 
 // y = a - b * trunc(a / b), so da = dy and db = dy * (y - a) / b
 Status mod(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   const ValueId a = t.operand(0), b = t.operand(1);
   if (g.wants(0)) t.give(0, t.dy);
   if (g.wants(1)) {
@@ -91,7 +100,7 @@ Status mod(Gradient& g) {
 
 // da = dy * b * a^(b-1),  db = dy * y * log a; but 0 where b = 0, and where a = 0 <= b: there y is constant.
 Status pow(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   const ValueId a = t.operand(0), b = t.operand(1);
   if (g.wants(0)) {
     const plan::NodeView exponent = g.graph.view(g.graph.value(b).producer);
@@ -113,7 +122,7 @@ Status pow(Gradient& g) {
 
 // On a tie each gets one half; but a number is a bound, and up to a bound the whole gradient passes.
 Status extremum(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   const bool is_max = g.node().op().name() == "maximum";
   const ValueId zero = t.f.number(0, t.dy);
   for (const std::size_t i : {0u, 1u}) {
@@ -134,98 +143,36 @@ Status extremum(Gradient& g) {
 }
 
 Status select(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   return choose(t, t.operand(0), 1);
-}
-
-Status neg(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::neg(), {t.dy}));
 }
 
 // At zero, where it has no slope, 0.
 Status abs(Gradient& g) {
-  Terms t(g);
+  Equation t(g);
   const ValueId zero = t.f.number(0, t.x);
   const ValueId negative = t.f(ops::select(), {t.f(ops::less(), {t.x, zero}), t.f(ops::neg(), {t.dy}), zero});
   return unary(t, t.f(ops::select(), {t.f(ops::greater(), {t.x, zero}), t.dy, negative}));
 }
 
-Status exp(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::mul(), {t.dy, t.y}));
-}
-
-Status log(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::div(), {t.dy, t.x}));
-}
-
-// dy / 2y
-Status sqrt(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::div(), {t.f(ops::mul(), {t.dy, t.f.number(0.5, t.y)}), t.y}));
-}
-
-// -dy y / 2x
-Status rsqrt(Gradient& g) {
-  Terms t(g);
-  const ValueId scaled = t.f(ops::mul(), {t.f(ops::mul(), {t.dy, t.y}), t.f.number(-0.5, t.y)});
-  return unary(t, t.f(ops::div(), {scaled, t.x}));
-}
-
-Status sin(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::mul(), {t.dy, t.f(ops::cos(), {t.x})}));
-}
-
-Status cos(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::neg(), {t.f(ops::mul(), {t.dy, t.f(ops::sin(), {t.x})})}));
-}
-
-// dy (1 - y^2)
-Status tanh(Gradient& g) {
-  Terms t(g);
-  return unary(t,
-               t.f(ops::mul(), {t.dy, t.f(ops::sub(), {t.f.number(1, t.y), t.f(ops::mul(), {t.y, t.y})})}));
-}
-
-// dy 2/sqrt(pi) exp(-x^2)
-Status erf(Gradient& g) {
-  Terms t(g);
-  const ValueId bell = t.f(ops::exp(), {t.f(ops::neg(), {t.f(ops::mul(), {t.x, t.x})})});
-  const ValueId height = t.f.number(2 * std::numbers::inv_sqrtpi, t.x);
-  return unary(t, t.f(ops::mul(), {t.dy, t.f(ops::mul(), {bell, height})}));
-}
-
-// dy y (1 - y)
-Status sigmoid(Gradient& g) {
-  Terms t(g);
-  const ValueId slope = t.f(ops::mul(), {t.y, t.f(ops::sub(), {t.f.number(1, t.y), t.y})});
-  return unary(t, t.f(ops::mul(), {t.dy, slope}));
-}
-
-// y > 0 ? dy : 0
-Status relu(Gradient& g) {
-  Terms t(g);
-  const ValueId zero = t.f.number(0, t.y);
-  return unary(t, t.f(ops::select(), {t.f(ops::greater(), {t.y, zero}), t.dy, zero}));
-}
-
-Status gelu(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::gelu_gradient(), {t.dy, t.x}));
-}
-
-Status gelu_tanh(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::gelu_tanh_gradient(), {t.dy, t.x}));
-}
-
-Status silu(Gradient& g) {
-  Terms t(g);
-  return unary(t, t.f(ops::silu_gradient(), {t.dy, t.x}));
+Status formula(Gradient& g, const Terms& n, Term dx) {
+  Equation t(g);
+  const std::array<ValueId, 3> given = {t.dy, t.x, t.y};
+  std::vector<ValueId> made;
+  for (const Terms::Step& step : n.steps(dx)) {
+    const auto at = [&](std::size_t i) { return made[step.operands[i]]; };
+    if (step.operand != Terms::kNone)
+      made.push_back(given[step.operand]);
+    else if (step.function.empty())
+      made.push_back(t.f.number(step.number, t.dy));
+    else if (step.operands[1] == Terms::kNone)
+      made.push_back(t.f(named(step.function), {at(0)}));
+    else if (step.operands[2] == Terms::kNone)
+      made.push_back(t.f(named(step.function), {at(0), at(1)}));
+    else
+      made.push_back(t.f(named(step.function), {at(0), at(1), at(2)}));
+  }
+  return unary(t, made.back());
 }
 
 }  // namespace weft::ops::gradient_of

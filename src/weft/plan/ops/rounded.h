@@ -70,6 +70,7 @@ struct Numbers<Rounded> {
   Rounded remainder(Rounded a, Rounded b) const;
   bool less(Rounded a, Rounded b) const;
   bool equal(Rounded a, Rounded b) const;
+  Rounded choose(bool which, Rounded yes, Rounded no) const { return which ? yes : no; }
   Rounded max(Rounded a, Rounded b) const;
   Rounded min(Rounded a, Rounded b) const { return -max(-a, -b); }
   Rounded least() const { return {-std::numeric_limits<double>::infinity(), 0}; }

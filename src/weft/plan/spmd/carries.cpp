@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/pointwise.h"
 
 namespace weft::spmd {
 namespace {
@@ -48,8 +49,9 @@ bool carries_sum(const NodeView& node, const std::vector<bool>& addends) {
                      &ops::conv2d_weight_gradient()}))
     return one_of(addends);
   if (&op == &ops::div()) return real && just(addends, {0});
-  if (is_one_of(op, {&ops::rotary(), &ops::dropout(), &ops::max_pool_gradient(), &ops::gelu_gradient(),
-                     &ops::gelu_tanh_gradient(), &ops::silu_gradient()}))
+  const ops::Pointwise* const row = ops::find_pointwise(op);
+  if ((row != nullptr && row->is_slope) ||
+      is_one_of(op, {&ops::rotary(), &ops::dropout(), &ops::max_pool_gradient()}))
     return just(addends, {0});
   if (is_one_of(op, {&ops::scatter_add(), &ops::recurrence()})) return just(addends, {1});
   if (&op == &ops::cross_entropy_gradient()) return just(addends, {2});
