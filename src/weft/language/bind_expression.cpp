@@ -111,6 +111,12 @@ const Binder::DimList& Binder::visible_rows(const SelectScope& scope) const {
 }
 
 Result<Bound> Binder::bind_name(const syntax::NameUse& use, SelectScope& scope) {
+  if (scope.function != nullptr) {
+    const auto parameters = scope.function->definition->statement->parameters;
+    const auto at = std::ranges::find(parameters, use.name, &syntax::Name::text);
+    return scope.function
+        ->arguments[static_cast<std::size_t>(at - parameters.begin())];  // check_function saw to it
+  }
   const Symbol name = graph_.symbol(use.name);
   for (const RowSource& source : scope.sources)
     if (source.label == name) return Bound::of(source.value);

@@ -13,33 +13,50 @@ namespace weft::language {
 using plan::Dim;
 using plan::ValueId;
 
-namespace {
-
-// What a function of other systems is called here.
-std::string elsewhere(std::string_view name) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"avg", "mean"}, {"average", "mean"}, {"ln", "log"}, {"power", "pow"}, {"count", "sum"}};
-  for (const auto& [there, here] : kNames)
-    if (there == name) return fmt::format("{} is written {} here", there, here);
-  return {};
-}
-
-}  // namespace
-
 Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
   const FunctionSpec* spec = find_function(call.function.text);
   if (spec == nullptr) {
-    std::string hint = elsewhere(call.function.text);
-    if (hint.empty()) hint = did_you_mean(call.function.text, function_names());
-    if (catalog_.layers.contains(call.function.text))
-      hint = fmt::format("{} is a layer: call it in FROM, not in SELECT", call.function.text);
-    return user_error(fmt::format("unknown function: {}", call.function.text),
-                      hint.empty() ? "SHOW FUNCTIONS lists them" : std::move(hint), call.function.span);
+    const auto own = catalog_.functions.find(call.function.text);
+    if (own != catalog_.functions.end()) return bind_own_call(call, own->second, scope);
+    return unknown_function(catalog_, call.function);
   }
   auto bound = bind_known_call(call, *spec, scope);
   if (bound.ok() || !bound.error().hint.empty() || bound.error().span != call.span) return bound;
   Error error = std::move(bound).error();
   error.hint = fmt::format("usage: {}", spec->usage);
+  return error;
+}
+
+namespace {
+
+constexpr std::size_t kDeepestFunction = 64;  // calls in calls
+
+}  // namespace
+
+// The expression of the function takes the place of the call, with the arguments for their names.
+Result<Bound> Binder::bind_own_call(const syntax::Call& call, const FunctionDefinition& own,
+                                    SelectScope& scope) {
+  const syntax::CreateFunction& function = *own.statement;
+  WEFT_TRY_STATUS(check_arguments(call, spec_of(own)));
+  WEFT_TRY_STATUS(count_step(call.span));
+  FunctionScope inside{.definition = &own, .arguments = {}};
+  if (scope.function != nullptr) inside.depth = scope.function->depth + 1;
+  if (inside.depth > kDeepestFunction)
+    return user_error(fmt::format("functions call each other more than {} deep", kDeepestFunction),
+                      "write some of them out where they are called", call.span);
+  for (const syntax::Argument& argument : call.arguments) {
+    WEFT_TRY(given, bind_expression(*argument.value, scope));
+    inside.arguments.push_back(given);
+  }
+  SelectScope body;
+  body.function = &inside;
+  auto bound = bind_expression(*function.body, body);
+  if (bound.ok()) return bound;
+  Error error = std::move(bound).error();
+  if (error.text == nullptr) {
+    error.text = own.source->text;
+    error.message = fmt::format("in function {}: {}", function.name.text, error.message);
+  }
   return error;
 }
 
@@ -57,47 +74,6 @@ Result<Bound> Binder::bind_known_call(const syntax::Call& call, const FunctionSp
 }
 
 // -- arguments
-
-Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spec) {
-  std::size_t positional = 0;
-  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    const syntax::Argument& argument = call.arguments[i];
-    if (!argument.label.given()) {
-      ++positional;
-      continue;
-    }
-    if (std::ranges::find(spec.labels, argument.label.text) == spec.labels.end()) {
-      std::string hint = did_you_mean(argument.label.text, spec.labels);
-      return user_error(fmt::format("{} has no argument named {}", spec.name, argument.label.text),
-                        hint.empty() ? fmt::format("usage: {}", spec.usage) : std::move(hint),
-                        argument.label.span);
-    }
-    for (std::size_t j = 0; j < i; ++j)
-      if (call.arguments[j].label.text == argument.label.text)
-        return user_error(fmt::format("argument {} is given twice", argument.label.text),
-                          "take one of them away", argument.label.span);
-  }
-  if (positional < spec.fewest || positional > spec.most) {
-    std::string hint = fmt::format("usage: {}", spec.usage);
-    if (positional == 2 && (spec.name == "max" || spec.name == "min"))
-      hint =
-          fmt::format("for the {} of two, element by element, write {}(a, b)",
-                      spec.name == "max" ? "larger" : "smaller", spec.name == "max" ? "greatest" : "least");
-    const std::string wanted =
-        spec.fewest == spec.most ? fmt::format("{}", spec.fewest) : fmt::format("{} or more", spec.fewest);
-    return user_error(fmt::format("{} takes {} argument{}, found {}", spec.name, wanted,
-                                  spec.most == 1 ? "" : "s", positional),
-                      std::move(hint), call.span);
-  }
-  const bool may_window = spec.kind == FunctionKind::window || spec.kind == FunctionKind::aggregate ||
-                          spec.kind == FunctionKind::routing;
-  if (call.windowed && !may_window)
-    return user_error(fmt::format("{} is not a window function", spec.name), "take OVER away", call.span);
-  if (!call.windowed && (spec.kind == FunctionKind::window || spec.kind == FunctionKind::routing))
-    return user_error(fmt::format("{} needs OVER (PARTITION BY ...)", spec.name),
-                      fmt::format("usage: {}", spec.usage), call.span);
-  return {};
-}
 
 const syntax::Argument* Binder::named_argument(const syntax::Call& call, std::string_view label) const {
   for (const syntax::Argument& argument : call.arguments)

@@ -43,7 +43,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   const LayerDefinition* found = catalog_.find_layer(source.name.text, frames_.back().shipped);
   if (found == nullptr) {
     Error error = unknown("layer", source.name, names_of(catalog_.layers));
-    if (find_function(source.name.text) != nullptr)
+    if (find_function(source.name.text) != nullptr || catalog_.functions.contains(source.name.text))
       error.hint = fmt::format("{} is a function: call it in SELECT or WHERE, not in FROM", source.name.text);
     return error;
   }

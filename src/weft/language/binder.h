@@ -23,6 +23,7 @@
 #include "weft/base/inline_vector.h"
 #include "weft/language/bind.h"
 #include "weft/language/functions.h"
+#include "weft/language/own_function.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/plan/ops/build.h"
 
@@ -153,6 +154,11 @@ class Binder {
     std::int64_t begin = 0, end = 0;
     bool drop = false;  // one position: the index goes
   };
+  struct FunctionScope {
+    const FunctionDefinition* definition = nullptr;
+    InlineVector<Bound, 4> arguments;
+    std::size_t depth = 1;  // of calls in calls
+  };
   struct SelectScope {
     InlineVector<RowSource, 6> sources;
     DimList rows;    // the indices of all sources
@@ -162,6 +168,8 @@ class Binder {
     bool concatenates = false;  // some item has concat: sources may then differ in an index's size
     bool in_aggregate = false;  // binding an aggregate's argument right now
     bool in_number = false;     // binding `stride => ...`: a name is a size, not the positions along it
+    const FunctionScope* function =
+        nullptr;  // inside of a CREATE FUNCTION: its arguments are all that is seen
     const ValueGroup* scatter = nullptr;
     ValueGroup scatter_storage;
   };
@@ -226,13 +234,13 @@ class Binder {
 
   // -- bind_function.cpp
   Result<Bound> bind_call(const syntax::Call& call, SelectScope& scope);
+  Result<Bound> bind_own_call(const syntax::Call& call, const FunctionDefinition& own, SelectScope& scope);
   Result<Bound> bind_known_call(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_window(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_image(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_routing(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_other(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
-  Status check_arguments(const syntax::Call& call, const FunctionSpec& spec);
   const syntax::Argument* named_argument(const syntax::Call& call, std::string_view label) const;
   Result<double> number_argument(const syntax::Call& call, std::string_view label, double otherwise,
                                  SelectScope& scope);

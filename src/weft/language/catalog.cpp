@@ -10,6 +10,7 @@
 #include "weft/base/nearest.h"
 #include "weft/language/bind.h"
 #include "weft/language/define_cluster.h"
+#include "weft/language/own_function.h"
 #include "weft/language/parser.h"
 
 namespace weft::language {
@@ -181,6 +182,14 @@ bool shadows_shipped(const Catalog& catalog, const syntax::Statement& statement)
 Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
               const syntax::Statement& statement, const BindOptions& options) {
   switch (statement.kind) {
+    case syntax::StatementKind::create_function: {
+      const auto& function = statement.as<syntax::CreateFunction>();
+      WEFT_TRY_STATUS(check_free(catalog.functions, "function", function.name, function.replace));
+      WEFT_TRY_STATUS(check_function(catalog, function));
+      catalog.functions.insert_or_assign(std::string(function.name.text),
+                                         FunctionDefinition{source, &function, usage_of(function)});
+      return {};
+    }
     case syntax::StatementKind::create_layer:
       return define_layer(catalog, source, statement.as<syntax::CreateLayer>(), options);
     case syntax::StatementKind::create_model:
@@ -208,6 +217,7 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
           WEFT_TRY_STATUS(drop(catalog.clusters, "cluster", dropped.name));
           catalog.origins.erase(std::string(dropped.name.text));
           return {};
+        case syntax::ObjectKind::function: return drop(catalog.functions, "function", dropped.name);
         case syntax::ObjectKind::layer:
           return drop(catalog.layers, catalog.shadowed_layers, "layer", dropped.name);
         case syntax::ObjectKind::model:

@@ -39,6 +39,13 @@ struct LayerDefinition {
   bool shipped = false;
 };
 
+// A function is kept as its expression, which takes its place wherever it is called.
+struct FunctionDefinition {
+  std::shared_ptr<const ParsedText> source;
+  const syntax::CreateFunction* statement = nullptr;
+  std::string usage;  // "softplus(x)"
+};
+
 // Ordered by name, so that what SHOW prints does not depend on the order of creation.
 template <class T>
 using Named = std::map<std::string, T, std::less<>>;
@@ -47,6 +54,7 @@ struct Catalog {
   Named<cluster::Device> devices;
   Named<cluster::Cluster> clusters;
   Named<std::vector<std::string>> origins;  // of clusters made from logs: what was measured, what is assumed
+  Named<FunctionDefinition> functions;
   Named<LayerDefinition> layers;
   Named<ModelDefinition> models;
   // Shipped ones that a CREATE of the same name shadows, until it is dropped.

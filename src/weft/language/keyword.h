@@ -57,6 +57,7 @@ enum class Keyword : std::uint8_t {
   kw_drop,
   kw_explain,
   kw_format,
+  kw_function,
   kw_generate,
   kw_hint,
   kw_infer,
@@ -92,7 +93,7 @@ inline constexpr auto kSpellings = std::to_array<std::string_view>({
     "", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "ELSE", "END", "FALSE", "FROM", "GROUP", "INF",
     "INIT", "INPUT", "JOIN", "NOT", "OF", "ON", "OR", "OVER", "PARAMETER", "PARTITION", "REPEAT",
     "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
-    "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "GENERATE", "HINT", "INFER",
+    "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "FUNCTION", "GENERATE", "HINT", "INFER",
     "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MINIMIZE", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
     "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
     "UPDATE", "VERBOSE", "WITHIN"});

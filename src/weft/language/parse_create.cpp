@@ -1,10 +1,11 @@
-// create    = CREATE [ OR REPLACE ] ( device | cluster | layer | model )
+// create    = CREATE [ OR REPLACE ] ( device | cluster | function | layer | model )
 // device    = DEVICE name settings
 // cluster   = CLUSTER name [ FROM string {"," string} ] [ AS nodes {"," nodes} ] { link }
 //             Only with FROM may AS be left out: the log then says it.
 // nodes     = count NODES OF count DEVICES name
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
 //             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]
+// function  = FUNCTION name "(" name {"," name} ")" AS expression
 // layer     = LAYER name "(" tensor {"," tensor} ")" body
 // model     = MODEL name body
 // body      = [ "(" size {"," size} ")" ] [ INPUT tensor {"," tensor} ]
@@ -31,6 +32,7 @@ const Statement* Grammar::create() {
   if (replace) expect(Keyword::kw_replace, "after CREATE OR");
   if (accept(Keyword::kw_device)) return device(start, replace);
   if (accept(Keyword::kw_cluster)) return cluster(start, replace);
+  if (accept(Keyword::kw_function)) return function(start, replace);
   if (accept(Keyword::kw_layer)) return layer(start, replace);
   if (accept(Keyword::kw_model)) return model(start, replace);
   fail_object("after CREATE");
@@ -105,6 +107,16 @@ Link Grammar::link() {
   if (accept(Keyword::kw_oversubscribed)) result.oversubscribed = number("how many times, such as 2");
   result.span = since(start);
   return result;
+}
+
+const Statement* Grammar::function(std::uint32_t start, bool replace) {
+  const Name called = name("a function name");
+  const auto parameters =
+      parens<Name>("'(' and the arguments of the function", [&] { return name("the name of an argument"); });
+  expect(Keyword::kw_as, "and an expression");
+  const Expression* body = expression();
+  expect_end({});
+  return make<CreateFunction>(start, replace, called, parameters, body);
 }
 
 const Statement* Grammar::layer(std::uint32_t start, bool replace) {

@@ -43,8 +43,10 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
 
 // What to write where these were expected and no slip explains what was found.
 constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"DEVICE, CLUSTER, LAYER or MODEL after CREATE", "usage: CREATE MODEL name ... AS SELECT ..."},
-    {"DEVICE, CLUSTER, LAYER or MODEL after DROP", "write DROP MODEL name"},
+    {"DEVICE, CLUSTER, FUNCTION, LAYER or MODEL after CREATE", "usage: CREATE MODEL name ... AS SELECT ..."},
+    {"DEVICE, CLUSTER, FUNCTION, LAYER or MODEL after DROP", "write DROP MODEL name"},
+    {"'(' and the arguments of the function", "usage: CREATE FUNCTION name(x, ...) AS expression"},
+    {"AS and an expression", "usage: CREATE FUNCTION name(x, ...) AS expression"},
     {"TRAIN or INFER", "write EXPLAIN TRAIN name or EXPLAIN INFER name"},
     {"text, json, plan, megatron, deepspeed, torchtitan or dtensor after FORMAT",
      "write EXPLAIN (FORMAT json) INFER name"},
@@ -147,8 +149,8 @@ void Grammar::fail_statement() {
 
 void Grammar::fail_object(std::string_view where) {
   if (error_) return;
-  static constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
-  fail_expected(fmt::format("DEVICE, CLUSTER, LAYER or MODEL {}", where), remedy(kObjects));
+  static constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
+  fail_expected(fmt::format("DEVICE, CLUSTER, FUNCTION, LAYER or MODEL {}", where), remedy(kObjects));
 }
 
 // What is before the query of a model or layer is read and AS does not follow.

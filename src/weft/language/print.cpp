@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kWidth = 100;  // columns of a line
 
-constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
+constexpr auto kObjects =
+    std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
 constexpr auto kFormats = std::to_array<std::string_view>(
     {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
 
@@ -59,6 +60,20 @@ void Printer::lay_out(const Statement& statement) {
         write(more.device);
       }
       for (const Link& link : cluster.links) write(link);
+      break;
+    }
+    case StatementKind::create_function: {
+      const auto& function = statement.as<CreateFunction>();
+      create("FUNCTION", function.replace, function.name);
+      out_ += '(';
+      list(function.parameters);
+      out_ += ") AS";
+      const std::string body = flat(*function.body);
+      if (fits(body, 2))
+        out_ += ' ';
+      else
+        start_line(2);
+      out_ += body;
       break;
     }
     case StatementKind::create_layer: {

@@ -71,6 +71,7 @@ struct Body {
 enum class StatementKind : std::uint8_t {
   create_device,
   create_cluster,
+  create_function,
   create_layer,
   create_model,
   drop,
@@ -133,6 +134,14 @@ struct CreateCluster : Statement {
   std::span<const NodesOf> more = {};  // nodes of other devices, after a comma
 };
 
+struct CreateFunction : Statement {  // softplus(x) AS log(1 + exp(x))
+  static constexpr auto kKind = StatementKind::create_function;
+  bool replace;
+  Name name;
+  std::span<const Name> parameters;
+  const Expression* body;
+};
+
 struct CreateLayer : Statement {
   static constexpr auto kKind = StatementKind::create_layer;
   bool replace;
@@ -148,7 +157,7 @@ struct CreateModel : Statement {
   Body body;
 };
 
-enum class ObjectKind : std::uint8_t { device, cluster, layer, model };
+enum class ObjectKind : std::uint8_t { device, cluster, function, layer, model };
 struct Drop : Statement {
   static constexpr auto kKind = StatementKind::drop;
   ObjectKind object;

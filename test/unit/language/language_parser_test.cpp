@@ -381,7 +381,7 @@ TEST(ParserError, AnswersAnything) {
                                 "'s'",    "\"q\"", "=",    "=>",     "<",      "-",       "*",     "NOT",
                                 "CASE",   "WHEN",  "WITH", "REPEAT", "TIMES",  "JOIN",    "ON",    "INPUT",
                                 "STATE",  "OVER",  "END",  "LAYER",  "TRAIN",  "EXPLAIN", "SET",   "HINT",
-                                "SLICE",  "LINK",  ".",    "==",     "CLUSTER"};
+                                "SLICE",  "LINK",  ".",    "==",     "CLUSTER", "FUNCTION"};
   for (int round = 0; round < 3000; ++round) {
     std::string text = round % 2 ? "CREATE MODEL m AS SELECT " : "";
     for (std::uint64_t i = random.below(30); i > 0; --i)

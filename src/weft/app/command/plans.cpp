@@ -56,6 +56,7 @@ Status for_each_run(
         return {};
       case StatementKind::create_device:
       case StatementKind::create_cluster:
+      case StatementKind::create_function:
       case StatementKind::create_layer:
       case StatementKind::create_model:
       case StatementKind::drop: WEFT_TRY_STATUS(session::run_create(state, context, statement)); return {};

@@ -17,8 +17,8 @@ constexpr std::string_view kStatements[] = {"CLEAR",    "CREATE", "DESCRIBE", "D
                                             "SAVE",     "SET",    "SHOW",     "TRAIN"};
 constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS", "HINTS",     "LAYERS",
                                             "MODELS",   "OPERATORS", "SETTINGS",  "STATISTICS"};
-constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL", "OR REPLACE"};
-constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL"};
+constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL", "OR REPLACE"};
+constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
 constexpr std::string_view kInside[] = {
     "ACROSS",       "AS",     "CASE",      "CAST",   "ELSE",  "END",   "FROM", "GROUP BY",
@@ -217,11 +217,14 @@ Completions Session::complete(std::string_view before) const {
     offer(kFormats, true);
   } else if (previous == "DEVICE" || previous == "DEVICES") {
     offer(language::names_of(catalog.devices), false);
+  } else if (previous == "FUNCTION") {
+    offer(language::names_of(catalog.functions), false);
   } else if (previous == "LAYER") {
     offer(language::names_of(catalog.layers), false);
   } else if (previous == "DESCRIBE") {
     offer(language::names_of(catalog.models), false);
     offer(language::names_of(catalog.layers), false);
+    offer(language::names_of(catalog.functions), false);
     offer(language::names_of(catalog.clusters), false);
     offer(language::names_of(catalog.devices), false);
   } else if (previous == "SET") {
@@ -229,6 +232,7 @@ Completions Session::complete(std::string_view before) const {
   } else {
     offer(kInside, true);
     offer(language::function_names(), false);
+    offer(language::names_of(catalog.functions), false);
     offer(language::names_of(catalog.layers), false);
   }
   return found;

@@ -1,4 +1,6 @@
 // SHOW and DESCRIBE: what the catalog holds.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -107,11 +109,18 @@ Listing show_hints(const Session::State& state) {
   return listing;
 }
 
-Listing show_functions(const Session::State&) {
+Listing show_functions(const Session::State& state) {
   Listing listing({"function", "meaning"},
                   {{"function", Align::left, Fit::wrap}, {"meaning", Align::left, Fit::wrap}});
+  std::vector<std::pair<std::string_view, std::string>>
+      rows;  // usage, meaning: Weft's and one's own, by name
   for (const language::FunctionSpec& spec : language::functions())
-    listing.add({std::string(spec.usage), std::string(spec.summary)});
+    rows.emplace_back(spec.usage, spec.summary);
+  for (const auto& [name, own] : state.catalog.functions)
+    rows.emplace_back(own.usage, fmt::format("AS {}", language::print(*own.statement->body)));
+  std::ranges::stable_sort(rows, {},
+                           [](const auto& row) { return row.first.substr(0, row.first.find('(')); });
+  for (const auto& [usage, meaning] : rows) listing.add({std::string(usage), meaning});
   return listing;
 }
 
@@ -192,13 +201,16 @@ Answer run_describe(const Session::State& state, const Context& context,
   if (!describe.settings.empty())
     return user_error(fmt::format("only a model is described WITH sizes, and there is no model {}", name),
                       "take WITH away", describe.name.span);
-  if (const auto layer = catalog.layers.find(name); layer != catalog.layers.end()) {
-    const std::string text = language::print(*layer->second.statement) + ";\n";
-    return context.format == Format::json ? Json{{"layer", name}, {"definition", text}}.dump(
-                                                -1, ' ', false, Json::error_handler_t::replace) +
-                                                "\n"
-                                          : text;
-  }
+  const auto definition = [&](const char* what, const language::syntax::Statement& statement) -> Answer {
+    const std::string text = language::print(statement) + ";\n";
+    if (context.format != Format::json) return text;
+    return Json{{what, name}, {"definition", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) +
+           "\n";
+  };
+  if (const auto layer = catalog.layers.find(name); layer != catalog.layers.end())
+    return definition("layer", *layer->second.statement);
+  if (const auto own = catalog.functions.find(name); own != catalog.functions.end())
+    return definition("function", *own->second.statement);
   if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end())
     return context.format == Format::json
                ? explain::print_json(found->second, origins_of(catalog, name))
@@ -207,11 +219,11 @@ Answer run_describe(const Session::State& state, const Context& context,
     return context.format == Format::json ? explain::print_json(found->second)
                                           : explain::print_text(found->second);
   std::vector<std::string_view> names = language::names_of(catalog.models);
-  for (const auto& more : {language::names_of(catalog.layers), language::names_of(catalog.clusters),
-                           language::names_of(catalog.devices)})
+  for (const auto& more : {language::names_of(catalog.layers), language::names_of(catalog.functions),
+                           language::names_of(catalog.clusters), language::names_of(catalog.devices)})
     names.insert(names.end(), more.begin(), more.end());
   std::string hint = did_you_mean(name, names);
-  return user_error(fmt::format("no model, layer, cluster or device is named {}", name),
+  return user_error(fmt::format("no model, layer, function, cluster or device is named {}", name),
                     hint.empty() ? "SHOW MODELS lists the models" : std::move(hint), describe.name.span);
 }
 
