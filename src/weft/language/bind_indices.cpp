@@ -7,7 +7,7 @@
 #include "weft/base/nearest.h"
 #include "weft/language/binder.h"
 #include "weft/plan/ops/build.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 #include "weft/plan/ops/pointwise.h"
 
 namespace weft::language {

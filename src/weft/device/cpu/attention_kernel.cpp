@@ -6,7 +6,7 @@
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/cpu/narrow.h"
 #include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/element_access.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
+#include "weft/plan/ops/sources.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -9,7 +9,7 @@
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/narrow.h"
 #include "weft/device/cpu/row_registers.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 
 namespace weft::device::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 #include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cpu {

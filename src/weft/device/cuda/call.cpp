@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/expression.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::device::cuda {
 

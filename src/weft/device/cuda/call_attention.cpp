@@ -8,7 +8,7 @@
 #include "weft/device/cuda/attention_source.h"
 #include "weft/device/cuda/call.h"
 #include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::device::cuda {
 namespace {

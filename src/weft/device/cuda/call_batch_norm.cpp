@@ -6,7 +6,7 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernel_source.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::device::cuda {
 namespace {

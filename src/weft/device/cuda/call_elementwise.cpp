@@ -2,8 +2,9 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 #include "weft/plan/ops/pointwise.h"
+#include "weft/plan/ops/sources.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "weft/device/cuda/convolution.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/plan/ops/convolution.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/images.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -6,7 +6,8 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernel_source.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
+#include "weft/plan/ops/sequences.h"
 #include "weft/plan/ops/whole_place.h"
 
 namespace weft::device::cuda {

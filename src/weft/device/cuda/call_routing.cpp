@@ -3,7 +3,8 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/routing.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::device::cuda {
 namespace {

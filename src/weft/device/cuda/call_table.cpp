@@ -2,7 +2,7 @@
 
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/routing.h"
 
 namespace weft::device::cuda {
 

@@ -15,7 +15,7 @@
 #include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/trial.h"
 #include "weft/plan/ops/convolution.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/images.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/device/cuda/kernel_source.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/all.h"
 #include "weft/plan/ops/pointwise.h"
 
 namespace weft::device::cuda {

@@ -6,7 +6,7 @@
 
 #include "weft/base/check.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 
 namespace weft::device::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernel_source.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/optimizers.h"
 #include "weft/program/tasks/updates.h"
 
 namespace weft::device::cuda {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/exchanges.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

@@ -1,3 +1,5 @@
+#include "weft/plan/ops/all.h"
+
 #include <vector>
 
 #include "weft/plan/ops/operators.h"

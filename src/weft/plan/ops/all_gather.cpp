@@ -5,7 +5,7 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/communication.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/exchanges.h"
 
 namespace weft::ops {
 namespace {

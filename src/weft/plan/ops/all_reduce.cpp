@@ -11,9 +11,9 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/communication.h"
+#include "weft/plan/ops/exchanges.h"
 #include "weft/plan/ops/local_exchange.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

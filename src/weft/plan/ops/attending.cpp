@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::ops {
 

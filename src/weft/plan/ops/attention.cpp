@@ -10,7 +10,7 @@
 // the length, not with its square. k and v may lack indices of q, such as the heads that share them.
 #include "weft/plan/ops/attending.h"
 #include "weft/plan/ops/normalization.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::ops {
 namespace {

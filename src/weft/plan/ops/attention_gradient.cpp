@@ -8,7 +8,7 @@
 // y and log-sum, operands 3 and 4, are attention's results. With them p are its probabilities, the sum of dy y is
 // that of p dp, and a kernel needs no tile of scores but the one at hand.
 #include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 #include <fmt/format.h>
 

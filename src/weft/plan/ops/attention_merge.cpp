@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 // over the last two indices of x. The padding counts as zeros: every window divides by its full size.
 #include <array>
 
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pooling.h"
 
 namespace weft::ops {

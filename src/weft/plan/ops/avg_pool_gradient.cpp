@@ -6,8 +6,8 @@
 #include <array>
 
 #include "weft/plan/ops/build.h"
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pooling.h"
 #include "weft/plan/ops/window.h"
 

@@ -13,9 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/loops.h"
 #include "weft/plan/ops/normalization.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/ops/exchanges.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 

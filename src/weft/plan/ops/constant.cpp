@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sources.h"
 
 namespace weft::ops {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sums.h"
 
 namespace weft::ops {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/window.h"
 
 namespace weft::ops {

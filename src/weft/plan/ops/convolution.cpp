@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/window.h"
 
 namespace weft::ops {

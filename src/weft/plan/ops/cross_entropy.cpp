@@ -12,7 +12,7 @@
 #include "weft/plan/ops/formula.h"
 #include "weft/plan/ops/labels.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -12,7 +12,7 @@
 #include "weft/base/random.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 #include "weft/plan/ops/whole_place.h"
 
 namespace weft::ops {

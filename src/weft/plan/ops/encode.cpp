@@ -17,9 +17,9 @@
 
 #include "weft/base/nearest.h"
 #include "weft/plan/ops/codec.h"
+#include "weft/plan/ops/codes.h"
 #include "weft/plan/ops/loops.h"
 #include "weft/plan/ops/low_rank.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

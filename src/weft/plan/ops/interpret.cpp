@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/plan/ops/exchanges.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sources.h"
 #include "weft/plan/ops/uses.h"
 
 namespace weft::ops {

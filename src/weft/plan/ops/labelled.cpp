@@ -6,7 +6,7 @@
 #include <array>
 
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "weft/plan/ops/loops.h"
 #include "weft/plan/ops/normalization.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -19,11 +19,12 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/attending.h"
 #include "weft/plan/ops/classifying.h"
 #include "weft/plan/ops/labels.h"
 #include "weft/plan/ops/normalization.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -36,7 +36,7 @@
 #include "weft/plan/graph/exchange_kind.h"
 #include "weft/plan/graph/layout.h"
 #include "weft/plan/graph/signature.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/exchanges.h"
 
 namespace weft::ops {
 

@@ -5,8 +5,8 @@
 // over the last two indices of x. The padding never wins: it is not there.
 #include <array>
 
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pooling.h"
 
 namespace weft::ops {

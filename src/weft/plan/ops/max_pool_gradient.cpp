@@ -5,8 +5,8 @@
 // Operands: dy, x.
 #include <array>
 
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pooling.h"
 #include "weft/plan/ops/window.h"
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/optimizers.h"
 
 namespace weft::ops {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
 
 namespace weft::ops {
 namespace {

@@ -4,7 +4,7 @@
 // what gives the node a meaning: its exact reference semantics, written once for every number
 // type, and its gradient, written as more nodes.
 //
-// One operator, one file. A new operator is a class like this, and a line in operators.h and all.cpp:
+// One operator, one file. A new operator is a class like this, a header that declares it, and a line in all.cpp:
 //
 //   class Negate final : public OperatorOf<Negate> {
 //     ...                                              // name, infer, signature, work

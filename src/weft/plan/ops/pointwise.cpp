@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/pointwise_rows.h"
 
 namespace weft::ops {

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "weft/base/check.h"
+#include "weft/plan/ops/all.h"
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/formula.h"
-#include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
+#include "weft/plan/ops/sources.h"
 
 namespace weft::ops::gradient_of {
 namespace {

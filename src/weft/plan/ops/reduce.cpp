@@ -17,9 +17,10 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/formula.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sums.h"
 
 namespace weft::ops {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::ops {
 namespace {

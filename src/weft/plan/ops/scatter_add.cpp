@@ -9,7 +9,7 @@
 
 #include "weft/plan/ops/formula.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/routing.h"
 
 namespace weft::ops {
 namespace {

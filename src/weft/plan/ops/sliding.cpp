@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/plan/ops/convolution.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/images.h"
 #include "weft/plan/ops/pooling.h"
 
 namespace weft::ops {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/routing.h"
 
 namespace weft::ops {
 namespace {

@@ -8,9 +8,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/formula.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/rows.h"
 
 namespace weft::ops {
 namespace {

@@ -16,7 +16,7 @@
 #include "weft/plan/graph/layout.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/sources.h"
 
 namespace weft::ops {
 namespace {

@@ -2,7 +2,7 @@
 //
 //   y[..] = x[..]        dx = 0
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 
 namespace weft::ops {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/routing.h"
 
 namespace weft::ops {
 namespace {

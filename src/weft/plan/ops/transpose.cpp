@@ -7,7 +7,7 @@
 
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/moves.h"
 
 namespace weft::ops {
 namespace {

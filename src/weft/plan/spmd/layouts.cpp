@@ -8,9 +8,11 @@
 
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/codec.h"
+#include "weft/plan/ops/codes.h"
 #include "weft/plan/ops/communication.h"
-#include "weft/plan/ops/operators.h"
+#include "weft/plan/ops/exchanges.h"
 #include "weft/plan/ops/sliding.h"
+#include "weft/plan/ops/sources.h"
 #include "weft/plan/spmd/carries.h"
 #include "weft/plan/spmd/ring.h"
 

@@ -1,0 +1,12 @@
+// weft/plan/ops/optimizers.h -- one step of the weights.
+#pragma once
+#include "weft/plan/ops/operator.h"
+
+namespace weft::ops {
+
+const Operator& sgd();
+const Operator& momentum();
+const Operator& adam();
+const Operator& adamw();
+
+}  // namespace weft::ops

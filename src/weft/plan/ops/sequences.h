@@ -1,0 +1,14 @@
+// weft/plan/ops/sequences.h -- attention, recurrences and noise.
+#pragma once
+#include "weft/plan/ops/operator.h"
+
+namespace weft::ops {
+
+const Operator& attention();
+const Operator& attention_gradient();
+const Operator& attention_merge();
+const Operator& rotary();
+const Operator& recurrence();
+const Operator& dropout();
+
+}  // namespace weft::ops
