@@ -102,12 +102,12 @@ TEST(Program, AnswersErrorsInJson) {
   };
   expect("--format json -c 'SET seed = 3; DESCRIBE gpt22'", 1,
          "{\"set\":\"seed\",\"value\":\"3\"}\n"
-         "{\"error\":{\"message\":\"no model, layer, cluster or device is named gpt22\",\"line\":1,"
+         "{\"error\":{\"message\":\"no model, layer, function, cluster or device is named gpt22\",\"line\":1,"
          "\"column\":24,\"hint\":\"did you mean 'gpt2'?\"}}\n");
   const std::string file = folder / "wrong.weft";
   expect("run --format json " + file, 1,
          "{\"set\":\"seed\",\"value\":\"3\"}\n"
-         "{\"error\":{\"message\":\"no model, layer, cluster or device is named gpt22\",\"line\":2,"
+         "{\"error\":{\"message\":\"no model, layer, function, cluster or device is named gpt22\",\"line\":2,"
          "\"column\":10,\"hint\":\"did you mean 'gpt2'?\",\"file\":\"" +
              file + "\"}}\n");
   const auto nowhere = [](const std::string& message, const std::string& hint) {

@@ -99,15 +99,14 @@ Status check_call(const Catalog& catalog, const syntax::CreateFunction& function
   }
   if (circle.size() > 1)
     return user_error(fmt::format("function {} calls itself: {}", name, fmt::join(circle, " -> ")),
-                      "its expression stands wherever it is called, so it cannot be recursive", call.span);
+                      "a function is expanded where it is called, so it cannot be recursive", call.span);
   if (own != catalog.functions.end()) return check_arguments(call, spec_of(own->second));
   const FunctionSpec* const spec = find_function(called);
   if (spec == nullptr) return unknown_function(catalog, call.function);
   if (spec->kind != FunctionKind::pointwise && spec->name != "stop_gradient")
-    return user_error(
-        fmt::format("{} is not computed element by element", spec->name),
-        fmt::format("a function is: write {0} around its call, or a LAYER that has {0} inside", spec->name),
-        call.span);
+    return user_error(fmt::format("{} is not element-wise", spec->name),
+                      fmt::format("a function is: apply {} to its result, or write a LAYER", spec->name),
+                      call.span);
   return check_arguments(call, *spec);
 }
 
@@ -116,7 +115,7 @@ Status check_call(const Catalog& catalog, const syntax::CreateFunction& function
 Status check_function(const Catalog& catalog, const syntax::CreateFunction& function) {
   const std::string_view name = function.name.text;
   if (find_function(name) != nullptr)
-    return user_error(fmt::format("{} is a function that Weft has", name), "give yours another name",
+    return user_error(fmt::format("{} is a built-in function", name), "give yours another name",
                       function.name.span);
   std::vector<std::string_view> arguments;
   for (const syntax::Name& parameter : function.parameters) {
