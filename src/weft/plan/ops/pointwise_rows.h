@@ -140,6 +140,10 @@ inline constexpr auto silu_slope = [](auto& n, auto x) {
   return s * (n.from(1) + x * (n.from(1) - s));
 };
 
+// tanh(log(1 + e)) is w / (w + 2) with w = e^2 + 2e: one exp, and exact to the last digits on the left, where w is
+// small. From 20 on it is 1 in a float, so the exponent is bounded there and e^2 stays finite.
+inline constexpr auto mish_terms = [](auto& n, auto e) { return e * (e + n.from(2)); };
+
 // Integer division drops the fraction; dividing by zero gives zero, so that it is never undefined.
 inline constexpr auto quotient = [](auto& n, auto a, auto b) {
   const std::int64_t divisor = n.to_integer(b);
@@ -252,6 +256,18 @@ inline constexpr std::tuple kPointwiseRows{
     row("silu", 1, kTranscendental + 4, Elements::real, [](auto& n, auto* x) { return x[0] * part::sigmoid_of(n, x[0]); })
         .with_gradient([](auto& n, Term dy, Term x, Term) { return n.call("silu-gradient", dy, x); })
         .on_cuda("({0} * weft_sigmoid({0}))").in_weftql("silu(x)", "x * sigmoid(x)"),
+
+    row("mish", 1, kTranscendental + 7, Elements::real,
+        [](auto& n, auto* x) {
+          const auto w = part::mish_terms(n, n.apply(Function::exp, n.min(x[0], n.from(20))));
+          return x[0] * n.divide(w, w + n.from(2));
+        })
+        .with_gradient([](auto& n, Term dy, Term x, Term) {
+          const Term bounded = n.min(x, n.from(20)), e = n.apply(Function::exp, bounded);
+          const Term w = part::mish_terms(n, e), rest = n.divide(n.from(2), w + n.from(2));
+          return dy * (n.divide(w, w + n.from(2)) + bounded * (e * (e + n.from(1)) * rest * rest));
+        })
+        .in_weftql("mish(x)", "x * tanh(log(1 + exp(x)))"),
 
     row("gelu-gradient", 2, 2 * kTranscendental + 9, Elements::real,
         [](auto& n, auto* x) { return x[0] * (part::normal_below(n, x[1]) + x[1] * part::normal_density(n, x[1])); })
