@@ -11,6 +11,7 @@
 
 #include "weft/app/explain/improvement.h"
 #include "weft/app/session/command_catalog.h"
+#include "weft/app/session/explain_distributed.h"
 #include "weft/app/session/find_cluster.h"
 #include "weft/app/session/measured_cluster.h"
 #include "weft/app/session/reply.h"
@@ -234,9 +235,9 @@ class Improver {
     if (!found.ok()) return placed_in(given, std::move(found).error());
 
     explain::ImprovementText text;
-    text.model = model.name;
-    text.cluster_name = cluster.name;
-    text.sizes = prepared.named_sizes();
+    text.about = session::report_of(state_, prepared);
+    text.about.memory_limit = pricer.problem().memory_bytes;
+    text.about.width = request_.width;
     text.precision = precision_word(given.recipe.precision);
     text.improvement = &*found;
     text.language = given.language;
@@ -245,8 +246,6 @@ class Improver {
     text.notes = given.recipe.notes;
     text.notes.insert(text.notes.end(), model.notes.begin(), model.notes.end());
     text.notes.insert(text.notes.end(), found->today.spread.notes.begin(), found->today.spread.notes.end());
-    text.memory_bytes = pricer.problem().memory_bytes;
-    text.width = request_.width;
     text.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (!request_.to.empty() && found->better)
       WEFT_TRY_STATUS(write_file_atomically(request_.to, text.after.text));

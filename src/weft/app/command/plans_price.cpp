@@ -7,7 +7,7 @@
 #include "weft/app/command/laid_out_plan.h"
 #include "weft/app/command/plans.h"
 #include "weft/app/explain/predicted_step.h"
-#include "weft/app/explain/summary.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/find_cluster.h"
 #include "weft/app/session/reply.h"
 #include "weft/plan/ops/communication.h"
@@ -86,19 +86,27 @@ Result<std::string> priced(const PlanPrice& request) {
                  {"device", cluster.device.name},
                  {"devices", cluster.devices()},
                  {"mesh", print(plan.mesh)}};
-    json.update(explain::step_json(predicted.evaluation(), of_peak));
+    json.update(explain::step_json(predicted.evaluation()));
+    json["mfu"] = of_peak;
     json["fits"] = fits;
     json["proven"] = false;
     json.update(explain::reasons_json(prediction));
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::string said = fmt::format("{} ON {}: {}\n\n", request.file, cluster.name, print(plan.mesh));
-  said += explain::collective_table(prediction, /*every=*/false);
-  said += explain::print_summary(explain::summarize(prediction, of_peak, memory), explain::kUsualWidth);
-  if (!fits) said += "it does not fit\n";
+  explain::Report report;
+  report.terms = request.file;
+  report.precision = work.precision;
+  report.cluster = cluster;
+  report.memory_limit = memory;
+  report.model_flops = work.flops;
+  report.devices_a_rank = machine.workers;
+  report.prediction = &prediction;
+  report.proof = "not proven; weft plan prove says whether the plan is right";
   const std::string sent = explain::sent_by_axis(prediction.traffic);
-  return said + fmt::format("a rank sends {}\nnot proven: weft plan prove says whether it is right\n",
-                            sent.empty() ? "nothing" : sent);
+  return fmt::format("{} on {}: {}\n\n{}\n{}\n{}sent per rank: {}\n", request.file, cluster.name,
+                     print(plan.mesh), print_lines(report, /*after=*/false),
+                     print(explain::collectives_section(prediction, /*every=*/false), report.width),
+                     print_lines(report, /*after=*/true), sent.empty() ? "nothing" : sent);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/command/rules.h"
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/stages.h"
 #include "weft/app/explain/table.h"
 #include "weft/app/session/read_plan.h"
 #include "weft/app/session/reply.h"
@@ -103,7 +103,8 @@ Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings
                        {"seconds_after", agreement->seconds_b}};
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::string out = found.trail.empty() ? "no rule makes it cheaper\n" : explain::print_trail(found.trail);
+  std::string out = found.trail.empty() ? "no rule makes it cheaper\n"
+                                        : print(explain::trail_section(found.trail), explain::kUsualWidth);
   out += fmt::format("\nat best {} on one {}, was {}: {} less; {} nodes, were {}\n",
                      print_seconds(found.seconds_after), device.name, print_seconds(found.seconds_before),
                      percent_saved(found.seconds_before, found.seconds_after),
@@ -151,7 +152,8 @@ Result<std::string> why(const RulesWhy& request, planner::Warnings& warnings) {
   }
   std::string out;
   if (!found.trail.empty())
-    out += fmt::format("taken {} times:\n{}", found.trail.size(), explain::print_trail(found.trail));
+    out += fmt::format("taken {} times:\n{}", found.trail.size(),
+                       print(explain::trail_section(found.trail), explain::kUsualWidth));
   if (!found.refusals.empty()) {
     explain::Table table({{"because"}, {"at"}});
     for (const search::Refusal& refusal : found.refusals)

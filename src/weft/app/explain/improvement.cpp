@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/explain/predicted_step.h"
-#include "weft/app/explain/summary.h"
 #include "weft/app/explain/whole.h"
 #include "weft/base/units.h"
 
@@ -19,31 +18,48 @@ using recipe::PricedRecipe;
 using recipe::RecipePrice;
 
 std::vector<std::pair<std::string_view, double>> time_parts(const RecipePrice& price) {
-  return {{"computing", price.computing},
-          {"waiting for exchanges", price.waiting},
+  return {{"compute", price.computing},
+          {"exposed communication", price.waiting},
           {"bubble", price.bubble},
-          {"sums of gradients and update", price.updating}};
+          {"gradient sums and update", price.updating}};
 }
 
-std::string step_line(const RecipePrice& price) {
-  std::vector<std::string> parts;
-  for (const auto& [what, seconds] : time_parts(price))
-    if (seconds >= 0.0005 * price.seconds)
-      parts.push_back(fmt::format("{} {}", what, print_seconds(seconds)));
-  return fmt::format("{}: {}", print_seconds(price.seconds), fmt::join(parts, ", "));
+// The report of a recipe: its lines alone are printed, so that Next and Use, which are Weft's, are left out.
+Report report_of(const ImprovementText& text, const PricedRecipe& priced) {
+  Report report = text.about;
+  const RecipePrice& price = priced.price;
+  report.task.clear();
+  report.terms = terms_of(report, priced.spread.distribution);
+  if (report.terms.empty()) report.terms = "one device";
+  StepFacts& facts = report.step.emplace();
+  facts.seconds = price.seconds;
+  for (const auto& [what, seconds] : time_parts(price)) facts.shares.push_back({std::string(what), seconds});
+  for (const auto& [what, bytes] : price.memory.kinds()) facts.memory.push_back({std::string(what), bytes});
+  facts.memory_bytes = price.peak_bytes;
+  facts.fits = price.fits;
+  if (priced.recipe.pipeline > 1) facts.fullest = fmt::format("stage {}", price.fullest);
+  facts.limit = what_dominates(priced, report.memory_limit);
+  return report;
 }
 
-std::string memory_text(const RecipePrice& price, double limit) {
-  std::string text = fmt::format("{} a device", print_bytes(price.peak_bytes));
-  if (limit > 0)
-    text += price.fits
-                ? fmt::format(", {} of {}", rounded_percent(price.peak_bytes / limit), print_bytes(limit))
-                : fmt::format(", which does not fit: there are {}", print_bytes(limit));
-  return text + ": " + memory_kinds(price.memory);
+// A column for each.
+std::string side_by_side(const Report& today, const Report* better, std::size_t width) {
+  Table table({{""}, {"today", Align::left, Fit::wrap}, {"better", Align::left, Fit::wrap}});
+  const StepFacts now = step_of(today), then = better != nullptr ? step_of(*better) : StepFacts();
+  const auto whole = [](const LineText& text) {
+    return text.note.empty() ? text.value : fmt::format("{} · {}", text.value, text.note);
+  };
+  for (const ReportLine& line : report_lines()) {
+    const LineText one = line.text(today, now);
+    if (line.after_others || one.value.empty()) continue;
+    table.add({std::string(line.label), whole(one),
+               better != nullptr ? whole(line.text(*better, then)) : std::string()});
+  }
+  return table.print(width);
 }
 
-// What the change saves, the most first.
-std::string why(const RecipePrice& before, const RecipePrice& after) {
+// What each part of the step is with the change, the one that saves most first.
+std::vector<std::string> reasons(const RecipePrice& before, const RecipePrice& after, std::string_view per) {
   const auto a = time_parts(before), b = time_parts(after);
   std::vector<std::pair<double, std::string>> saved;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -54,11 +70,11 @@ std::string why(const RecipePrice& before, const RecipePrice& after) {
   }
   std::ranges::stable_sort(saved, [](const auto& x, const auto& y) { return x.first > y.first; });
   std::vector<std::string> words;
-  for (const auto& [less, text] : saved) words.push_back(text);
   if (!before.fits && after.fits)
-    words.insert(words.begin(), fmt::format("it fits: {} -> {} a device", print_bytes(before.peak_bytes),
-                                            print_bytes(after.peak_bytes)));
-  return fmt::format("{}", fmt::join(words, "; "));
+    words.push_back(fmt::format("it fits: {} -> {} per {}", print_bytes(before.peak_bytes),
+                                print_bytes(after.peak_bytes), per));
+  for (const auto& [less, text] : saved) words.push_back(text);
+  return words;
 }
 
 std::string change_words(const std::vector<recipe::Change>& changes) {
@@ -68,7 +84,7 @@ std::string change_words(const std::vector<recipe::Change>& changes) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// "today     tensor 8, ...", what follows indented.
+// "Why       bubble 1.2 s -> 400 ms": what follows is indented.
 std::string labelled(std::string_view label, std::string_view text, std::size_t width) {
   return wrap(fmt::format("{:<10}{}", label, text), width, 10);
 }
@@ -109,29 +125,29 @@ std::string what_dominates(const PricedRecipe& priced, double memory_bytes) {
   if (!price.fits) {
     const auto kinds = price.memory.kinds();
     const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
-    return fmt::format("memory: {} a device, {} of it {}; there are {}", print_bytes(price.peak_bytes),
+    return fmt::format("memory: {} per device, {} of it {}; {} available", print_bytes(price.peak_bytes),
                        print_bytes(most->second), most->first, print_bytes(memory_bytes));
   }
   const auto share = [&](double seconds) { return rounded_percent(seconds / price.seconds); };
   const recipe::Recipe& recipe = priced.recipe;
   const double most = std::max({price.waiting, price.bubble, price.updating});
-  if (most < 0.02 * price.seconds) return fmt::format("computing: {} of the step", share(price.computing));
+  if (most < 0.02 * price.seconds) return fmt::format("compute: {} of the step", share(price.computing));
   if (most == price.bubble)
     return fmt::format("the pipeline's bubble: {} of the step, with {} stages and {} micro-batches",
                        share(most), recipe.pipeline, recipe.micro_batches());
   if (most == price.updating)
-    return fmt::format("sums of gradients and the update: {} of the step, over data {}", share(most),
+    return fmt::format("gradient sums and update: {} of the step, across DP {}", share(most),
                        recipe.data_degree());
   std::vector<std::string> degrees;
   const std::pair<std::string_view, std::int64_t> cuts[] = {
-      {"tensor", recipe.tensor}, {"expert", recipe.expert}, {"context", recipe.context}};
+      {"TP", recipe.tensor}, {"EP", recipe.expert}, {"CP", recipe.context}};
   for (const auto& [what, degree] : cuts)
     if (degree > 1) degrees.push_back(fmt::format("{} {}", what, degree));
-  std::string whose = fmt::format("exchanges of {}", fmt::join(degrees, " and "));
+  std::string whose = fmt::format("communication of {}", fmt::join(degrees, " and "));
   if (degrees.empty())
-    whose = recipe.zero == 3 ? "gathering parameters (ZeRO 3) and summing gradients"
-                             : fmt::format("sums of gradients over data {}", recipe.data_degree());
-  return fmt::format("{} that nothing hides: {} of the step", whose, share(most));
+    whose = recipe.zero == 3 ? "parameter all-gathers (ZeRO-3) and gradient sums"
+                             : fmt::format("gradient sums across DP {}", recipe.data_degree());
+  return fmt::format("exposed {}: {} of the step", whose, share(most));
 }
 
 // By the longest common run of lines, as a diff has it; configurations are short.
@@ -160,41 +176,30 @@ std::string marked_lines(const std::string& before, const std::string& after) {
 std::string print_text(const ImprovementText& text) {
   const recipe::Improvement& found = *text.improvement;
   const PricedRecipe& today = found.today;
-  const std::size_t width = text.width;
-  std::string out = wrap(headline("TRAIN", text.model, text.cluster_name, text.sizes,
-                                  {{"precision", text.precision}, {"optimizer", "adamw"}}),
-                         width) +
-                    "\n";
-  out += labelled("today", describe(today.recipe), width);
-  out += labelled("", print(today.spread.distribution), width);
-  out += labelled("step", step_line(today.price), width);
-  out += labelled("memory", memory_text(today.price, text.memory_bytes), width);
-  out += labelled("bound by", what_dominates(today, text.memory_bytes), width) + "\n";
+  const std::size_t width = text.about.width;
+  std::string out = wrap(headline(text.about), width) + "\n";
+  const Report now = report_of(text, today);
   if (found.better) {
     const PricedRecipe& better = *found.better;
-    const bool fits = today.price.fits;
-    out += labelled("better", describe(better.recipe), width);
-    out += labelled("", print(better.spread.distribution), width);
-    out += labelled("step",
-                    fits ? fmt::format("{:.2f}x as fast: {}", today.price.seconds / better.price.seconds,
-                                       step_line(better.price))
-                         : step_line(better.price),
-                    width);
-    out += labelled("memory", memory_text(better.price, text.memory_bytes), width);
-    out += labelled("why", why(today.price, better.price), width);
-    out += labelled("changed", change_words(recipe::changes(today.recipe, better.recipe)), width) + "\n";
+    const Report then = report_of(text, better);
+    out += side_by_side(now, &then, width) + "\n";
+    if (today.price.fits)
+      out += labelled("Faster", fmt::format("{:.2f}x", today.price.seconds / better.price.seconds), width);
+    for (const std::string& reason : reasons(today.price, better.price, now.per()))
+      out += labelled("Why", reason, width);
+    out += labelled("Changed", change_words(recipe::changes(today.recipe, better.recipe)), width) + "\n";
     out += marked_lines(text.before.text, text.after.text) + "\n";
     for (const std::string& lost : text.after.lost)
-      out += wrap(fmt::format("no words for this in {}: {}", name(text.language), lost), width);
-  } else if (today.price.fits) {
-    out += "nothing better was found: keep it\n\n";
+      out += wrap(fmt::format("{} cannot express: {}", name(text.language), lost), width);
   } else {
-    out += "nothing that fits was found either: more devices, or a smaller batch\n\n";
+    out += side_by_side(now, nullptr, width) + "\n";
+    out += today.price.fits ? "nothing better was found: keep it\n\n"
+                            : "nothing that fits was found either: more devices, or a smaller batch\n\n";
   }
   if (found.beyond) {
-    out += wrap(fmt::format("quicker still, {}, and not to be said in {}: {}",
+    out += wrap(fmt::format("faster still, {}, but {} cannot express it: {}",
                             print_seconds(found.beyond->priced.seconds), name(text.language),
-                            print(found.beyond->distribution)),
+                            terms_of(text.about, found.beyond->distribution)),
                 width);
     for (const std::string& lost : found.beyond_lost)
       out += wrap(fmt::format("  it lacks {}", lost), width, 4);
@@ -205,25 +210,29 @@ std::string print_text(const ImprovementText& text) {
                             step.before.fits ? print_seconds(step.before.seconds) : "does not fit",
                             print_seconds(step.after.seconds)),
                 width);
-  out += fmt::format("looked at {} recipes in {}{}\n", found.looked_at, print_seconds(text.seconds),
-                     found.ended_early ? "; stopped: the time was up" : "");
+  out += fmt::format("{} candidates tried in {}{}\n", found.looked_at, print_seconds(text.seconds),
+                     found.ended_early ? "; stopped: out of time" : "");
   return out;
 }
 
 std::string print_json(const ImprovementText& text) {
   const recipe::Improvement& found = *text.improvement;
-  Json json = {{"model", text.model}, {"cluster", text.cluster_name}, {"language", name(text.language)}};
-  for (const auto& [size, value] : text.sizes) json["sizes"][size] = value;
+  Json json = {{"schema", 1},
+               {"model", text.about.model},
+               {"cluster", text.about.cluster.name},
+               {"language", name(text.language)}};
+  for (const auto& [size, value] : text.about.sizes) json["sizes"][size] = value;
   json["precision"] = text.precision;
-  json["memory_limit_bytes"] = whole(text.memory_bytes);
+  json["memory_limit_bytes"] = whole(text.about.memory_limit);
   json["today"] = price_json(found.today);
-  json["today"]["bound_by"] = what_dominates(found.today, text.memory_bytes);
+  json["today"]["bound_by"] = what_dominates(found.today, text.about.memory_limit);
   json["better"] = nullptr;
   if (found.better) {
     Json better = price_json(*found.better);
     better["speedup"] = found.today.price.fits ? Json(found.today.price.seconds / found.better->price.seconds)
                                                : Json(nullptr);
-    better["why"] = why(found.today.price, found.better->price);
+    better["why"] =
+        fmt::format("{}", fmt::join(reasons(found.today.price, found.better->price, text.about.per()), "; "));
     better["changes"] = Json::array();
     for (const recipe::Change& change : recipe::changes(found.today.recipe, found.better->recipe))
       better["changes"].push_back({{"what", change.what}, {"from", change.from}, {"to", change.to}});
@@ -236,6 +245,7 @@ std::string print_json(const ImprovementText& text) {
                       {"step_seconds", found.beyond->priced.seconds},
                       {"lost", found.beyond_lost}};
   json["notes"] = text.notes;
+  json["candidates_tried"] = found.looked_at;
   json["looked_at"] = found.looked_at;
   json["ended_early"] = found.ended_early;
   json["seconds"] = text.seconds;

@@ -1,7 +1,8 @@
-// weft/app/explain/improvement.h -- what `weft improve` says: what a recipe costs, a better one, and why it is.
+// weft/app/explain/improvement.h -- `weft improve`: two reports side by side, why one is better, and the changed lines.
 //
-//   today     tensor 8, pipeline 2, data 4, micro-batch 1 (16 a step)
-//   step      5.1 s: computing 3.2 s, waiting for exchanges 1.4 s, bubble 320 ms, update 180 ms
+//             today                                  better
+//   Plan      TP 8 · PP 2 · DP 4                      TP 2 · DP 32 (ZeRO-1)
+//   Step      5.1 s predicted · 12.4 k tokens/s       3.9 s predicted · 16.2 k tokens/s
 //   ...
 //   - --tensor-model-parallel-size 8          what was, and what takes its place, in the configuration's own lines
 //   + --tensor-model-parallel-size 2
@@ -9,25 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "weft/app/explain/lines.h"
-#include "weft/plan/cluster/cluster.h"
-#include "weft/plan/graph/type.h"
+#include "weft/app/explain/report.h"
 #include "weft/translate/recipe/improve.h"
 
 namespace weft::explain {
 
 struct ImprovementText {
-  std::string model, cluster_name;
-  std::vector<std::pair<std::string, std::int64_t>> sizes;
-  std::string precision;
+  Report about;           // what is known before the plan
+  std::string precision;  // in the word of a setting
   const recipe::Improvement* improvement = nullptr;
   recipe::Language language = recipe::Language::megatron;
   recipe::Written before,
       after;  // both as the language's writer has them; `after` is empty where nothing is better
   std::vector<std::string> notes;
-  double memory_bytes = 0;  // that a rank may take; 0: not known
-  double seconds = 0;       // that it took
-  std::size_t width = kUsualWidth;
+  double seconds = 0;  // that it took
 };
 
 std::string print_text(const ImprovementText& text);

@@ -1,10 +1,7 @@
 #include "weft/app/explain/predicted_step.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "weft/app/explain/table.h"
 #include "weft/app/explain/whole.h"
 #include "weft/base/units.h"
 #include "weft/predict/cost/roofline.h"
@@ -45,22 +42,6 @@ std::string computing_sources(const sim::Prediction& prediction) {
   return text;
 }
 
-std::string memory_kinds(const sim::MemoryByKind& memory) {
-  std::string text;
-  for (const auto& [what, bytes] : memory.kinds())
-    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, print_bytes(bytes));
-  return text;
-}
-
-std::string memory_line(const sim::Prediction& prediction, double memory_bytes) {
-  std::string text = fmt::format("memory {} a rank: {}", print_bytes(prediction.peak_bytes),
-                                 memory_kinds(prediction.memory));
-  if (memory_bytes > 0)
-    text += fmt::format("; {} of {}", rounded_percent(prediction.peak_bytes / memory_bytes),
-                        print_bytes(memory_bytes));
-  return text + "\n";
-}
-
 std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic) {
   std::string text;
   for (const sim::AxisTraffic& axis : traffic)
@@ -69,40 +50,11 @@ std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic) {
   return text;
 }
 
-std::string collective_table(const sim::Prediction& prediction, bool every, std::size_t width) {
-  constexpr std::size_t kMostRows = 8;
-  const auto& all = prediction.collectives;
-  if (all.empty()) return "";
-  Table table({{"collective"},
-               {"along"},
-               {"size", Align::right},
-               {"times", Align::right},
-               {"each", Align::right},
-               {"algorithm", Align::left, Fit::cut},
-               {"price", Align::left, Fit::whole, every ? 0 : 1}});
-  const std::size_t shown = every ? all.size() : std::min(all.size(), kMostRows);
-  double rest = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const sim::PricedCollective& one = all[i];
-    if (i >= shown)
-      rest += static_cast<double>(one.times) * one.price.seconds();
-    else
-      table.add({std::string(name(one.kind)), one.axis, print_bytes(static_cast<double>(one.bytes)),
-                 fmt::format("{}", one.times), print_seconds(one.price.seconds()),
-                 cost::short_name(one.kind, one.price), std::string(name(one.price.source))});
-  }
-  std::string text = table.print(width);
-  if (all.size() > shown)
-    text += fmt::format("and {} other sizes, {} together\n", all.size() - shown, print_seconds(rest));
-  return text + "\n";
-}
-
-Json step_json(const search::Evaluation& evaluation, double of_peak) {
+Json step_json(const search::Evaluation& evaluation) {
   Json memory = Json::object(), sent = Json::object();
   for (const auto& [what, bytes] : evaluation.memory.kinds()) memory[std::string(what)] = whole(bytes);
   for (const sim::AxisTraffic& axis : evaluation.traffic) sent[axis.axis] = whole(axis.bytes);
   return {{"step_seconds", evaluation.seconds},
-          {"mfu", of_peak},
           {"memory_per_rank_bytes", whole(evaluation.peak_bytes)},
           {"memory", std::move(memory)},
           {"compute_seconds", evaluation.compute_seconds},

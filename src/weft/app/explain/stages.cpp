@@ -1,65 +1,46 @@
 #include "weft/app/explain/stages.h"
 
-#include <fmt/format.h>
+#include <cmath>
 
-#include "weft/app/explain/table.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "weft/base/units.h"
 
 namespace weft::explain {
+namespace {
 
 using Was = search::StageReport::Was;
 
-std::string stage_table(std::span<const search::StageReport> reports, std::size_t width) {
-  Table table({{"stage"}, {"nodes", Align::right}, {"a step"}, {"what it did", Align::left, Fit::wrap}});
-  bool spread = false, first = true;
+// Nothing where it is the same: such a step makes room for another.
+std::string print_change(double seconds) {
+  if (std::abs(seconds) < 1e-12) return {};
+  return (seconds < 0 ? "-" : "+") + print_seconds(std::abs(seconds));
+}
+
+}  // namespace
+
+Section stages_section(std::span<const search::StageReport> reports, bool timed) {
+  Section section{"Stages of the planner",
+                  {{"stage"},
+                   {"nodes", Align::right, Fit::whole, 1},
+                   {"step", Align::right},
+                   {"memory", Align::right},
+                   {"tried", Align::right},
+                   {"spent", Align::right},
+                   {"what it did", Align::left, Fit::wrap}}};
+  section.option = "STAGES";
   for (const search::StageReport& report : reports) {
     if (report.was == Was::not_needed) continue;
-    spread |= report.stage == "distribute";
-    if (report.was == Was::off)
-      table.add({std::string(report.stage), "", "", report.said.empty() ? "off" : report.said});
-    else if (!report.changed && !first)
-      table.add({std::string(report.stage), "", "same as above", report.said});
-    else
-      table.add({std::string(report.stage), print_exact(static_cast<std::int64_t>(report.nodes)),
-                 print_seconds(report.seconds) + (spread ? "" : " at best"), report.said});
-    first = false;
-  }
-  return table.print(width);
-}
-
-std::string print_text(const StagesExplanation& explanation) {
-  Table table({{"stage"},
-               {"step", Align::right},
-               {"memory", Align::right},
-               {"tried", Align::right},
-               {"spent", Align::right},
-               {"what it did", Align::left, Fit::wrap}});
-  for (const search::StageReport& report : explanation.stages) {
-    if (report.was == Was::not_needed) continue;
     const bool ran = report.was == Was::run;
-    table.add({std::string(report.stage), ran ? print_seconds(report.seconds) : "",
-               ran && report.peak_bytes > 0 ? print_bytes(report.peak_bytes) : "",
-               report.tried > 0 ? print_exact(report.tried) : "", ran ? print_seconds(report.took) : "",
-               !ran && report.said.empty() ? "off" : report.said});
+    section.rows.push_back(
+        {std::string(report.stage), ran ? print_exact(static_cast<std::int64_t>(report.nodes)) : "",
+         ran ? print_seconds(report.seconds) : "",
+         ran && report.peak_bytes > 0 ? print_bytes(report.peak_bytes) : "",
+         report.tried > 0 ? print_exact(report.tried) : "", ran && timed ? print_seconds(report.took) : "",
+         !ran && report.said.empty() ? "off" : report.said});
   }
-  return explanation.headline + "\n\n" + table.print(explanation.width) +
-         fmt::format("\nplanning took {}\n", print_seconds(explanation.planning_seconds));
-}
-
-std::string print_json(const StagesExplanation& explanation) {
-  nlohmann::ordered_json json = {{"headline", explanation.headline}};
-  json["stages"] = stages_json(explanation.stages);
-  std::size_t row = 0;
-  for (const search::StageReport& report : explanation.stages) {
-    if (report.was == Was::not_needed) continue;
-    nlohmann::ordered_json& to = json["stages"][row++];
-    if (report.was == Was::off) continue;
-    if (report.peak_bytes > 0) to["bytes"] = report.peak_bytes;
-    if (report.tried > 0) to["tried"] = report.tried;
-    to["seconds_spent"] = report.took;
-  }
-  json["planning_seconds"] = explanation.planning_seconds;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return section;
 }
 
 nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports) {
@@ -70,14 +51,26 @@ nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports)
     if (report.was == Was::off) {
       row["off"] = true;
       if (!report.said.empty()) row["said"] = report.said;
-    } else
+    } else {
       row.update({{"nodes", report.nodes},
                   {"seconds", report.seconds},
                   {"changed", report.changed},
                   {"said", report.said}});
+      if (report.peak_bytes > 0) row["bytes"] = report.peak_bytes;
+      if (report.tried > 0) row["tried"] = report.tried;
+      row["seconds_spent"] = report.took;
+    }
     json.push_back(std::move(row));
   }
   return json;
+}
+
+Section trail_section(std::span<const search::Step> trail) {
+  Section section{"", {{"rule"}, {"change", Align::right}, {"replaced", Align::left, Fit::wrap}}};
+  for (const search::Step& step : trail)
+    section.rows.push_back(
+        {step.rule, print_change(step.change), fmt::format("{}", fmt::join(step.replaced, ", "))});
+  return section;
 }
 
 nlohmann::ordered_json trail_json(std::span<const search::Step> trail) {

@@ -1,34 +1,24 @@
-// weft/app/explain/stages.h -- what each stage of the optimizer left of a plan.
+// weft/app/explain/stages.h -- what each stage of the optimizer left of a plan, and which rules fired.
 //
-//   stage                  nodes    a step
-//   rewrite                  214  31.2 ms at best   no rule makes it cheaper
-//   distribute               231   8.4 ms           rank=4: slice b
-//   rewrite communication  same as above            no rule pays
+//   stage                      step   memory  tried   spent
+//   rewrite                 31.2 ms                    2 ms  no rule makes it cheaper
+//   distribute               8.4 ms  1.2 GiB    391   71 ms  rank=4: slice b
 #pragma once
 #include <span>
-#include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "weft/app/explain/lines.h"
+#include "weft/app/explain/table.h"
 #include "weft/planner/search/optimize.h"
 
 namespace weft::explain {
 
-// EXPLAIN (STAGES): the same with what a rank needs after each, how many candidates it tried, and what finding it took.
-struct StagesExplanation {
-  std::string headline;
-  std::span<const search::StageReport> stages;
-  double planning_seconds = 0;  // of all, what lies between stages counted
-  std::size_t width = kUsualWidth;
-};
-std::string print_text(const StagesExplanation& explanation);
-std::string print_json(const StagesExplanation& explanation);  // one line
-
-std::string stage_table(std::span<const search::StageReport> reports, std::size_t width);
+// A row per stage that ran or was switched off. `timed`: with the seconds that each of them took.
+Section stages_section(std::span<const search::StageReport> reports, bool timed);
 nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports);
 
-// A rule a step.
+// A row per step: the rule, what it saved, what it replaced.
+Section trail_section(std::span<const search::Step> trail);
 nlohmann::ordered_json trail_json(std::span<const search::Step> trail);
 
 }  // namespace weft::explain

@@ -19,7 +19,7 @@ using formats::escape_attribute;
 // A browser scrolls through no more ranks than this with pleasure, and holds no more bars.
 constexpr std::size_t kMostTimelines = 16, kMostPredicted = 8, kMostTasks = 400'000;
 
-std::string table_html(const PageTable& table) {
+std::string table_html(const Section& table) {
   std::string text = fmt::format("<div class=\"wide\"><table><caption>{}</caption><thead><tr>",
                                  escape_attribute(table.title));
   const auto right = [&](std::size_t column) {
@@ -36,8 +36,17 @@ std::string table_html(const PageTable& table) {
                   ? fmt::format("<th scope=\"row\"{}>{}</th>", right(c), escape_attribute(table.rows[r][c]))
                   : fmt::format("<td{}>{}</td>", right(c), escape_attribute(table.rows[r][c]));
     text += "</tr>\n";
+    if (r >= table.below.size()) continue;
+    for (const std::string& remark : table.below[r])
+      if (!remark.empty())
+        text += fmt::format("<tr><td class=\"below\" colspan=\"{}\">{}</td></tr>\n", table.columns.size(),
+                            escape_attribute(remark));
   }
-  return text + "</tbody></table></div>\n";
+  text += "</tbody></table>\n";
+  if (!table.drawing.empty()) text += fmt::format("<pre>{}</pre>\n", escape_attribute(table.drawing));
+  for (const std::string& line : table.lines)
+    text += fmt::format("<p class=\"help\">{}</p>\n", escape_attribute(line));
+  return text + "</div>\n";
 }
 
 double length(const PageTimeline& timeline, std::size_t task) {
@@ -85,8 +94,8 @@ std::string in_words(const PageTimeline& timeline) {
   return text;
 }
 
-PageTable time_by_kind(std::span<const PageTimeline> timelines) {
-  PageTable table{"Where the time of a rank goes", {{"kind"}, {"tasks", Align::right}}};
+Section time_by_kind(std::span<const PageTimeline> timelines) {
+  Section table{"Where the time of a rank goes", {{"kind"}, {"tasks", Align::right}}};
   std::vector<Totals> sums;
   for (const PageTimeline& timeline : timelines) {
     sums.push_back(totals(timeline));
@@ -104,9 +113,9 @@ PageTable time_by_kind(std::span<const PageTimeline> timelines) {
   return table;
 }
 
-PageTable longest_tasks(const PageTimeline& timeline) {
+Section longest_tasks(const PageTimeline& timeline) {
   constexpr std::size_t kRows = 15;
-  PageTable table{
+  Section table{
       fmt::format("The longest tasks, {}", title_of(timeline)),
       {{"task"}, {"where"}, {"begins", Align::right}, {"takes", Align::right}, {"bytes", Align::right}}};
   const program::Program& program = *timeline.program;
@@ -222,7 +231,7 @@ std::string print_html(const StepPage& page) {
   text += facts_html(page);
   if (!shown.timelines.empty()) text += timelines_html(shown.timelines);
   if (!shown.left_out.empty()) text += fmt::format("<p class=\"help\">{}</p>\n", shown.left_out);
-  for (const PageTable& table : page.tables) text += table_html(table);
+  for (const Section& table : page.tables) text += table_html(table);
   if (!shown.timelines.empty()) {
     text += table_html(time_by_kind(shown.timelines));
     text += "<details><summary>The timelines as tables</summary>\n";

@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include "weft/app/explain/distributed.h"
 #include "weft/app/explain/table.h"
 #include "weft/parallel/pipeline/schedule.h"
 #include "weft/program/tasks/program.h"
@@ -52,24 +51,18 @@ struct PageFact {
   std::string note = {};  // in smaller letters: "computing 91 us, communicating 161 us"
 };
 
-struct PageTable {
-  std::string title;
-  std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns; trailing ones may be missing
-  std::size_t marked = SIZE_MAX;                    // the row that stands out
-};
-
 struct StepPage {
   std::string title;                      // "TRAIN digits_mlp ON LOCAL 4"
   std::string subtitle = {};              // "b = 64, p = 64, precision f32, optimizer adam"
   std::vector<PageFact> facts = {};       // a few
   std::vector<std::string> remarks = {};  // a sentence each
-  std::vector<PageTable> tables = {};
+  std::vector<Section> tables = {};
   std::vector<PageTimeline> timelines = {};
 };
 
-// Title, facts and tables of a plan, and its predicted timelines: one for each class of ranks.
-StepPage step_page(const DistributedExplanation& explanation);
+struct Report;
+// Its lines, its sections and its predicted timelines: one per class of ranks, or per pipeline stage.
+StepPage step_page(const Report& report);
 
 // The whole page. Of very many ranks or tasks the first ranks and the longest tasks are drawn, and
 // it says so.

@@ -123,4 +123,18 @@ std::string Table::print(std::size_t width) const {
   return out;
 }
 
+std::string print(const Section& section, std::size_t width) {
+  std::string text = section.title.empty() ? std::string() : section.title + "\n";
+  Table table(section.columns);
+  for (std::size_t r = 0; r < section.rows.size(); ++r) {
+    table.add(section.rows[r]);
+    if (r >= section.below.size()) continue;
+    for (const std::string& remark : section.below[r]) table.add_below(remark);
+  }
+  if (!section.rows.empty()) text += table.print(width);
+  text += section.drawing;
+  for (const std::string& line : section.lines) text += wrap(line, width);
+  return text;
+}
+
 }  // namespace weft::explain

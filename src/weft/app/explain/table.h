@@ -10,6 +10,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/app/explain/lines.h"
@@ -57,5 +58,20 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };
+
+// A part of a report: a table under a title, with what belongs to it. Text and pages show the same.
+struct Section {
+  std::string title;
+  std::vector<Column> columns = {};
+  std::vector<std::vector<std::string>> rows = {};   // as many cells as columns; trailing ones may be missing
+  std::size_t marked = SIZE_MAX;                     // the row that stands out
+  std::vector<std::vector<std::string>> below = {};  // remarks by row; trailing ones may be missing
+  std::string drawing = {};                          // of characters, below the table
+  std::vector<std::string> lines = {};               // a sentence each, below that
+  std::string_view option = {};                      // of EXPLAIN, that asks for it: "PIPELINE"
+
+  bool empty() const { return rows.empty() && drawing.empty() && lines.empty(); }
+};
+std::string print(const Section& section, std::size_t width);
 
 }  // namespace weft::explain

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/explain_alone.h"
 #include "weft/app/session/explain_distributed.h"
 #include "weft/app/session/explain_memory.h"
@@ -11,6 +11,7 @@
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/reply.h"
+#include "weft/planner/step/time_problem.h"
 #include "weft/app/session/urgency.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
@@ -23,6 +24,7 @@
 #include "weft/planner/step/plan_in_time.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/plan_cost.h"
 #include "weft/predict/cost/statistics.h"
 #include "weft/predict/cost/unit_seconds.h"
 #include "weft/predict/sim/step/memory_curve.h"
@@ -89,36 +91,36 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
 
 // The phases of the plan of one device, and what they hold in memory.
 Status describe_plan(const Session::State& state, const Prepared& prepared, const search::Choice& choice,
-                     explain::Explanation& explanation) {
-  WEFT_TRY(memory, memory_of(state, prepared, choice.plan, explanation.predicted_seconds));
-  explanation.memory = std::move(memory);
+                     explain::Report& report) {
+  explain::OneDevice& alone = *report.alone;
+  WEFT_TRY(memory, memory_of(state, prepared, choice.plan, alone.predicted_seconds));
+  alone.memory = std::move(memory);
   if (prepared.settings.spills) {
     const bool on_gpu = prepared.gpu != nullptr;
     WEFT_TRY(fitted,
              run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
                               run::rank_compiling(prepared.threads, on_gpu),
                               static_cast<std::int64_t>(prepared.settings.memory_limit), prepared.gpu));
-    explanation.spilled_bytes = static_cast<double>(fitted.spilled());
-    explanation.spilled_seconds = spilling_seconds(fitted.program, on_gpu);
+    report.spilled_bytes = static_cast<double>(fitted.spilled());
+    report.spilled_seconds = spilling_seconds(fitted.program, on_gpu);
   }
-  explanation.phases = {plan::Phase::forward};
-  if (!prepared.trains()) return {};
-  explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
-  explanation.kept = choice.rewritten ? train::kept_values(choice.plan) : prepared.plan.kept;
+  if (prepared.trains())
+    report.operators.kept = choice.rewritten ? train::kept_values(choice.plan) : prepared.plan.kept;
   return {};
 }
 
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
 // task took. The session's weights stay as they are.
 Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
-                              const explain::Explanation& explanation, bool urgent) {
+                              const explain::Report& report, bool urgent) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
+  const plan::Graph& graph = *report.operators.graph;
   const language::syntax::Run& run = *prepared.run;
   constexpr std::int64_t kSteps = 10, kMost = 10'000;
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
-  std::unique_ptr<run::Feed> feed = run::made_up_feed(*explanation.graph, 0);
+  std::unique_ptr<run::Feed> feed = run::made_up_feed(graph, 0);
   if (!run.data.empty()) {
-    auto opened = run::open_feed(data_of(run), *explanation.graph, {prepared.settings.running.holdout, 0});
+    auto opened = run::open_feed(data_of(run), graph, {prepared.settings.running.holdout, 0});
     if (!opened.ok()) {
       Error error = std::move(opened).error();
       error.span = run.data[0].file.span;
@@ -127,7 +129,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     }
     feed = std::move(*opened);
   }
-  WEFT_TRY(rank, start_rank(explanation.graph->clone(), prepared));
+  WEFT_TRY(rank, start_rank(graph.clone(), prepared));
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   // The first steps touch memory for the first time; they are not counted.
   constexpr std::int64_t kWarmUp = 2;
@@ -146,14 +148,16 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   if (prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share()))
     if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
       (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
-                        &explanation.cluster.device);
+                        &report.cluster.device);
   MeasuredAlone measured;
   measured.step = {
-      program::attribute(program, timelines,
-                         explain::seconds_at_best(*explanation.graph, explanation.cluster.device),
-                         rank->workers()),
-      static_cast<double>(rank->bytes()),
-      static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
+      .times = program::attribute(program, timelines, explain::seconds_at_best(graph, report.cluster.device),
+                                  rank->workers()),
+      .ranks = prepared.gpu != nullptr
+                   ? "one GPU"
+                   : fmt::format("{} thread{}", rank->workers(), rank->workers() == 1 ? "" : "s"),
+      .memory_bytes = static_cast<double>(rank->bytes()),
+      .memory_lower_bound = static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
   if (prepared.gpu != nullptr && !prepared.trains()) {
     WEFT_TRY(first, measure_first_answer(*rank, *prepared.gpu));
     measured.step.first_answer = first;
@@ -163,7 +167,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   if (!urgent) return measured;
   rank.reset();  // there may be no room for two
   const auto make = [&](bool gives_way) -> Result<std::unique_ptr<exec::Rank>> {
-    WEFT_TRY(made, start_rank(explanation.graph->clone(), prepared, {.gives_way = gives_way}));
+    WEFT_TRY(made, start_rank(graph.clone(), prepared, {.gives_way = gives_way}));
     WEFT_TRY_STATUS(run::write_initial(*made, static_cast<std::uint64_t>(prepared.settings.running.seed)));
     feed->fill(*made, 0);
     return made;
@@ -190,14 +194,10 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
   options.json = statement.format == language::syntax::Format::json || context.format == Format::json;
   for (const language::syntax::Option& option : statement.options) {
     const std::string_view name = option.name.text;
-    if (same_word(name, "TRAIL") && !option.value) {
-      options.trail = true;
+    if (explain::is_section(upper(name)) && !option.value) {
+      options.sections.insert(upper(name));
     } else if (same_word(name, "SUMMARY") && !option.value) {
-      options.summary = true;
-    } else if (same_word(name, "MEMORY") && !option.value) {
-      options.memory = true;
-    } else if (same_word(name, "STAGES") && !option.value) {
-      options.stages = true;
+      // What a report is without sections.
     } else if (same_word(name, "URGENT") && !option.value) {
       options.urgent = true;
     } else if (std::string* file = file_option(options, name)) {
@@ -207,14 +207,16 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
                           fmt::format("for example: {} 'step'", upper(name)), option.name.span);
       *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT",   "TRAIL", "SUMMARY", "MEMORY",
-                                               "STAGES",  "URGENT",  "TIMELINE", "PAGE",  "CHAKRA"};
+      constexpr std::string_view kOptions[] = {
+          "ANALYZE", "VERBOSE",      "FORMAT", "SUMMARY", "MESH",   "PIPELINE", "OPERATORS", "COLLECTIVES",
+          "STAGES",  "ALTERNATIVES", "TRAIL",  "MEMORY",  "URGENT", "TIMELINE", "PAGE",      "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(
           fmt::format("EXPLAIN has no option {}", name),
           hint.empty()
-              ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                "SUMMARY, STAGES, MEMORY, TRAIL, URGENT, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+              ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, MESH, PIPELINE, "
+                "OPERATORS, COLLECTIVES, STAGES, ALTERNATIVES, TRAIL, MEMORY, URGENT, TIMELINE 'file', "
+                "PAGE 'file', CHAKRA 'files'"
               : std::move(hint),
           option.name.span);
     }
@@ -224,6 +226,42 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
 
 }  // namespace
 
+explain::Report report_of(const Session::State& state, const Prepared& prepared) {
+  explain::Report report;
+  report.task = prepared.trains() ? "TRAIN" : "INFER";
+  report.model = std::string(prepared.run->model.text);
+  report.sizes = prepared.named_sizes();
+  report.precision = prepared.settings.precision;
+  report.settings.emplace_back("precision", prepared.settings.training.precision.name);
+  if (!prepared.goals.empty())
+    report.settings.emplace_back("minimize", print_goals(prepared));
+  else if (prepared.trains())
+    report.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
+  if (prepared.trains() && prepared.goals.empty() && train::is_narrow(prepared.settings.precision))
+    report.settings.emplace_back("bytes per parameter",
+                                 train::print_parameter_bytes(prepared.settings.training));
+  report.cluster = prepared.target;
+  report.hosts = prepared.hosts;
+  report.roles = distribute::index_roles(prepared.plan.graph);
+  if (const std::optional<Batch> batch = batch_of(prepared)) {
+    report.rows = batch->rows;
+    report.examples = static_cast<double>(batch->rows);
+    for (const auto& [name, size] : report.sizes)
+      if (!report.roles.sequence.empty() && name == report.roles.sequence.front()) {
+        report.example = "tokens";
+        report.examples *= static_cast<double>(size);
+      }
+  }
+  report.memory_limit = memory_of_a_rank(prepared.settings, prepared.target);
+  report.devices_a_rank = workers_of(prepared.settings, prepared.target);
+  report.model_flops = cost::plan_flops(prepared.plan.graph);
+  report.operators.phases = {plan::Phase::forward};
+  if (prepared.trains())
+    report.operators.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
+  for (const KeptHint& hint : state.hints) report.hints.push_back(hint.text);
+  return report;
+}
+
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& statement) {
   const language::syntax::Run& run = *statement.run;
@@ -232,37 +270,21 @@ Answer run_explain(const Session::State& state, const Context& context,
   WEFT_TRY(prepared,
            prepare(state, run, statement.analyze ? Purpose::measure : Purpose::plan, context.interrupted));
   if (explain_options.urgent && (!statement.analyze || prepared.gpu == nullptr || prepared.ranks > 1))
-    return placed(user_error("URGENT measures what comes between while one rank runs on a GPU",
+    return placed(user_error("URGENT needs ANALYZE and exactly one rank on a GPU",
                              "EXPLAIN (ANALYZE, URGENT) .. ON GPU"),
                   statement.span);
-  explain::Explanation explanation;
-  explanation.task = prepared.trains() ? "TRAIN" : "INFER";
-  explanation.model = std::string(run.model.text);
-  explanation.sizes = prepared.named_sizes();
-  explanation.precision = prepared.settings.precision;
-  explanation.settings.emplace_back("precision", prepared.settings.training.precision.name);
-  if (!prepared.goals.empty())
-    explanation.settings.emplace_back("minimize", print_goals(prepared));
-  else if (prepared.trains())
-    explanation.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
-  if (prepared.trains() && prepared.goals.empty() && train::is_narrow(prepared.settings.precision))
-    explanation.settings.emplace_back("bytes a parameter",
-                                      train::print_parameter_bytes(prepared.settings.training));
-  explanation.cluster = prepared.target;
-  explanation.memory_limit = prepared.settings.memory_limit;
-  for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
-  explanation.verbose = statement.verbose;
-  explanation.brief = explain_options.summary;
-  explanation.width = context.width;
-  if (explain_options.memory) {
-    auto told = explain_memory(state, context, prepared, explanation, explain_options.json);
-    if (!told.ok()) return placed(std::move(told).error(), run.span);
-    return std::move(*told);
+  explain::Report report = report_of(state, prepared);
+  report.sections = explain_options.sections;
+  report.verbose = explain_options.verbose;
+  report.width = context.width;
+  if (explain_options.sections.contains("MEMORY")) {
+    auto memory = explain_memory(state, context, prepared, report, explain_options.json);
+    if (!memory.ok()) return placed(std::move(memory).error(), run.span);
+    return std::move(*memory);
   }
   if (prepared.trains()) {
     WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
-    if (in_time)
-      return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
+    if (in_time) return explain_distributed(state, context, prepared, std::move(report), explain_options);
   }
   if (is_recipe(explain_options.form) && prepared.ranks == 1)
     return placed(
@@ -271,49 +293,52 @@ Answer run_explain(const Session::State& state, const Context& context,
   // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
   const bool is_here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
   if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
-    explanation.within_limit = print_within_limit(prepared);
+    report.within_limit = print_within_limit(prepared);
   if (prepared.ranks > 1 && prepared.settings.spills) {
     WEFT_TRY(what, recompute_of(prepared.settings));
     auto memory = memory_with(state, context, prepared, what, 0, prepared.settings.memory_limit);
     if (!memory.ok()) return placed(std::move(memory).error(), run.span);
-    explanation.spilled_seconds = spilling_seconds(*memory->program, prepared.gpu != nullptr);
+    report.spilled_seconds = spilling_seconds(*memory->program, prepared.gpu != nullptr);
   }
-  if (prepared.ranks > 1 && !explanation.within_limit.empty())
-    explanation.settings.emplace_back("kept", explanation.within_limit);
   if (prepared.ranks > 1)
-    return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
+    return explain_distributed(state, context, prepared, std::move(report), explain_options);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;
-  if (explain_options.stages)
-    return explain_stages(about_ranks(explanation), prepared, choice.reports, explain_options, context.width);
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
-  explanation.graph = &choice.plan;
+  report.proof = proof.text;
+  report.proven = proof.holds;
+  report.operators.graph = &choice.plan;
+  report.alone.emplace();
+  report.memory_limit = prepared.settings.memory_limit > 0 ? prepared.settings.memory_limit
+                                                           : prepared.target.device.memory_bytes;
+  report.model_flops = cost::plan_flops(choice.plan);
   WEFT_TRY(trail, first_steps(state, prepared));
   double seconds_before = choice.seconds_before;
   for (const search::Step& step : trail) seconds_before -= step.change;
   trail.insert(trail.end(), choice.trail.begin(), choice.trail.end());
   if (prepared.settings.rules == true || !trail.empty())
-    explanation.rewriting = {seconds_before, choice.seconds_at_best, std::move(trail), choice.stopped};
-  explanation.stages = choice.reports;
-  explanation.proof = proof.text;
-  if (explain_options.plan) return plan::print(*explanation.graph);
-  if (Status described = describe_plan(state, prepared, choice, explanation); !described.ok())
+    report.alone->rewriting = {seconds_before, choice.seconds_at_best, choice.stopped};
+  report.rules = std::move(trail);
+  report.stages = choice.reports;
+  report.planning_seconds = prepared.seconds_of_planning();
+  if (explain_options.plan) return plan::print(choice.plan);
+  if (Status described = describe_plan(state, prepared, choice, report); !described.ok())
     return placed(std::move(described).error(), run.span);
   if (!run.target || run.target->local) {
     const auto program =
         program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});
-    if (program.ok()) explanation.by_definition = program::find_by_definition(*program);
+    if (program.ok()) report.alone->by_definition = program::find_by_definition(*program);
   }
   std::optional<MeasuredAlone> measured;
   if (statement.analyze) {
-    auto measurement = measure(state, context, prepared, explanation, explain_options.urgent);
+    auto measurement = measure(state, context, prepared, report, explain_options.urgent);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
     measured = std::move(*measurement);
-    explanation.measurement = measured->step;
+    report.measured = measured->step;
   }
-  WEFT_TRY_STATUS(write_files_alone(prepared, explanation, choice, measured, explain_options));
-  return explain_options.json ? explain::print_json(explanation) : explain::print_text(explanation);
+  WEFT_TRY_STATUS(write_files_alone(prepared, report, choice, measured, explain_options));
+  return explain_options.json ? print_json(report) : print_text(report);
 }
 
 }  // namespace weft::session

@@ -6,8 +6,6 @@
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/plan/spmd/layouts.h"
-#include "weft/planner/step/plan_for.h"
-#include "weft/predict/cost/plan_cost.h"
 #include "weft/predict/cost/unit_seconds.h"
 #include "weft/predict/sim/step/memory_curve.h"
 
@@ -38,28 +36,18 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
   return choice;
 }
 
-explain::StepPage page_of(const Prepared& prepared, const explain::Explanation& explanation,
-                          const search::DistributionChoice& choice) {
-  explain::DistributedExplanation about = about_ranks(explanation);
-  about.hints = explanation.hints;
-  about.proof = explanation.proof;
-  about.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
-  about.devices_a_rank = workers_of(prepared.settings, prepared.target);
-  about.model_flops = cost::plan_flops(*explanation.graph);
-  about.choice = &choice;
-  return explain::step_page(about);
-}
-
 }  // namespace
 
-Status write_files_alone(const Prepared& prepared, const explain::Explanation& explanation,
+Status write_files_alone(const Prepared& prepared, const explain::Report& report,
                          const search::Choice& choice, const std::optional<MeasuredAlone>& measured,
                          const ExplainOptions& options) {
   if (options.page.empty() && options.timeline.empty() && options.chakra.empty()) return {};
   WEFT_TRY(simulated, simulate_alone(prepared, choice.plan));
   const sim::Prediction& prediction = simulated.chosen.prediction;
   if (!options.page.empty()) {
-    explain::StepPage page = page_of(prepared, explanation, simulated);
+    explain::Report drawn = report;
+    drawn.prediction = &prediction;
+    explain::StepPage page = step_page(drawn);
     if (measured)
       page.timelines.push_back({.ranks = {0},
                                 .measured = true,

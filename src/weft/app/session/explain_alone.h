@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/explain_distributed.h"
 #include "weft/planner/search/optimize.h"
 #include "weft/program/tasks/program.h"
@@ -17,12 +17,12 @@ namespace weft::session {
 
 // Steps that ran here.
 struct MeasuredAlone {
-  explain::Measurement step;
+  explain::Measured step;
   std::shared_ptr<const program::Program> program;
   program::Timeline timeline;  // of the last of them
 };
 
-Status write_files_alone(const Prepared& prepared, const explain::Explanation& explanation,
+Status write_files_alone(const Prepared& prepared, const explain::Report& report,
                          const search::Choice& choice, const std::optional<MeasuredAlone>& measured,
                          const ExplainOptions& options);
 

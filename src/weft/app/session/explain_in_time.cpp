@@ -7,15 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "weft/app/explain/in_time.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/measure_in_time.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
-#include "weft/base/units.h"
 #include "weft/formats/chakra.h"
 #include "weft/formats/chakra_program.h"
-#include "weft/parallel/distribute/parallelism.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/parallel/train/local_norms.h"
 #include "weft/planner/proof/prove_plan.h"
@@ -35,63 +32,55 @@ using distribute::Distribution;
 class InTimeExplainer {
  public:
   InTimeExplainer(const Session::State& state, const Context& context, const Prepared& prepared,
-                  explain::DistributedExplanation about, const ExplainOptions& options, StagedStep step)
+                  explain::Report report, const ExplainOptions& options, StagedStep step)
       : state_(state),
         context_(context),
         prepared_(prepared),
         options_(options),
         runs_here_(cost::is_local(prepared.target) || prepared.gpu != nullptr),
-        step_(std::move(step)) {
-    explained_.about = std::move(about);
-    explained_.batch = step_.batch.name;
-    explained_.rows = step_.batch.rows;
-    explained_.given = step_.given;
-    explained_.without_stages = std::move(step_.without_stages);
+        step_(std::move(step)),
+        report_(std::move(report)) {
+    report_.pipeline = explain::Pipeline{.choice = &step_.chosen,
+                                         .given = step_.given,
+                                         .batch = step_.batch.name,
+                                         .rows = step_.batch.rows,
+                                         .without_stages = std::move(step_.without_stages)};
+    report_.stages = step_.reports;
     if (!step_.plan) return;
-    explained_.about.coded = step_.plan->coded;
-    explained_.about.slices = step_.plan->slices;
+    report_.coded = step_.plan->coded;
     codecs_ = step_.plan->codecs;
   }
 
   Result<std::string> say() {
     const search::ChosenInTime& choice = step_.chosen;
-    if (options_.stages)
-      return explain_stages(explained_.about, prepared_, step_.reports, options_, context_.width);
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
                             options_.form);
     WEFT_TRY(text, write_plan(choice));
     if (text) return *std::move(text);
-    explain::DistributedExplanation& about = explained_.about;
-    explained_.choice = &choice;
-    about.parallelism = distribute::print_parallelism(
-        choice.distribution, distribute::index_roles(prepared_.plan.graph), step_.batch.rows);
-    if (choice.priced.slices && about.slices.empty())
-      about.slices = "ranks of a stage that have the same to send send a slice of it each";
+    std::string slices = step_.plan ? step_.plan->slices : std::string();
+    if (choice.priced.slices && slices.empty())
+      slices = "ranks of a stage that hold the same tensor send a slice of it each";
+    if (!slices.empty()) report_.notes.emplace_back("slices", std::move(slices));
+    explain::Pipeline& pipeline = *report_.pipeline;
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);
-    explained_.lower_bound_seconds = bound.seconds;
-    explained_.lower_bound_why = std::move(bound.why);
-    for (search::Alternative& family : explained_.without_stages)
+    pipeline.lower_bound_seconds = bound.seconds;
+    pipeline.lower_bound_by = std::move(bound.why);
+    for (search::Alternative& family : pipeline.without_stages)
       family.why_not = search::why_slower(family, choice.priced.seconds, problem_.memory_bytes);
-    explained_.batch_norms = train::count_batch_norms(prepared_.plan.graph);
-    about.memory_bytes = std::isfinite(choice.priced.room) ? choice.priced.room : problem_.memory_bytes;
-    about.devices_a_rank = workers_of(prepared_.settings, prepared_.target);
-    about.model_flops = cost::plan_flops(prepared_.plan.graph);
-    for (const KeptHint& hint : state_.hints) about.hints.push_back(hint.text);
-    about.verbose = options_.verbose;
-    about.brief = options_.summary;
-    about.width = context_.width;
+    pipeline.batch_norms = train::count_batch_norms(prepared_.plan.graph);
+    report_.memory_limit = std::isfinite(choice.priced.room) ? choice.priced.room : problem_.memory_bytes;
     WEFT_TRY(proof, prove(choice));
-    about.planning_seconds = prepared_.seconds_of_planning();
-    about.proof = std::move(proof.text);
-    about.proven = proof.holds;
+    report_.planning_seconds = prepared_.seconds_of_planning();
+    report_.proof = std::move(proof.text);
+    report_.proven = proof.holds;
     if (options_.analyze) {
       WEFT_TRY(measured, measure_in_time(state_, context_, prepared_, *step_.plan));
-      explained_.measured = measured.step;
+      report_.measured = measured.step;
       measured_ = std::move(measured);
     }
     WEFT_TRY_STATUS(write_files());
-    return options_.json ? print_json(explained_) : print_text(explained_);
+    return options_.json ? print_json(report_) : print_text(report_);
   }
 
  private:
@@ -120,7 +109,7 @@ class InTimeExplainer {
 
   Status write_files() const {
     if (!options_.page.empty()) {
-      explain::StepPage page = step_page(explained_);
+      explain::StepPage page = step_page(report_);
       if (measured_) add_measured(page, *measured_);
       WEFT_TRY_STATUS(write_step_page(options_.page, page));
     }
@@ -130,7 +119,7 @@ class InTimeExplainer {
   // A process for each stage as predicted, and for each rank as measured.
   formats::Trace trace() const {
     formats::Trace trace;
-    const search::PricedInTime& priced = explained_.choice->priced;
+    const search::PricedInTime& priced = step_.chosen.priced;
     std::int32_t process = 0;
     for (std::size_t s = 0; s < priced.stages.size(); ++s, ++process) {
       trace.names.push_back({process, -1, fmt::format("predicted: stage {}", s)});
@@ -184,8 +173,7 @@ class InTimeExplainer {
 
   // A micro-batch on the mesh of a stage.
   Result<Proof> prove_within(const Prepared& micro, const Distribution& within) {
-    const search::Machine machine =
-        search::within_mesh((*problem_.machine), explained_.choice->distribution.mesh);
+    const search::Machine machine = search::within_mesh((*problem_.machine), step_.chosen.distribution.mesh);
     WEFT_TRY(prices, machine.prices(within.mesh));
     search::Choice spread;
     spread.plan = micro.plan.graph.clone();
@@ -211,7 +199,8 @@ class InTimeExplainer {
         WEFT_TRY(whole, require_proof(state_, prepared_, prepared_.plan.graph, **plan));
         if (whole.holds) return whole;
       }
-    WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));
+    WEFT_TRY(micro,
+             made_.recomputed(report_.pipeline->rows / distribution.micro_batches, distribution.recompute));
     Proof proof{true, "a stage is one device"};
     std::vector<Distribution> proven;  // meshes
     for (std::size_t stage = 0; stage < choice.priced.stages.size() && proof.holds; ++stage) {
@@ -245,15 +234,14 @@ class InTimeExplainer {
   const search::InTimeProblem& problem_ = made_.problem();
   std::optional<MeasurementInTime> measured_;
   search::CodecUse codecs_;  // of what is explained
-  explain::InTimeExplanation explained_;
+  explain::Report report_;
 };
 
 }  // namespace
 
 Answer explain_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
-                       explain::DistributedExplanation about, const ExplainOptions& options,
-                       StagedStep step) {
-  auto said = InTimeExplainer(state, context, prepared, std::move(about), options, std::move(step)).say();
+                       explain::Report report, const ExplainOptions& options, StagedStep step) {
+  auto said = InTimeExplainer(state, context, prepared, std::move(report), options, std::move(step)).say();
   if (said.ok()) return *std::move(said);
   Error error = std::move(said).error();
   if (!error.span.known()) error.span = prepared.run->span;

@@ -9,6 +9,6 @@ namespace weft::session {
 
 // `step`: as plan_step gives it.
 Answer explain_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
-                       explain::DistributedExplanation about, const ExplainOptions& options, StagedStep step);
+                       explain::Report report, const ExplainOptions& options, StagedStep step);
 
 }  // namespace weft::session

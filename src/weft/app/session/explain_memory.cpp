@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "weft/app/explain/memory_over_time.h"
-#include "weft/app/explain/summary.h"
 #include "weft/planner/step/fit_memory.h"
 #include "weft/planner/step/plan_for.h"
 
@@ -34,12 +33,11 @@ std::vector<Remedy> remedies(const Prepared& prepared, const train::Recompute& g
 }  // namespace
 
 Result<std::string> explain_memory(const Session::State& state, const Context& context,
-                                   const Prepared& prepared, const explain::Explanation& about, bool json) {
+                                   const Prepared& prepared, const explain::Report& about, bool json) {
   WEFT_TRY(given, recompute_of(prepared.settings));
   WEFT_TRY(now, memory_with(state, context, prepared, given, 0, 0));
   explain::MemoryExplanation explanation;
-  explanation.headline =
-      explain::headline(about.task, about.model, about.cluster.name, about.sizes, about.settings);
+  explanation.headline = explain::headline(about);
   explanation.plan = now.plan;
   explanation.rank = now.rank;
   explanation.program = now.program.get();

@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/state.h"
 #include "weft/planner/statement/prepare.h"
 
@@ -12,6 +12,6 @@ namespace weft::session {
 
 // What would lower the peak is tried before it is said: planned and packed as the plan itself is.
 Result<std::string> explain_memory(const Session::State& state, const Context& context,
-                                   const Prepared& prepared, const explain::Explanation& about, bool json);
+                                   const Prepared& prepared, const explain::Report& about, bool json);
 
 }  // namespace weft::session

@@ -1,6 +1,6 @@
 // weft/app/session/first_answer.h -- how soon a model answers whose weights are not on the device yet.
 #pragma once
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/base/result.h"
 #include "weft/device/device.h"
 #include "weft/runtime/exec/rank.h"

@@ -175,18 +175,18 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
     return world_error("the ranks ran, but nothing was measured");
 
   DistributedMeasurement found;
-  found.step.steps = outcome.timelines.front().size();
+  const std::size_t count = outcome.timelines.front().size();
   found.step.ranks = describe_ranks(options, several_hosts);
   found.step.memory_bytes = static_cast<double>(outcome.bytes);
   std::vector<double> seconds;
-  for (std::size_t s = 0; s < found.step.steps; ++s) {
+  for (std::size_t s = 0; s < count; ++s) {
     double end = 0;
     for (const auto& rank : outcome.timelines) end = std::max(end, end_of(rank[s]));
     seconds.push_back(end);
   }
-  found.step.seconds = median(seconds);
+  const double slowest = median(seconds);  // of each step the slowest rank
   const auto typical = static_cast<std::size_t>(
-      std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - found.step.seconds); }) -
+      std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - slowest); }) -
       seconds.begin());
 
   // Ranks compile alike: a program for each, as the run had it.
@@ -197,10 +197,10 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   }
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   const auto& timelines = outcome.timelines[static_cast<std::size_t>(shown)];
-  found.step.node_seconds =
-      program::attribute(program, timelines, explain::seconds_at_best(*program.graph, cluster.device),
-                         options.workers)
-          .node_seconds;
+  found.step.times = program::attribute(
+      program, timelines, explain::seconds_at_best(*program.graph, cluster.device), options.workers);
+  found.step.times.step_seconds = slowest;
+  found.step.times.steps = count;
   std::vector<double> exposed;
   for (const Timeline& timeline : timelines)
     exposed.push_back(program::step_parts(program, timeline).exposed);

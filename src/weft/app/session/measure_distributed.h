@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/app/explain/distributed.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/state.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
 #include "weft/planner/statement/prepare.h"
@@ -16,7 +16,7 @@
 namespace weft::session {
 
 struct DistributedMeasurement {
-  explain::MeasuredStep step;
+  explain::Measured step;
   // One rank's program and its timeline of the step that was the median, for each rank.
   struct RankRun {
     std::shared_ptr<const program::Program> program;

@@ -227,13 +227,14 @@ Result<MeasurementInTime> measure_in_time(const Session::State& state, const Con
     seconds.push_back(end);
   }
   MeasurementInTime found;
-  explain::MeasuredInTime& step = found.step;
-  step.steps = seconds.size();
+  explain::Measured& step = found.step;
+  step.times.steps = seconds.size();
   step.ranks = steps.ranks;
   step.memory_bytes = steps.bytes;
-  step.seconds = median(seconds);
+  step.times.workers = steps.workers;
+  step.times.step_seconds = median(seconds);
   const auto typical_step = static_cast<std::size_t>(
-      std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - step.seconds); }) -
+      std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - step.times.step_seconds); }) -
       seconds.begin());
 
   const auto axis = distribute::stage_axis(distribution);
@@ -249,13 +250,13 @@ Result<MeasurementInTime> measure_in_time(const Session::State& state, const Con
   const auto micro = static_cast<double>(distribution.micro_batches);
   double busiest = -1;
   for (std::size_t s = 0; s < stages; ++s) {
-    explain::MeasuredInTime::Stage stage;
+    explain::Measured::Stage stage;
     stage.forward = typical(seen, of_stage[s], [](const RankStep& one) { return one.forward; }) / micro;
     stage.backward = typical(seen, of_stage[s], [](const RankStep& one) { return one.backward; }) / micro;
     stage.weight = typical(seen, of_stage[s], [](const RankStep& one) { return one.weight; }) / micro;
     stage.update = typical(seen, of_stage[s], [](const RankStep& one) { return one.update; });
     const double passes = micro * (stage.forward + stage.backward + stage.weight);
-    stage.idle = std::max(0.0, step.seconds - passes - stage.update);
+    stage.idle = std::max(0.0, step.times.step_seconds - passes - stage.update);
     if (passes > busiest) {
       busiest = passes;
       step.bubble = stage.idle;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/app/explain/in_time.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/state.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/planner/search/optimize.h"
@@ -25,7 +25,7 @@ struct RankInTime {
 };
 
 struct MeasurementInTime {
-  explain::MeasuredInTime step;
+  explain::Measured step;
   std::vector<RankInTime> ranks;
 };
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/base/result.h"
 #include "weft/device/device.h"
 #include "weft/runtime/exec/rank.h"

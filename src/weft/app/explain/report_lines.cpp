@@ -1,0 +1,463 @@
+// The lines that every report begins with: one function for what a line says, one for its JSON keys.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/app/explain/codecs.h"
+#include "weft/app/explain/predicted_step.h"
+#include "weft/app/explain/report.h"
+#include "weft/app/explain/whole.h"
+#include "weft/base/units.h"
+#include "weft/predict/cost/mesh_links.h"
+#include "weft/predict/cost/roofline.h"
+
+namespace weft::explain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBetween = " · ";
+
+void append(std::string& text, std::string_view more, std::string_view between = kBetween) {
+  if (!text.empty() && !more.empty()) text += between;
+  text += more;
+}
+
+// "+12 %": how far the measured time is from the predicted one.
+std::string off_by(double predicted, double measured) {
+  return predicted > 0 ? fmt::format("{:+.0f} %", 100 * (measured / predicted - 1)) : std::string();
+}
+
+double lower_bound_of(const Report& report) {
+  if (report.pipeline) return report.pipeline->lower_bound_seconds;
+  return report.choice != nullptr ? report.choice->lower_bound_seconds : 0;
+}
+
+// Plan
+
+LineText plan_text(const Report& report, const StepFacts&) {
+  if (const auto* distribution = report.distribution(); distribution != nullptr) {
+    std::string terms = terms_of(report, *distribution);
+    return {terms.empty() ? "one device" : std::move(terms)};
+  }
+  if (!report.alone) return {report.terms};
+  const std::string one = fmt::format("one {}", report.cluster.device.name);
+  const auto& rewriting = report.alone->rewriting;
+  if (!rewriting) return {one, "the model as it is written"};
+  if (report.rules.empty()) return {one, "the model as it is written: no rule makes it cheaper"};
+  return {one, fmt::format("{} rewrite{} by rules: {} instead of {} at best", report.rules.size(),
+                           report.rules.size() == 1 ? "" : "s", print_seconds(rewriting->seconds_after),
+                           print_seconds(rewriting->seconds_before))};
+}
+
+void plan_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["parallelism"] = plan_text(report, facts).value;
+  const auto* distribution = report.distribution();
+  json["plan"] = distribution != nullptr ? print(*distribution) : std::string();
+}
+
+// Step
+
+LineText step_text(const Report& report, const StepFacts& facts) {
+  LineText text;
+  double seconds = facts.seconds;
+  const std::string predicted =
+      fmt::format("{} {}", print_seconds(seconds), facts.at_best ? "at best, by the roofline" : "predicted");
+  if (report.measured) {
+    seconds = report.measured->times.step_seconds;
+    text.value = fmt::format("{} measured", print_seconds(seconds));
+    text.note = predicted;
+    if (!facts.at_best) text.note += fmt::format(" ({})", off_by(facts.seconds, seconds));
+  } else {
+    text.value = predicted;
+  }
+  if (!(seconds > 0)) return text;
+  if (report.examples > 0) {
+    const double rate = report.examples / seconds;
+    append(text.note, fmt::format("{} {}/s", print_count(rate), report.example));
+    if (const auto devices = report.cluster.devices(); devices > 1 && !report.alone)
+      append(text.note, fmt::format("{} {}/s per {}", print_count(rate / static_cast<double>(devices)),
+                                    report.example, report.per()));
+  }
+  if (const double part = report.utilization(seconds); part > 0 && (!facts.at_best || report.measured))
+    append(text.note, fmt::format("{} of peak", rounded_percent(part)));
+  return text;
+}
+
+void step_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["step_seconds"] = facts.seconds - report.spilled_seconds;
+  json["mfu"] = report.utilization(facts.seconds);
+  if (!(report.examples > 0 && facts.seconds > 0)) return;
+  const double rate = report.examples / facts.seconds;
+  json["examples"] = report.example;
+  json["examples_per_step"] = report.examples;
+  json["examples_per_second"] = rate;
+  json["examples_per_second_per_device"] =
+      report.alone ? rate : rate / static_cast<double>(report.cluster.devices());
+}
+
+// Memory
+
+// "activations 9.1 GiB, optimizer 1.4 GiB": three at most, the largest first, each a hundredth at least.
+std::string largest_items(std::vector<MemoryItem> items, double whole) {
+  constexpr std::size_t kMost = 3;
+  std::ranges::stable_sort(items, std::ranges::greater{}, &MemoryItem::bytes);
+  std::vector<std::string> shown;
+  for (const auto& [what, bytes] : items)
+    if (shown.size() < kMost && bytes > 0 && bytes >= whole / 100)
+      shown.push_back(fmt::format("{} {}", what, print_bytes(bytes)));
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+LineText memory_text(const Report& report, const StepFacts& facts) {
+  LineText text;
+  const std::string_view per = report.per();
+  const std::string bytes = print_bytes(facts.memory_bytes);
+  if (!(report.memory_limit > 0))
+    text.value = fmt::format("{} per {}", bytes, per);
+  else if (facts.memory_bytes <= report.memory_limit)
+    text.value = fmt::format("{} of {} per {} ({})", bytes, print_bytes(report.memory_limit), per,
+                             rounded_percent(facts.memory_bytes / report.memory_limit));
+  else
+    text.value = fmt::format("does not fit: needs {} per {}, {} available", bytes, per,
+                             print_bytes(report.memory_limit));
+  if (report.measured && report.measured->memory_bytes > 0)
+    append(text.note, fmt::format("{} measured", print_bytes(report.measured->memory_bytes)));
+  if (report.spilled_bytes > 0)
+    append(text.note, fmt::format("{} spilled", print_bytes(report.spilled_bytes)));
+  if (!facts.fullest.empty()) append(text.note, fmt::format("{} is the fullest", facts.fullest));
+  append(text.note, largest_items(facts.memory, facts.memory_bytes));
+  return text;
+}
+
+void memory_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["memory_per_rank_bytes"] = whole(facts.memory_bytes);
+  if (report.memory_limit > 0) json["memory_limit_bytes"] = whole(report.memory_limit);
+  json["fits"] = facts.fits;
+  json["memory"] = Json::object();
+  for (const MemoryItem& item : facts.memory) json["memory"][item.what] = whole(item.bytes);
+  if (report.spilled_bytes > 0) json["spilled_bytes"] = whole(report.spilled_bytes);
+  if (report.spilled_seconds > 0) json["seconds_of_spilled"] = report.spilled_seconds;
+}
+
+// Time
+
+// Whole percents that add up to a hundred: what rounding down leaves goes to the largest remainders.
+std::vector<int> percents_of(const std::vector<TimeShare>& shares, double all) {
+  std::vector<int> percents;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double exact = 100 * std::clamp(shares[i].seconds / all, 0.0, 1.0);
+    percents.push_back(static_cast<int>(exact));
+    remainders.emplace_back(exact - percents.back(), i);
+  }
+  std::ranges::sort(remainders, std::ranges::greater{});
+  const int left = 100 - std::accumulate(percents.begin(), percents.end(), 0);
+  for (int i = 0; i < left && i < static_cast<int>(remainders.size()); ++i)
+    ++percents[remainders[static_cast<std::size_t>(i)].second];
+  return percents;
+}
+
+LineText time_text(const Report&, const StepFacts& facts) {
+  if (facts.shares.empty() || !(facts.seconds > 0)) return {};
+  constexpr std::array<std::string_view, 4> kFills = {"█", "▒", "░", "·"};
+  constexpr int kWidth = 25;
+  const std::vector<int> percents = percents_of(facts.shares, facts.seconds);
+  LineText text;
+  int drawn = 0, counted = 0;
+  std::size_t fill = 0;
+  for (std::size_t i = 0; i < percents.size(); ++i) {
+    if (percents[i] == 0) continue;
+    counted += percents[i];
+    const std::string_view with = kFills[std::min(fill++, kFills.size() - 1)];
+    for (const int until = counted * kWidth / 100; drawn < until; ++drawn) text.value += with;
+    append(text.note, fmt::format("{} {} {} %", with, facts.shares[i].what, percents[i]), "  ");
+  }
+  return text;
+}
+
+void time_json(const Report&, const StepFacts& facts, Json& json) {
+  json["time_seconds"] = Json::object();
+  for (const TimeShare& share : facts.shares)
+    if (share.seconds > 0) json["time_seconds"][share.what] = share.seconds;
+}
+
+// Limit
+
+LineText limit_text(const Report& report, const StepFacts& facts) {
+  LineText text{facts.limit};
+  if (const double least = lower_bound_of(report); least > 0)
+    text.note = fmt::format("no plan can take less than {}", print_seconds(least));
+  return text;
+}
+
+void limit_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["bound_by"] = facts.limit;
+  if (!report.pipeline && report.choice == nullptr) return;
+  json["lower_bound_seconds"] = lower_bound_of(report);
+  json["lower_bound_by"] = report.pipeline ? report.pipeline->lower_bound_by : report.choice->lower_bound_why;
+}
+
+// Next: only what the figures at hand bear out.
+
+std::string search_next(const search::Ended ended) {
+  switch (ended) {
+    case search::Ended::settled: return {};
+    case search::Ended::estimate_limit:
+      return fmt::format("a larger search_limit: the search stopped for {}", search::name(ended));
+    case search::Ended::time_limit: return "more seconds: the search ran out of time";
+    case search::Ended::interrupted: return "run it again: the search was interrupted";
+  }
+  return {};
+}
+
+// A plan that would be faster if there were more memory.
+std::string faster_with_memory(const Report& report, const StepFacts& facts) {
+  const Candidate* best = nullptr;
+  const std::vector<Candidate> others = alternatives_of(report);
+  for (const Candidate& other : others)
+    if (!other.fits && (best == nullptr || other.seconds < best->seconds)) best = &other;
+  if (best == nullptr || best->seconds > 0.95 * facts.seconds) return {};
+  return fmt::format("with {} per {} instead of {}, {} would take {}", print_bytes(best->bytes), report.per(),
+                     print_bytes(report.memory_limit), best->name, print_seconds(best->seconds));
+}
+
+// A narrower type that the device computes faster in.
+std::string faster_precision(const Report& report) {
+  if (report.precision != plan::DType::f32) return {};
+  const cluster::Device& device = report.cluster.device;
+  const double gain = cost::peak_rate(device, plan::DType::bf16) / cost::peak_rate(device, plan::DType::f32);
+  if (!(gain > 1.5) || !std::isfinite(gain)) return {};
+  return fmt::format("precision = bf16: the peak rate of {} is {:.0f} times as high", device.name, gain);
+}
+
+LineText next_text(const Report& report, const StepFacts& facts) {
+  if (report.task.empty()) return {};
+  if (!facts.fits && report.pipeline)
+    return {"more stages, smaller micro-batches, or 'shard optimizer' on an axis of the batch"};
+  if (!facts.fits && report.alone) return {"ON pod: 32 devices, over which the model is spread"};
+  if (report.measured && report.measured->predicted_after > 0) {
+    const double ratio = report.measured->times.step_seconds / facts.seconds;
+    if (ratio > 1.25 || ratio < 0.8)
+      return {"run it again: this run's times are kept, and the next prediction uses them"};
+  }
+  if (report.choice != nullptr)
+    if (std::string text = search_next(report.choice->outcome.ended); !text.empty()) return {std::move(text)};
+  if (std::string text = faster_precision(report); !text.empty()) return {std::move(text)};
+  if (std::string text = faster_with_memory(report, facts); !text.empty()) return {std::move(text)};
+  if (report.is_local() && !report.measured)
+    return {"EXPLAIN ANALYZE runs it here and prints measured beside predicted"};
+  if (report.alone && report.measured && report.is_local())
+    return {"ON LOCAL 2: the same step on two ranks of this machine"};
+  return {"EXPLAIN (PAGE 'step.html') draws the step; VERBOSE prints all sections"};
+}
+
+void next_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["next"] = next_text(report, facts).value;
+}
+
+// What is done to stay within a limit, and on the wires: a line each where there is one.
+
+LineText kept_text(const Report& report, const StepFacts&) { return {report.within_limit}; }
+void kept_json(const Report& report, const StepFacts&, Json& json) {
+  if (!report.within_limit.empty()) json["within_limit"] = report.within_limit;
+}
+
+LineText wire_text(const Report& report, const StepFacts&) {
+  std::string text;
+  for (const auto& [key, what] : report.notes) append(text, fmt::format("{}: {}", key, what), "; ");
+  for (const search::CodedExchanges& kind : report.coded)
+    append(text, fmt::format("codecs: {}", search::print(kind)), "; ");
+  return {text};
+}
+void wire_json(const Report& report, const StepFacts&, Json& json) {
+  for (const auto& [key, what] : report.notes) json[key] = what;
+  if (!report.coded.empty()) json["codecs"] = codecs_json(report.coded);
+}
+
+// "2: ranks 0 2, ranks 1 3 · network 1.2 GB/s per rank, 30 us, measured"
+LineText hosts_text(const Report& report, const StepFacts&) {
+  if (!report.hosts) return {};
+  constexpr std::size_t kMostShown = 8;
+  const JobHosts& hosts = *report.hosts;
+  LineText text{fmt::format("{}: ", hosts.ranks.size())};
+  for (std::size_t h = 0; h < std::min(hosts.ranks.size(), kMostShown); ++h)
+    text.value += fmt::format("{}{} {}", h > 0 ? ", " : "", hosts.ranks[h].size() == 1 ? "rank" : "ranks",
+                              fmt::join(hosts.ranks[h], " "));
+  if (hosts.ranks.size() > kMostShown) text.value += ", ...";
+  if (hosts.ranks.size() > 1)
+    text.note = fmt::format("network {} per rank, {}, {}", print_rate(hosts.bytes_per_second),
+                            print_seconds(hosts.latency_seconds), hosts.measured ? "measured" : "as given");
+  return text;
+}
+void hosts_json(const Report& report, const StepFacts&, Json& json) {
+  if (!report.hosts) return;
+  json["hosts"] = report.hosts->ranks;
+  if (report.hosts->ranks.size() > 1)
+    json["network"] = {{"bytes_per_second", report.hosts->bytes_per_second},
+                       {"latency_seconds", report.hosts->latency_seconds},
+                       {"measured", report.hosts->measured}};
+}
+
+LineText slow_text(const Report& report, const StepFacts&) {
+  if (!report.alone || report.alone->by_definition.empty()) return {};
+  return {fmt::format("without a kernel here: {}", program::print(report.alone->by_definition))};
+}
+void slow_json(const Report& report, const StepFacts&, Json& json) {
+  if (!report.alone) return;
+  for (const program::ByDefinition& one : report.alone->by_definition)
+    json["by_definition"].push_back({{"operator", one.op}, {"why", one.why}, {"count", one.count}});
+}
+
+// Sure
+
+LineText sure_text(const Report& report, const StepFacts& facts) {
+  if (const auto& measured = report.measured) {
+    LineText text{fmt::format("measured: median of {} step{}, {}", measured->times.steps,
+                              measured->times.steps == 1 ? "" : "s", measured->ranks)};
+    if (measured->error_after > 0)
+      text.note = fmt::format(
+          "median error of a unit {}, now {}; with what this run measured the step is predicted to take {}",
+          rounded_percent(measured->error_before), rounded_percent(measured->error_after),
+          print_seconds(measured->predicted_after));
+    return text;
+  }
+  if (facts.at_best) return {"a lower bound from the device's peak rates, not a prediction"};
+  if (report.prediction == nullptr)
+    return {report.is_local()
+                ? "simulated with this machine's statistics; not measured"
+                : fmt::format("simulated with the figures of {}; not measured", report.cluster.device.name)};
+  LineText text{"simulated; not measured"};
+  if (const std::string sources = computing_sources(*report.prediction); !sources.empty())
+    text.note = fmt::format("compute times {}", sources);
+  std::array<double, cost::kSources> by_source{};
+  double all = 0;
+  for (const sim::PricedCollective& one : report.prediction->collectives) {
+    const double seconds = static_cast<double>(one.times) * one.price.seconds();
+    by_source[static_cast<std::size_t>(one.price.source)] += seconds;
+    all += seconds;
+  }
+  std::string collectives;
+  for (std::size_t s = 0; s < by_source.size(); ++s)
+    if (by_source[s] > 0)
+      append(collectives,
+             fmt::format("{} {}", rounded_percent(by_source[s] / all), name(static_cast<cost::Source>(s))),
+             ", ");
+  if (!collectives.empty()) append(text.note, fmt::format("collectives {}", collectives));
+  return text;
+}
+
+void sure_json(const Report& report, const StepFacts& facts, Json& json) {
+  json["source"] = facts.at_best ? "roofline of data-sheet figures" : sure_text(report, facts).value;
+  if (report.prediction == nullptr) return;
+  Json sources = Json::object();
+  for (std::size_t s = 0; s < cost::kSources; ++s)
+    if (const double seconds = report.prediction->seconds_by_source[s]; seconds > 0)
+      sources[std::string(name(static_cast<cost::Source>(s)))] = seconds;
+  json["compute_seconds_by_source"] = std::move(sources);
+}
+
+// Checked, Use, Hints
+
+LineText checked_text(const Report& report, const StepFacts&) {
+  std::string text;
+  for (const char c : report.proof) text += c == '\n' ? "; " : std::string(1, c);
+  return {text};
+}
+void checked_json(const Report& report, const StepFacts&, Json& json) {
+  json["proven"] = report.proven;
+  json["proof"] = report.proof;
+}
+
+LineText use_text(const Report& report, const StepFacts&) {
+  const auto* distribution = report.distribution();
+  if (distribution == nullptr || report.task.empty()) return {};
+  return {fmt::format("distribution = '{}'", print(*distribution))};
+}
+
+LineText hints_text(const Report& report, const StepFacts&) {
+  return {fmt::format("{}", fmt::join(report.hints, ", "))};
+}
+void hints_json(const Report& report, const StepFacts&, Json& json) { json["hints"] = report.hints; }
+
+// Answers of one device under ANALYZE.
+
+LineText first_answer_text(const Report& report, const StepFacts&) {
+  if (!report.measured || !report.measured->first_answer) return {};
+  const FirstAnswer& answer = *report.measured->first_answer;
+  return {fmt::format("{} while {} of weights are loaded in {} groups", print_seconds(answer.seconds),
+                      print_bytes(answer.bytes), answer.groups),
+          fmt::format("{} if all weights are loaded first: copying alone {}, computing alone {}",
+                      print_seconds(answer.one_after_the_other), print_seconds(answer.copying),
+                      print_seconds(answer.computing))};
+}
+
+LineText urgency_text(const Report& report, const StepFacts&) {
+  if (!report.measured || !report.measured->urgency) return {};
+  const Urgency& urgency = *report.measured->urgency;
+  const auto print = [](const Latency& latency) {
+    return fmt::format("{} (p99 {})", print_seconds(latency.median), print_seconds(latency.p99));
+  };
+  return {fmt::format("a small unit takes {} alone", print(urgency.alone)),
+          fmt::format("beside this step {} at normal priority, {} at high priority, {} while this step is "
+                      "low-priority; this step takes {}, at low priority {}",
+                      print(urgency.in_turn), print(urgency.going_first), print(urgency.given_way),
+                      print_seconds(urgency.step), print_seconds(urgency.step_giving_way))};
+}
+
+// Their keys stand in "measured".
+void no_json(const Report&, const StepFacts&, Json&) {}
+
+constexpr ReportLine kReportLines[] = {
+    {"Hosts", false, hosts_text, hosts_json}, {"Plan", false, plan_text, plan_json},
+    {"Step", false, step_text, step_json},    {"Memory", false, memory_text, memory_json},
+    {"Kept", false, kept_text, kept_json},    {"Time", false, time_text, time_json},
+    {"Limit", false, limit_text, limit_json}, {"Wires", false, wire_text, wire_json},
+    {"Slow", false, slow_text, slow_json},    {"Loading", false, first_answer_text, no_json},
+    {"Urgent", false, urgency_text, no_json}, {"Next", false, next_text, next_json},
+    {"Sure", true, sure_text, sure_json},     {"Checked", true, checked_text, checked_json},
+    {"Use", true, use_text, no_json},         {"Hints", true, hints_text, hints_json},
+};
+
+}  // namespace
+
+std::span<const ReportLine> report_lines() { return kReportLines; }
+
+std::string headline(const Report& report) {
+  const auto devices = report.alone ? 1 : report.cluster.devices();
+  std::string text = fmt::format("{} on {}: {}", report.model, report.cluster.name, report.task);
+  if (report.cluster.is_mixed()) {
+    std::vector<std::string> kinds;
+    for (const cluster::DeviceKind& kind : report.cluster.kinds)
+      kinds.push_back(
+          fmt::format("{} {}", print_exact(kind.nodes * report.cluster.axes.back().size), kind.device.name));
+    text += fmt::format(" on {}", fmt::join(kinds, " and "));
+  } else {
+    text += fmt::format(" on {} {}", print_exact(devices), report.cluster.device.name);
+  }
+  for (const auto& [name, size] : report.sizes) text += fmt::format(", {} = {}", name, size);
+  for (const auto& [name, value] : report.settings) text += fmt::format(", {} {}", name, value);
+  return text;
+}
+
+std::string print_lines(const Report& report, bool after) {
+  constexpr std::size_t kLabel = 10;
+  const StepFacts facts = step_of(report);
+  std::string out;
+  for (const ReportLine& line : kReportLines) {
+    if (line.after_others != after) continue;
+    const LineText text = line.text(report, facts);
+    if (text.value.empty()) continue;
+    const std::string_view between = line.text == time_text ? "  " : kBetween;
+    std::string whole = text.value;
+    append(whole, text.note, between);
+    out += wrap(fmt::format("{:{}}{}", line.label, kLabel, whole), report.width, kLabel);
+  }
+  return out;
+}
+
+}  // namespace weft::explain
