@@ -26,6 +26,9 @@ struct Degrees {
   std::int32_t chunks = 1;      // of each pipeline stage
   bool sequence = false;        // activations between tensor-parallel parts are sliced along the sequence
   bool differ = false;          // in stages
+  // Along a tensor-parallel axis, ranks that slice the batch wherever a tensor has none of these indices.
+  std::int64_t data_elsewhere = 1;
+  std::vector<std::string> elsewhere;
   std::vector<std::string> others;
 };
 
@@ -52,6 +55,11 @@ void add_axis(Degrees& degrees, const AxisUse& use, std::int64_t ranks, const In
   } else if (of_model) {
     degrees.tensor *= ranks;
     degrees.sequence = degrees.sequence || slices(roles.sequence);
+    if (!with_batch) return;
+    degrees.data_elsewhere *= ranks;
+    for (const std::string& index : use.slice)
+      if (!has(roles.batch, index) && !has(roles.sequence, index) && !has(degrees.elsewhere, index))
+        degrees.elsewhere.push_back(index);
   } else if (has(roles.sequence, first) && use.ring) {
     degrees.context *= ranks;
   } else if (!first.empty() && !by_expert) {
@@ -75,13 +83,33 @@ std::string print_sharding(const Degrees& degrees) {
 // Schedules as papers and launchers call them.
 std::string_view usual_name(std::string_view schedule) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"", "1F1B"},       {"one_f_one_b", "1F1B"},  {"interleaved_one_f_one_b", "interleaved 1F1B"},
-      {"gpipe", "GPipe"}, {"zb_h1", "ZB-H1"},       {"breadth_first", "breadth-first"},
-      {"zb_h2", "ZB-H2"}, {"zb_v", "ZB-V"},         {"v_half", "V-half"},
-      {"v_min", "V-min"}, {"dualpipe", "DualPipe"}, {"dualpipe_v", "DualPipe-V"}};
+      {"", "1F1B"},
+      {"one_f_one_b", "1F1B"},
+      {"interleaved_one_f_one_b", "interleaved 1F1B"},
+      {"gpipe", "GPipe"},
+      {"zb_h1", "zero-bubble H1"},
+      {"breadth_first", "breadth-first"},
+      {"zb_h2", "zero-bubble H2"},
+      {"zb_v", "zero-bubble V"},
+      {"v_half", "V-half"},
+      {"v_min", "V-min"},
+      {"dualpipe", "DualPipe"},
+      {"dualpipe_v", "DualPipe-V"}};
   const auto* found =
       std::ranges::find(kNames, schedule, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(kNames) ? schedule : found->second;
+}
+
+// "DP for f0", "w replicated": the tensors by name where they are few.
+std::string print_exceptions(std::span<const Exception> exceptions, const IndexRoles& roles) {
+  constexpr std::size_t kMostNamed = 2;
+  if (exceptions.size() > kMostNamed) return fmt::format("{} tensors otherwise", exceptions.size());
+  std::vector<std::string> said;
+  for (const Exception& one : exceptions)
+    said.push_back(one.index.empty()             ? fmt::format("{} replicated", one.tensor)
+                   : has(roles.batch, one.index) ? fmt::format("DP for {}", one.tensor)
+                                                 : fmt::format("{} sliced along {}", one.tensor, one.index));
+  return fmt::format("{}", fmt::join(said, " · "));
 }
 
 std::string print_recomputation(const train::Recompute& what) {
@@ -99,8 +127,12 @@ std::string print_parallelism(const Distribution& distribution, const IndexRoles
       add_axis(degrees, distribution.axes[a], ranks, roles);
 
   std::vector<std::string> said;
+  const bool mixed = degrees.data_elsewhere > 1;
   if (degrees.tensor > 1)
-    said.push_back(fmt::format("TP {}{}", degrees.tensor, degrees.sequence ? " (sequence parallel)" : ""));
+    said.push_back(fmt::format(
+        "TP {}{}{}", degrees.tensor,
+        mixed ? fmt::format(" (layers with {})", fmt::join(degrees.elsewhere, ", ")) : std::string(),
+        degrees.sequence ? " (sequence parallel)" : ""));
   if (degrees.pipeline > 1)
     said.push_back(
         fmt::format("PP {}{} ({})", degrees.pipeline,
@@ -114,6 +146,7 @@ std::string print_parallelism(const Distribution& distribution, const IndexRoles
                                sharding.empty() ? std::string() : fmt::format(" ({})", sharding)));
   else if (!sharding.empty())
     said.push_back(sharding);
+  if (mixed) said.push_back(fmt::format("DP {} (other layers)", degrees.data * degrees.data_elsewhere));
   said.insert(said.end(), degrees.others.begin(), degrees.others.end());
   if (degrees.copies > 1) said.push_back(fmt::format("{} ranks that compute the same", degrees.copies));
   if (degrees.differ) said.emplace_back("some stages otherwise");
@@ -125,10 +158,9 @@ std::string print_parallelism(const Distribution& distribution, const IndexRoles
   }
   if (!distribution.recompute.is_nothing()) said.push_back(print_recomputation(distribution.recompute));
   if (distribution.offload) said.emplace_back("optimizer on the host");
-  if (!distribution.exceptions.empty())
-    said.push_back(fmt::format("{} tensor{} otherwise", distribution.exceptions.size(),
-                               distribution.exceptions.size() == 1 ? "" : "s"));
-  return fmt::format("{}", fmt::join(said, ", "));
+  const std::string exceptions = print_exceptions(distribution.exceptions, roles);
+  if (!exceptions.empty()) said.push_back(exceptions);
+  return fmt::format("{}", fmt::join(said, " · "));
 }
 
 }  // namespace weft::distribute
