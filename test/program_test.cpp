@@ -349,18 +349,19 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   };
   const std::string settings =
       "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100, rules = false, prove = false)";
-  const std::string explain = "EXPLAIN TRAIN digits_mlp ON JOB " + settings;
+  const std::string explain = "EXPLAIN (MESH, COLLECTIVES) TRAIN digits_mlp ON JOB " + settings;
   const std::string given =
-      "EXPLAIN TRAIN digits_mlp ON JOB WITH (rules = false, prove = false, network = '100 MB/s, 100 us', "
+      "EXPLAIN (ALTERNATIVES) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false, network = '100 "
+      "MB/s, 100 us', "
       "distribution = 'host=2: slice b; rank=2: slice f')";
   EXPECT_NE(lines_with(launch("RANK % 2", given), "chosen  ").find("host 18.8 KiB, rank 1.25 KiB"),
             std::string::npos);
   const std::string mixed = launch("RANK % 2", explain), sorted = launch("RANK / 2", explain);
-  EXPECT_NE(mixed.find("hosts     2: ranks 0 2, ranks 1 3; network 100 MB/s a rank, 100 us, as given"),
+  EXPECT_NE(mixed.find("Hosts     2: ranks 0 2, ranks 1 3 · network 100 MB/s per rank, 100 us, as given"),
             std::string::npos)
       << mixed;
-  EXPECT_NE(sorted.find("hosts     2: ranks 0 1, ranks 2 3; network"), std::string::npos) << sorted;
-  for (const std::string_view what : {"step  ", "chosen  ", "all-reduce", "network 100 MB/s  "})
+  EXPECT_NE(sorted.find("Hosts     2: ranks 0 1, ranks 2 3 · network"), std::string::npos) << sorted;
+  for (const std::string_view what : {"Step  ", "Use  ", "all-reduce", "network 100 MB/s  "})
     EXPECT_EQ(lines_with(mixed, what), lines_with(sorted, what));
 
   const std::string train = fmt::format(
@@ -373,7 +374,7 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   // Without a word about the network it is measured.
   const std::string measured =
       launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false)");
-  EXPECT_NE(lines_with(measured, "hosts  ").find("measured"), std::string::npos) << measured;
+  EXPECT_NE(lines_with(measured, "Hosts  ").find("measured"), std::string::npos) << measured;
 
   const Outcome alone = shell("$weft -c 'EXPLAIN TRAIN digits_mlp ON JOB'");
   EXPECT_EQ(alone.exit_code, 1);
@@ -527,7 +528,7 @@ TEST(Program, SaysNothingOfASearchInAPipe) {
       "0.01)\"");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
   EXPECT_EQ(outcome.text.find("looked at"), std::string::npos) << outcome.text;
-  EXPECT_NE(outcome.text.find("more seconds: when they were up"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("more seconds: the search ran out of time"), std::string::npos) << outcome.text;
 }
 
 // A search of more turns than anybody waits for, stopped as Ctrl-C stops it: the best so far is the answer, and a

@@ -28,12 +28,12 @@ std::string told(const session::Reply& reply) {
 
 // Runs the script, then asks for the model's plan; the reply of the first that fails.
 session::Reply explained(std::string_view script, std::string_view model, std::string_view mode,
-                         std::string_view format = "plan") {
+                         std::string_view options = "FORMAT plan") {
   session::Session session;
   session::Reply created = session.execute(script);
   if (created.exit_code != session::ExitCode::ok) return created;
   return session.execute(
-      fmt::format("EXPLAIN (FORMAT {}) {} {};", format, mode == "train" ? "TRAIN" : "INFER", model));
+      fmt::format("EXPLAIN ({}) {} {};", options, mode == "train" ? "TRAIN" : "INFER", model));
 }
 
 // The model that a script creates last.
@@ -142,8 +142,8 @@ std::string bind_door(const Case& test) {
 }
 
 std::string explain_door(const Case& test) {
-  return told(
-      explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer"), "text"));
+  return told(explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer"),
+                        "OPERATORS"));
 }
 
 std::string same_plan_door(const Case& test) {

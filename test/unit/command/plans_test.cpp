@@ -199,17 +199,17 @@ TEST_F(Plans, APlanIsPricedAsExplainPredictsIt) {
   }
 }
 
-TEST_F(Plans, APriceIsSaidInExplainsWords) {
-  const std::string explanation = explained("text", kOnOwn);
+TEST_F(Plans, APriceIsAReport) {
+  const std::string explanation = explained("text, COLLECTIVES", kOnOwn);
   const Reply reply = price(explained("plan", kOnOwn), file("own.weft", kCluster));
-  EXPECT_NE(reply.output.find(" ON own: node=2, gpu=2\n"), std::string::npos) << reply.output;
-  for (const std::string_view begins : {"\nstep ", "\nbound by ", "\nmemory ", "\nall-reduce "}) {
+  EXPECT_NE(reply.output.find(" on own: node=2, gpu=2\n"), std::string::npos) << reply.output;
+  for (const std::string_view begins : {"\nMemory ", "\nTime ", "\nSure ", "\nall-reduce "}) {
     const std::size_t at = reply.output.find(begins);
     ASSERT_NE(at, std::string::npos) << begins << " in\n" << reply.output;
     const std::string line = reply.output.substr(at, reply.output.find('\n', at + 1) - at);
     EXPECT_NE(explanation.find(line), std::string::npos) << line << " in\n" << explanation;
   }
-  EXPECT_NE(reply.output.find("\na rank sends node "), std::string::npos) << reply.output;
+  EXPECT_NE(reply.output.find("\nsent per rank: node "), std::string::npos) << reply.output;
 }
 
 TEST_F(Plans, APlanChangedByHandHasAPriceOfItsOwn) {

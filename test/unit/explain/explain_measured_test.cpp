@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/app/explain/explanation.h"
+#include "weft/app/explain/report.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 
@@ -24,32 +24,33 @@ constexpr std::string_view kPlan = R"(plan deep
 return last=%6
 )";
 
-class Measured : public testing::Test {
+class MeasuredPlan : public testing::Test {
  protected:
-  Measured() : graph_(std::move(plan::read(kPlan, ops::all())).value()) {
+  MeasuredPlan() : graph_(std::move(plan::read(kPlan, ops::all())).value()) {
     made_.task = "INFER";
     made_.model = "deep";
-    made_.graph = &graph_;
-    made_.phases = {plan::Phase::forward};
+    made_.operators = {.graph = &graph_, .phases = {plan::Phase::forward}};
     made_.cluster = {"LOCAL 1", {"core", {1e12, 1e12}, 1e6, 1e9, 0}, {}};
-    made_.memory = {{"inputs", 4000}};
+    made_.memory_limit = 1e6;
+    made_.alone.emplace().memory = {{"inputs", 4000}};
+    made_.sections = {"OPERATORS"};
   }
 
   void measure(std::vector<double> node_seconds, int workers, double step_seconds) {
-    Measurement measurement{.memory_bytes = 9216, .memory_lower_bound = 8192};
+    Measured measurement{.ranks = "1 thread", .memory_bytes = 9216, .memory_lower_bound = 8192};
     for (const double seconds : node_seconds) measurement.times.busy_seconds += seconds;
     measurement.times.node_seconds = std::move(node_seconds);
     measurement.times.workers = workers;
     measurement.times.step_seconds = step_seconds;
     measurement.times.steps = 20;
-    made_.measurement = measurement;
+    made_.measured = measurement;
   }
 
   plan::Graph graph_;
-  Explanation made_;
+  Report made_;
 };
 
-TEST_F(Measured, NothingIsSaidOfAPlanThatDidNotRun) {
+TEST_F(MeasuredPlan, NothingIsSaidOfAPlanThatDidNotRun) {
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
 
 chosen    one core, the plan as it is written
@@ -72,7 +73,7 @@ at best 48 us on one core: the roofline of f32 1 TFLOP/s, memory 1 GB/s, 0 ns a 
 }
 
 // A folded layer has the time of all its iterations; what is inside has the mean of one.
-TEST_F(Measured, TimesStandBesideTheRoofline) {
+TEST_F(MeasuredPlan, TimesStandBesideTheRoofline) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
 
@@ -99,7 +100,7 @@ nodes that ran as one share the time by their estimates
 }
 
 // Two threads have two seconds in a second, and two rooflines to reach.
-TEST_F(Measured, VerboseHasALineANode) {
+TEST_F(MeasuredPlan, VerboseHasALineANode) {
   made_.verbose = true;
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 75e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
@@ -130,13 +131,13 @@ the table adds up what all threads did; nodes that ran as one share the time by 
 )");
 }
 
-TEST_F(Measured, WhatNoEntryShowsIsALineOfItsOwn) {
+TEST_F(MeasuredPlan, WhatNoEntryShowsIsALineOfItsOwn) {
   measure({3e-6, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
-  made_.measurement->times.other_seconds = 2e-6;
+  made_.measured->times.other_seconds = 2e-6;
   EXPECT_NE(print_text(made_).find("\nother         copies, constants"), std::string::npos);
 }
 
-TEST_F(Measured, ANodeThatNeverRanOfItsOwnHasNoTime) {
+TEST_F(MeasuredPlan, ANodeThatNeverRanOfItsOwnHasNoTime) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 0}, 1, 120e-6);
   EXPECT_NE(print_text(made_).find(
                 "└─ last       exp        f32[a=1000]  7.81 KiB     8 us                   memory"),
@@ -144,16 +145,16 @@ TEST_F(Measured, ANodeThatNeverRanOfItsOwnHasNoTime) {
       << print_text(made_);
 }
 
-TEST_F(Measured, MemoryIsHeldAgainstTheLeast) {
+TEST_F(MeasuredPlan, MemoryIsHeldAgainstTheLeast) {
   measure({0, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, 1, 6e-6);
   EXPECT_NE(print_text(made_).find("\nmemory taken 9 KiB; no packing takes less than 8 KiB\n"),
             std::string::npos);
-  made_.measurement->memory_bytes = 8192;
+  made_.measured->memory_bytes = 8192;
   EXPECT_NE(print_text(made_).find("\nmemory taken 8 KiB, the least that any packing takes\n"),
             std::string::npos);
 }
 
-TEST_F(Measured, JsonHasTheSame) {
+TEST_F(MeasuredPlan, JsonHasTheSame) {
   EXPECT_EQ(print_json(made_).find("measured"), std::string::npos);
   measure({3e-6, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 80e-6);
   const nlohmann::json json = nlohmann::json::parse(print_json(made_));

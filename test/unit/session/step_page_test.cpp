@@ -13,6 +13,7 @@
 
 #include "mesh_case.h"
 #include "temporary_folder.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/explain/step_page_data.h"
 #include "weft/app/explain/step_page_parts.h"
 #include "weft/app/session/step_page.h"
@@ -256,36 +257,45 @@ TEST(StepPage, NamesRanks) {
   EXPECT_EQ(name_ranks(std::vector<std::int32_t>{0, 8, 16, 24, 32, 40}), "ranks 0, 8, 16, 24 and 2 more");
 }
 
-TEST(StepPage, OfAnExplanationHasItsChoiceAndItsTimelines) {
+TEST(StepPage, OfAReportHasItsLinesItsSectionsAndItsTimelines) {
   search::DistributionChoice choice;
   choice.distribution = distribute::read_distribution("gpu=2: slice b, shard optimizer").value();
   choice.chosen.prediction = prediction();
   choice.alternatives.emplace_back().name = "data parallel";
   choice.alternatives.back().why_not = "2x slower";
   choice.alternatives.back().distribution = distribute::read_distribution("gpu=2: slice b").value();
-  DistributedExplanation explanation;
-  explanation.task = "TRAIN";
-  explanation.model = "mlp";
-  explanation.cluster.name = "pair";
-  explanation.sizes = {{"b", 8}};
-  explanation.choice = &choice;
-  explanation.measured.emplace().seconds = 2 * choice.chosen.prediction.seconds;
-  explanation.measured->steps = 5;
-  explanation.measured->ranks = "2 threads";
-  const StepPage page = step_page(explanation);
+  Report report;
+  report.task = "TRAIN";
+  report.model = "mlp";
+  report.cluster.name = "pair";
+  report.cluster.axes = {{"gpu", 2, {}}};
+  report.sizes = {{"b", 8}};
+  report.roles.batch = {"b"};
+  report.choice = &choice;
+  report.prediction = &choice.chosen.prediction;
+  report.measured.emplace().times.step_seconds = 2 * choice.chosen.prediction.seconds;
+  report.measured->times.steps = 5;
+  report.measured->ranks = "2 threads";
+  const StepPage page = step_page(report);
   EXPECT_EQ(page.title, "TRAIN mlp ON pair");
   EXPECT_EQ(page.subtitle, "b = 8");
-  ASSERT_EQ(page.tables.size(), 2u);
+  ASSERT_GE(page.facts.size(), 2u);
+  EXPECT_EQ(page.facts[0].name, "Plan");
+  EXPECT_EQ(page.facts[0].value, "DP 2 (ZeRO-1)");
+  EXPECT_TRUE(page.facts[1].note.find("predicted (+100 %)") != std::string::npos) << page.facts[1].note;
+  ASSERT_GE(page.tables.size(), 3u);
+  EXPECT_EQ(page.tables[0].option, "MESH");
   ASSERT_EQ(page.tables[0].rows.size(), 1u);
   EXPECT_EQ(page.tables[0].rows[0][0], "gpu");
-  EXPECT_EQ(page.tables[0].rows[0][3], "optimizer");
-  ASSERT_EQ(page.tables[1].rows.size(), 2u);
-  EXPECT_EQ(page.tables[1].marked, 0u);
-  EXPECT_EQ(page.tables[1].rows[1].back(), "2x slower");
+  EXPECT_EQ(page.tables[0].rows[0][4], "optimizer");
+  EXPECT_EQ(page.tables[1].option, "COLLECTIVES");
+  const Section& plans = page.tables.back();
+  ASSERT_EQ(plans.rows.size(), 2u);
+  EXPECT_EQ(plans.marked, 0u);
+  EXPECT_EQ(plans.below[1].back(), "2x slower");
+  EXPECT_NE(print_html(page).find("2x slower"), std::string::npos);
   ASSERT_EQ(page.timelines.size(), 1u);
   EXPECT_EQ(page.timelines[0].critical.size(), choice.chosen.prediction.critical.size());
-  ASSERT_GE(page.facts.size(), 2u);
-  EXPECT_EQ(page.facts[1].note, "2x what was predicted; median of 5, 2 threads");
 }
 
 TEST(StepPage, IsWrittenWithWhatWasMeasured) {
