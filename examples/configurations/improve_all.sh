@@ -9,7 +9,7 @@ improve() {  # TITLE OPTIONS..
   shift
   echo "== $title"
   began=$(date +%s)
-  "$weft" improve "$@" | grep -E '^(today|step|better|bound by|quicker still)'
+  "$weft" improve "$@" | grep -E '^(Plan|Step|Memory|Limit|Faster|faster still)'
   echo "wall      $(($(date +%s) - began)) s"
 }
 

@@ -141,7 +141,7 @@ struct Report {
   std::vector<std::pair<std::string, std::string>> settings;
   plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
-  std::optional<JobHosts> hosts;  // of ON JOB
+  std::optional<planner::JobHosts> hosts;  // of ON JOB
   distribute::IndexRoles roles;
   std::int64_t rows = 0;         // of the batch; 0: not known
   std::string example = "rows";  // what throughput counts: rows or tokens
@@ -222,6 +222,8 @@ std::span<const ReportLine> report_lines();
 std::string headline(const Report& report);
 // Those lines alone, labels in a column; `after` as in ReportLine.
 std::string print_lines(const Report& report, bool after);
+// One of them; empty where it says nothing.
+std::string print_line(const Report& report, std::string_view label);
 
 // Every section that the report has material for, asked for or not, in order.
 std::vector<Section> sections_of(const Report& report);

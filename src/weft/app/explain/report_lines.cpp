@@ -70,8 +70,9 @@ LineText step_text(const Report& report, const StepFacts& facts) {
   if (report.measured) {
     seconds = report.measured->times.step_seconds;
     text.value = fmt::format("{} measured", print_seconds(seconds));
-    text.note = predicted;
-    if (!facts.at_best) text.note += fmt::format(" ({})", off_by(facts.seconds, seconds));
+    if (facts.seconds > 0) text.note = predicted;
+    if (!facts.at_best && facts.seconds > 0)
+      text.note += fmt::format(" ({})", off_by(facts.seconds, seconds));
   } else {
     text.value = predicted;
   }
@@ -283,7 +284,7 @@ void wire_json(const Report& report, const StepFacts&, Json& json) {
 LineText hosts_text(const Report& report, const StepFacts&) {
   if (!report.hosts) return {};
   constexpr std::size_t kMostShown = 8;
-  const JobHosts& hosts = *report.hosts;
+  const planner::JobHosts& hosts = *report.hosts;
   LineText text{fmt::format("{}: ", hosts.ranks.size())};
   for (std::size_t h = 0; h < std::min(hosts.ranks.size(), kMostShown); ++h)
     text.value += fmt::format("{}{} {}", h > 0 ? ", " : "", hosts.ranks[h].size() == 1 ? "rank" : "ranks",
@@ -444,20 +445,30 @@ std::string headline(const Report& report) {
   return text;
 }
 
-std::string print_lines(const Report& report, bool after) {
+namespace {
+
+std::string print(const ReportLine& line, const Report& report, const StepFacts& facts) {
   constexpr std::size_t kLabel = 10;
+  const LineText text = line.text(report, facts);
+  if (text.value.empty()) return {};
+  std::string whole = text.value;
+  append(whole, text.note, line.text == time_text ? "  " : kBetween);
+  return wrap(fmt::format("{:{}}{}", line.label, kLabel, whole), report.width, kLabel);
+}
+
+}  // namespace
+
+std::string print_lines(const Report& report, bool after) {
   const StepFacts facts = step_of(report);
   std::string out;
-  for (const ReportLine& line : kReportLines) {
-    if (line.after_others != after) continue;
-    const LineText text = line.text(report, facts);
-    if (text.value.empty()) continue;
-    const std::string_view between = line.text == time_text ? "  " : kBetween;
-    std::string whole = text.value;
-    append(whole, text.note, between);
-    out += wrap(fmt::format("{:{}}{}", line.label, kLabel, whole), report.width, kLabel);
-  }
+  for (const ReportLine& line : kReportLines)
+    if (line.after_others == after) out += print(line, report, facts);
   return out;
+}
+
+std::string print_line(const Report& report, std::string_view label) {
+  const auto* line = std::ranges::find(kReportLines, label, &ReportLine::label);
+  return line == std::end(kReportLines) ? std::string() : print(*line, report, step_of(report));
 }
 
 }  // namespace weft::explain

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/explain/progress.h"
+#include "weft/app/explain/report.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/ready_to_train.h"
 #include "weft/app/session/reply.h"
@@ -99,11 +100,13 @@ struct Trained {
   std::vector<program::ByDefinition> by_definition;
   std::string distribution;  // of several ranks, or in time
   std::int64_t micro_batches = 1;
-  std::string unproven;       // why that plan was not proven; empty: it was
-  bool reports = true;        // false for a rank of a launcher's that is not the first
-  bool changes_plan = false;  // it ended early, to go on with another plan
-  std::string next_plan;      // that one, as rank 0 knows it
-  double others = 0;          // the share of this machine's processors that other programs used meanwhile
+  std::string unproven;          // why that plan was not proven; empty: it was
+  bool reports = true;           // false for a rank of a launcher's that is not the first
+  bool changes_plan = false;     // it ended early, to go on with another plan
+  std::string next_plan;         // that one, as rank 0 knows it
+  double predicted_seconds = 0;  // of a step; 0: not estimated
+  double memory_bytes = 0;       // of the fullest rank
+  double others = 0;             // the share of this machine's processors that other programs used meanwhile
 
   bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
@@ -195,6 +198,7 @@ Result<Trained> train_alone(const Session::State& state, const Context& context,
   WEFT_TRY_STATUS(run::take_weights(*rank, trained.weights));
   trained.outcome = outcome;
   trained.threads = rank->workers();
+  trained.memory_bytes = static_cast<double>(rank->bytes());
   trained.by_definition = program::find_by_definition(rank->program());
   trained.reports = run::launched_rank() == 0;
   return trained;
@@ -247,7 +251,9 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .unproven = proof.holds ? std::string() : proof.text,
                  .reports = outcome.rank == 0,
                  .changes_plan = outcome.changes_plan,
-                 .next_plan = std::move(next_plan)};
+                 .next_plan = std::move(next_plan),
+                 .predicted_seconds = plan.choice.spread->chosen.prediction.seconds,
+                 .memory_bytes = static_cast<double>(outcome.bytes)};
 }
 
 // The error of a training that ended early.
@@ -529,9 +535,20 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
     text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best_.step()),
                         print_loss(best_.loss()), running_.checkpoint_best);
   const std::string on = fmt::format("{} thread{}", done.threads, done.threads == 1 ? "" : "s");
-  text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
-                      prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
-                      print_count(rate), feed.example());
+  explain::Report report;  // the lines that EXPLAIN prints
+  report.cluster = prepared.target;
+  report.example = feed.example();
+  report.examples = static_cast<double>(feed.examples_per_step());
+  report.step.emplace().seconds = done.predicted_seconds;
+  report.step->memory_bytes = done.memory_bytes;
+  explain::Measured& measured = report.measured.emplace();
+  measured.times.step_seconds =
+      outcome.seconds / static_cast<double>(std::max<std::int64_t>(outcome.steps_done, 1));
+  report.alone.emplace();
+  report.width = context_.width;
+  text += explain::print_line(report, "Step") + explain::print_line(report, "Memory");
+  text += fmt::format("{} on {}\n", print_seconds(outcome.seconds),
+                      prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on);
   if (const std::string shared = print_shared(prepared, done); !shared.empty()) text += shared + "\n";
   if (!done.distribution.empty()) text += fmt::format("{}\n", done.distribution);
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
