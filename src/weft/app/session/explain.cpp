@@ -11,7 +11,6 @@
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/reply.h"
-#include "weft/planner/step/time_problem.h"
 #include "weft/app/session/urgency.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
@@ -22,6 +21,7 @@
 #include "weft/planner/step/fit_memory.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/plan_in_time.h"
+#include "weft/planner/step/time_problem.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/operator_time.h"
 #include "weft/predict/cost/plan_cost.h"
@@ -44,10 +44,10 @@ namespace {
 // compile.
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
                                                    const plan::Graph& graph, double& predicted_seconds) {
-  const bool here = cost::is_local(prepared.target);
+  const bool here = prepared.target.on_processors();
   const bool accelerated = !here && cost::has_matrix_unit(prepared.target.device);
   // Of one core, as the times are, unless more are asked for.
-  const int threads = here && prepared.settings.running.threads > 0 ? prepared.threads : 1;
+  const int threads = here && prepared.settings.running.threads > 0 ? prepared.target.threads : 1;
   // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
   constexpr std::size_t kMostPacked = 8000;
   WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
@@ -96,11 +96,11 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
   WEFT_TRY(memory, memory_of(state, prepared, choice.plan, alone.predicted_seconds));
   alone.memory = std::move(memory);
   if (prepared.settings.spills) {
-    const bool on_gpu = prepared.gpu != nullptr;
-    WEFT_TRY(fitted,
-             run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
-                              run::rank_compiling(prepared.threads, on_gpu),
-                              static_cast<std::int64_t>(prepared.settings.memory_limit), prepared.gpu));
+    const bool on_gpu = prepared.target.on_gpu();
+    WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
+                                      run::rank_compiling(prepared.target.threads, on_gpu),
+                                      static_cast<std::int64_t>(prepared.settings.memory_limit),
+                                      prepared.target.gpu));
     report.spilled_bytes = static_cast<double>(fitted.spilled());
     report.spilled_seconds = spilling_seconds(fitted.program, on_gpu);
   }
@@ -145,7 +145,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   }
   const program::Program& program = rank->program();
   // The next prediction may use it; a database that cannot be written to is no reason not to measure.
-  if (prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share()))
+  if (!prepared.target.on_gpu() && is_remembered(state, prepared.settings, others.share()))
     if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
       (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
                         &report.cluster.device);
@@ -153,13 +153,13 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   measured.step = {
       .times = program::attribute(program, timelines, explain::seconds_at_best(graph, report.cluster.device),
                                   rank->workers()),
-      .ranks = prepared.gpu != nullptr
+      .ranks = prepared.target.on_gpu()
                    ? "one GPU"
                    : fmt::format("{} thread{}", rank->workers(), rank->workers() == 1 ? "" : "s"),
       .memory_bytes = static_cast<double>(rank->bytes()),
       .memory_lower_bound = static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
-  if (prepared.gpu != nullptr && !prepared.trains()) {
-    WEFT_TRY(first, measure_first_answer(*rank, *prepared.gpu));
+  if (prepared.target.on_gpu() && !prepared.trains()) {
+    WEFT_TRY(first, measure_first_answer(*rank, *prepared.target.gpu));
     measured.step.first_answer = first;
   }
   measured.program = std::make_shared<const program::Program>(program);
@@ -172,7 +172,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     feed->fill(*made, 0);
     return made;
   };
-  WEFT_TRY(urgency, measure_urgency(make, prepared.gpu, context.interrupted));
+  WEFT_TRY(urgency, measure_urgency(make, prepared.target.gpu, context.interrupted));
   measured.step.urgency = urgency;
   return measured;
 }
@@ -241,7 +241,7 @@ explain::Report report_of(const Session::State& state, const Prepared& prepared)
     report.settings.emplace_back("bytes per parameter",
                                  train::print_parameter_bytes(prepared.settings.training));
   report.cluster = prepared.target;
-  report.hosts = prepared.hosts;
+  report.hosts = prepared.target.hosts;
   report.roles = distribute::index_roles(prepared.plan.graph);
   if (const std::optional<Batch> batch = batch_of(prepared)) {
     report.rows = batch->rows;
@@ -269,7 +269,7 @@ Answer run_explain(const Session::State& state, const Context& context,
 
   WEFT_TRY(prepared,
            prepare(state, run, statement.analyze ? Purpose::measure : Purpose::plan, context.interrupted));
-  if (explain_options.urgent && (!statement.analyze || prepared.gpu == nullptr || prepared.ranks > 1))
+  if (explain_options.urgent && (!statement.analyze || !prepared.target.on_gpu() || prepared.ranks > 1))
     return placed(user_error("URGENT needs ANALYZE and exactly one rank on a GPU",
                              "EXPLAIN (ANALYZE, URGENT) .. ON GPU"),
                   statement.span);
@@ -291,14 +291,14 @@ Answer run_explain(const Session::State& state, const Context& context,
         user_error("launchers' words are for several devices, and this is one", "ON pod, or any cluster"),
         run.span);
   // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
-  const bool is_here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
+  const bool is_here = prepared.target.runs_here();
   if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
     report.within_limit = print_within_limit(prepared);
   if (prepared.ranks > 1 && prepared.settings.spills) {
     WEFT_TRY(what, recompute_of(prepared.settings));
     auto memory = memory_with(state, context, prepared, what, 0, prepared.settings.memory_limit);
     if (!memory.ok()) return placed(std::move(memory).error(), run.span);
-    report.spilled_seconds = spilling_seconds(*memory->program, prepared.gpu != nullptr);
+    report.spilled_seconds = spilling_seconds(*memory->program, prepared.target.on_gpu());
   }
   if (prepared.ranks > 1)
     return explain_distributed(state, context, prepared, std::move(report), explain_options);

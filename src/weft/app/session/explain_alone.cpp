@@ -6,6 +6,7 @@
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/plan/spmd/layouts.h"
+#include "weft/planner/target/machine.h"
 #include "weft/predict/cost/unit_seconds.h"
 #include "weft/predict/sim/step/memory_curve.h"
 

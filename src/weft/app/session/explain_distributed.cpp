@@ -12,6 +12,9 @@
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/planner/proof/prove_plan.h"
+#include "weft/planner/step/plan_for.h"
+#include "weft/planner/step/written_plan.h"
 #include "weft/predict/cost/plan_cost.h"
 #include "weft/program/tasks/attribution.h"
 
@@ -35,7 +38,7 @@ Error not_this_machine(const Prepared& prepared) {
 
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::Report report, const ExplainOptions& options) {
-  if (options.analyze && !report.is_local() && prepared.gpu == nullptr) return not_this_machine(prepared);
+  if (options.analyze && !prepared.target.runs_here()) return not_this_machine(prepared);
   const Agreement agreement = options.analyze ? Agreement::ranks : Agreement::none;
   WEFT_TRY(step, plan_step(state, &context, prepared, /*compare=*/true, agreement));
   if (step.staged)

@@ -37,7 +37,7 @@ class InTimeExplainer {
         context_(context),
         prepared_(prepared),
         options_(options),
-        runs_here_(cost::is_local(prepared.target) || prepared.gpu != nullptr),
+        runs_here_(prepared.target.runs_here()),
         step_(std::move(step)),
         report_(std::move(report)) {
     report_.pipeline = explain::Pipeline{.choice = &step_.chosen,

@@ -96,14 +96,15 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
                                                const RankStart& how) {
   const auto limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
-  const bool here = prepared.gpu == nullptr;
-  const int workers = here ? prepared.threads : 1;
+  const bool here = !prepared.target.on_gpu();
+  const int workers = here ? prepared.target.threads : 1;
   program::CompileOptions compiling = run::rank_compiling(workers, !here);
   compiling.turns = how.turns;
-  WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(std::move(graph)), compiling,
-                                    prepared.settings.spills ? limit - how.held_bytes : 0, prepared.gpu));
+  WEFT_TRY(fitted,
+           run::fit_program(std::make_shared<plan::Graph>(std::move(graph)), compiling,
+                            prepared.settings.spills ? limit - how.held_bytes : 0, prepared.target.gpu));
   return exec::Rank::start(std::move(fitted.program),
-                           {.device = prepared.gpu,
+                           {.device = prepared.target.gpu,
                             .gives_way = how.gives_way || prepared.settings.running.gives_way,
                             .workers = workers,
                             .memory_limit = limit,
@@ -133,11 +134,11 @@ Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weigh
   if (asked.once) {
     WEFT_TRY(made,
              run::compute_once(asked.once->clone(), weights,
-                               {.workers = prepared.threads,
+                               {.workers = prepared.target.threads,
                                 .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)}));
     asked.computed = std::move(made);
   }
-  if (prepared.gpu != nullptr) return run::load_weights(*asked.rank, weights, asked.computed);
+  if (prepared.target.on_gpu()) return run::load_weights(*asked.rank, weights, asked.computed);
   WEFT_TRY_STATUS(run::write_weights(*asked.rank, weights, asked.computed));
   asked.computed.clear();
   return {};
@@ -189,7 +190,7 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
     if (!part->plan.unproven.empty()) total.unproven = part->plan.unproven;
     feed_.fill_test(rank, total.examples);
     WEFT_TRY_STATUS(rank.step());
-    if (prepared_.gpu != nullptr && !total.first_answer)
+    if (prepared_.target.on_gpu() && !total.first_answer)
       total.first_answer = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     // A batch counts by its rows that have a label, as they do within it.
     const std::int64_t before = answers.all;

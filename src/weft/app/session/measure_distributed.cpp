@@ -167,9 +167,9 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   const OtherWork others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
   // The statistics are of one machine.
-  const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
+  const bool several_hosts = prepared.target.has_several_hosts();
   const bool remembered =
-      !several_hosts && prepared.gpu == nullptr && is_remembered(state, settings, others.share());
+      !several_hosts && !prepared.target.on_gpu() && is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");

@@ -179,7 +179,7 @@ Result<Steps> run_on_ranks(const Context& context, const Prepared& prepared, con
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");
   return Steps{std::move(outcome.timelines), static_cast<double>(outcome.bytes), options.workers,
-               describe_ranks(options, prepared.hosts && prepared.hosts->ranks.size() > 1)};
+               describe_ranks(options, prepared.target.has_several_hosts())};
 }
 
 // A database that cannot be written to is no reason not to measure.
@@ -207,9 +207,9 @@ Result<MeasurementInTime> measure_in_time(const Session::State& state, const Con
   const OtherWork others;
   WEFT_TRY(steps, prepared.ranks == 1 ? run_alone(context, prepared, *feed, plan, count)
                                       : run_on_ranks(context, prepared, *feed, plan, count));
-  const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
+  const bool several_hosts = prepared.target.has_several_hosts();
   const bool remembered =
-      !several_hosts && prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share());
+      !several_hosts && !prepared.target.on_gpu() && is_remembered(state, prepared.settings, others.share());
 
   std::vector<RankProgram> programs;
   std::vector<std::vector<RankStep>> seen;

@@ -9,8 +9,6 @@
 #include "weft/app/session/learn.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/planner/step/fit_memory.h"
-#include "weft/planner/target/gpu_target.h"
-#include "weft/planner/target/job_cluster.h"
 #include "weft/runtime/run/local_ranks.h"
 
 namespace weft::session {
@@ -55,13 +53,6 @@ Error about_data(Error error, Span span) {
             : "a row of a table is the model's inputs one after the other; what ends in none of .csv, .npy "
               "and .npz is text";
   return error;
-}
-
-bool takes_ranks(const Session::State& state, const language::syntax::Run& run) {
-  if (!run.target) return false;
-  if (is_job(state.catalog, *run.target)) return true;
-  return (run.target->local || is_gpu(state.catalog, *run.target)) && run.target->ranks &&
-         run.target->ranks->whole > 1;
 }
 
 Result<ReadyToTrain> make_ready_to_train(const Session::State& state, const Context& context,

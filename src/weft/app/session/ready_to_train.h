@@ -41,7 +41,4 @@ std::vector<run::Claim> claims_of(const ReadyToTrain& ready);
 // An error about the files that FROM names, at their place.
 Error about_data(Error error, Span span);
 
-// Whether the statement asks for several ranks: those of a launcher then do it together.
-bool takes_ranks(const Session::State& state, const language::syntax::Run& run);
-
 }  // namespace weft::session

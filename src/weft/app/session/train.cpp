@@ -115,7 +115,7 @@ struct Trained {
 // time too short to tell.
 std::string print_shared(const Prepared& prepared, const Trained& done) {
   constexpr double kMuch = 0.25, kLeastSeconds = 3;
-  if (prepared.ranks < 2 || prepared.hosts || prepared.gpu != nullptr || done.others < kMuch ||
+  if (prepared.ranks < 2 || prepared.target.is_job() || prepared.target.on_gpu() || done.others < kMuch ||
       done.outcome.seconds < kLeastSeconds)
     return "";
   return fmt::format(
@@ -467,8 +467,9 @@ Answer Training::answer(std::chrono::steady_clock::time_point begun) {
   auto done = train(begun);
   if (done.ok()) done->others = others.share();
   run::RankComparison finishing(fmt::format("the end of TRAIN {}", model),
-                                takes_ranks(state_, statement_) ? run::RankComparison::When::launched
-                                                                : run::RankComparison::When::not_at_all);
+                                asks_for_ranks(state_.catalog, statement_.target)
+                                    ? run::RankComparison::When::launched
+                                    : run::RankComparison::When::not_at_all);
   Status finished = done.ok() ? Status() : Status(done.error());
   // A rank of a launcher that was told to give up has nothing.
   if (done.ok() && !done->weights.tensors.empty()) {
@@ -504,7 +505,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
                  {fmt::format("{}_per_second", feed.example()), rate},
                  {"threads", done.threads}};
     if (prepared.ranks > 1) json["ranks"] = prepared.ranks;
-    if (prepared.ranks > 1 && !prepared.hosts) json["other_programs"] = done.others;
+    if (prepared.ranks > 1 && !prepared.target.is_job()) json["other_programs"] = done.others;
     if (!done.distribution.empty()) json["plan"] = done.distribution;
     json["curve"] = log_.curve();
     if (tested_) json["test"] = score_json(*tested_);
@@ -566,9 +567,10 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
   const auto begun = std::chrono::steady_clock::now();
   // Ranks of a launcher come together before anything is read: what one of them lacks all tell at once.
-  run::RankComparison comparison(
-      fmt::format("TRAIN {}", run.model.text),
-      takes_ranks(state, run) ? run::RankComparison::When::launched : run::RankComparison::When::not_at_all);
+  run::RankComparison comparison(fmt::format("TRAIN {}", run.model.text),
+                                 asks_for_ranks(state.catalog, run.target)
+                                     ? run::RankComparison::When::launched
+                                     : run::RankComparison::When::not_at_all);
   auto made = make_ready_to_train(state, context, run);
   Status same =
       comparison.end(made.ok() ? Status() : Status(made.error()),

@@ -16,8 +16,6 @@
 #include "weft/planner/statement/rule_source.h"
 #include "weft/planner/target/find_target.h"
 #include "weft/planner/target/gpu_target.h"
-#include "weft/planner/target/job_cluster.h"
-#include "weft/planner/target/machine.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/unit_seconds.h"
 #include "weft/rules/rule/library.h"
@@ -196,13 +194,14 @@ double Prepared::seconds_of_planning() const {
 
 Status check_runs_here(const Prepared& prepared) {
   const Run& run = *prepared.run;
-  if (prepared.hosts) {
+  if (prepared.target.is_job()) {
     if (run.task == Task::train) return {};
     return user_error(
         fmt::format("{} runs on one rank, not on a job", run.task == Task::infer ? "INFER" : "GENERATE"),
         "without ON it runs on this machine", run.target->span);
   }
-  if (run.target && !run.target->local && prepared.gpu == nullptr)
+  const bool named = run.target && !run.target->local;  // and looks like this machine, perhaps
+  if (!prepared.target.runs_here() || (named && prepared.target.kind == TargetKind::local))
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
                       "ON LOCAL and ON GPU run on this machine; EXPLAIN plans for a cluster",
                       run.target->span);
@@ -211,9 +210,10 @@ Status check_runs_here(const Prepared& prepared) {
   if (ranks > 1 && run.task != Task::train)
     return user_error(fmt::format("{} runs on one rank of this machine: {} {}",
                                   run.task == Task::infer ? "INFER" : "GENERATE",
-                                  prepared.gpu == nullptr ? "LOCAL" : "GPU RANKS", ranks),
-                      prepared.gpu == nullptr ? "ON LOCAL runs one rank; SET threads says on how many threads"
-                                              : "ON GPU runs one rank",
+                                  !prepared.target.on_gpu() ? "LOCAL" : "GPU RANKS", ranks),
+                      !prepared.target.on_gpu()
+                          ? "ON LOCAL runs one rank; SET threads says on how many threads"
+                          : "ON GPU runs one rank",
                       run.target->span);
   if (ranks < 1 || ranks > run::kMostLocalRanks)
     return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
@@ -230,7 +230,7 @@ constexpr std::int64_t kLeastLogits = std::int64_t{64} << 20;
 // that do not learn keep no logits for later: theirs are tiled where that is asked for.
 std::optional<std::int64_t> logits_to_tile(const Prepared& prepared, language::Mode mode) {
   const std::optional<bool> asked = prepared.settings.tiled_loss;
-  if (asked == false || (!asked && mode != language::Mode::train) || prepared.gpu != nullptr ||
+  if (asked == false || (!asked && mode != language::Mode::train) || prepared.target.on_gpu() ||
       cost::has_matrix_unit(prepared.target.device))
     return std::nullopt;
   return asked == true ? 0 : kLeastLogits;
@@ -244,7 +244,7 @@ search::RewrittenForward rewritten_first(const Knowledge& state, const Prepared&
   // On a GPU narrow numbers alone gain by what these rules make: attention of f32 has plain multiply-adds there,
   // products by TF32 are several times as fast.
   const search::ForwardRewrites which = {
-      .attention = prepared.gpu == nullptr || train::is_narrow(prepared.settings.precision),
+      .attention = !prepared.target.on_gpu() || train::is_narrow(prepared.settings.precision),
       .logits_from = logits_to_tile(prepared, mode),
       .learns = mode == language::Mode::train};
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
@@ -383,7 +383,7 @@ std::string stated_rates(const cluster::Device& device) {
 // A processor widens f8 as it multiplies; of units for matrices a data sheet says whether they can.
 Status check_f8(const Run& run, const Prepared& prepared) {
   if (!prepared.settings.training.precision.f8_products) return {};
-  if (prepared.gpu != nullptr)
+  if (prepared.target.on_gpu())
     return user_error("products of f8 have no kernel on GPUs: they are planned for them, not run",
                       "precision = bf16", run.span);
   std::vector<const cluster::Device*> devices = {&prepared.target.device};
@@ -395,18 +395,6 @@ Status check_f8(const Run& run, const Prepared& prepared) {
                       device->name, stated_rates(*device)),
           "precision = bf16, or a device such as h100", run.span);
   return {};
-}
-
-// Without ON, what is planned is planned for the setting `device`; what runs runs here.
-Result<cluster::Cluster> target_for(const Knowledge& state, const Settings& settings, const Run& run,
-                                    Purpose purpose) {
-  if (run.target || purpose != Purpose::plan || settings.device.empty())
-    return target_of(state.catalog, run.target);
-  auto found = target_of(state.catalog, named_target(settings.device, run.span));
-  if (found.ok()) return found;
-  Error error = std::move(found).error();
-  error.message = fmt::format("the setting device names an {}", error.message);
-  return error;
 }
 
 // A launcher that may start fewer ranks than LOCAL says decides how many there are; a distribution of all of them
@@ -439,24 +427,13 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
   WEFT_TRY(goals, goals_of(run, prepared.settings));
   prepared.goals = std::move(goals);
   if (!prepared.settings.running.restart) take_learned_sizes(state, run.model, names, prepared.overrides);
-  prepared.threads = threads_of(prepared.settings);
-  if (run.target && is_job(state.catalog, *run.target)) {
-    WEFT_TRY(job, find_job(state.catalog, *run.target, prepared.settings));
-    prepared.target = std::move(job.cluster);
-    prepared.hosts = std::move(job.hosts);
-    prepared.threads = job.threads;
-  } else if (run.target && is_gpu(state.catalog, *run.target)) {
-    WEFT_TRY(found, find_gpu(state.catalog, *run.target));
-    prepared.target = std::move(found.cluster);
-    prepared.gpu = std::move(found.gpu);
-    if (prepared.settings.servers > 0)
-      return user_error("servers add up between hosts: ranks on one GPU reach each other's memory",
-                        "leave out servers", run.target->span);
-  } else {
-    WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
-    prepared.target = std::move(target);
-    if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
-  }
+  WEFT_TRY(target, find_target(state.catalog, run.target, prepared.settings,
+                               purpose == Purpose::plan ? Intent::plan : Intent::run, run.span));
+  prepared.target = std::move(target);
+  if (prepared.target.on_gpu() && prepared.settings.servers > 0)
+    return user_error("servers add up between hosts: ranks on one GPU reach each other's memory",
+                      "leave out servers", run.target->span);
+  if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
   WEFT_TRY_STATUS(check_f8(run, prepared));
   prepared.ranks = prepared.target.devices();
   prepared.fixed = fixed_by(state.hints);
@@ -471,7 +448,7 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
     WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
     prepared.norm_shares = shares;
   }
-  if (prepared.gpu != nullptr)
+  if (prepared.target.on_gpu())
     state.warnings.add("convolutions run by their definition", check_libraries(bound.graph));
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;

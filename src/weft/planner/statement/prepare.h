@@ -19,16 +19,14 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/device/device.h"
 #include "weft/language/bind.h"
 #include "weft/parallel/train/training_plan.h"
-#include "weft/plan/cluster/cluster.h"
 #include "weft/planner/search/distribution/distribution_space.h"
 #include "weft/planner/search/rewrite/trail.h"
 #include "weft/planner/settings/settings.h"
 #include "weft/planner/statement/knowledge.h"
 #include "weft/planner/statement/observer.h"
-#include "weft/planner/target/job_hosts.h"
+#include "weft/planner/target/target.h"
 #include "weft/runtime/run/feed.h"
 
 namespace weft::planner {
@@ -44,13 +42,10 @@ struct PlanRequest {
   const language::syntax::Run* run = nullptr;
   Settings settings;                              // the session's, with what the statement says
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
-  cluster::Cluster target;
-  std::optional<JobHosts> hosts;        // where ON JOB says so
-  std::shared_ptr<device::Device> gpu;  // where ON GPU says so; none: the processor
-  int threads = 1;                      // of this machine, for all ranks together
-  std::int64_t ranks = 1;               // of the target
-  search::FixedPart fixed;              // by hints
-  std::vector<train::Goal> goals;       // of MINIMIZE
+  Target target;
+  std::int64_t ranks = 1;          // of the target
+  search::FixedPart fixed;         // by hints
+  std::vector<train::Goal> goals;  // of MINIMIZE
 
   bool trains() const { return run->task == language::syntax::Task::train; }
 };

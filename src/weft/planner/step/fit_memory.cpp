@@ -86,19 +86,19 @@ Result<search::Choice> plan_with(const Knowledge& state, const Observer& context
 // What its fullest rank takes. `spill_limit`: beyond which it spills; 0: it does not.
 Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice& choice,
                                   double spill_limit) {
-  const int workers =
-      prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target) : std::max(prepared.threads, 1);
+  const int workers = prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target)
+                                         : std::max(prepared.target.threads, 1);
   // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
   constexpr double kNoLimit = 1e18;
-  const bool here = cost::is_local(prepared.target) || prepared.gpu != nullptr;
-  const program::CompileOptions compiling = run::rank_compiling(workers, prepared.gpu != nullptr);
+  const bool here = prepared.target.runs_here();
+  const program::CompileOptions compiling = run::rank_compiling(workers, prepared.target.on_gpu());
   const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
   RankMemory most;
   for (const std::int32_t rank : ranks_to_look_at(choice)) {
-    WEFT_TRY(fitted, choice.spread
-                         ? run::fit_for_rank(choice.spread->chosen.plan, rank, compiling, limit, prepared.gpu)
-                         : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()), compiling,
-                                            limit, prepared.gpu));
+    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, compiling, limit,
+                                                       prepared.target.gpu)
+                                   : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
+                                                      compiling, limit, prepared.target.gpu));
     if (static_cast<double>(fitted.resident()) < most.bytes) continue;
     most.bytes = static_cast<double>(fitted.resident());
     most.spilled = static_cast<double>(fitted.spilled());
@@ -110,7 +110,7 @@ Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice
 }
 
 std::string_view spilled_to(const Prepared& prepared) {
-  return prepared.gpu != nullptr ? "the host's memory" : "a file";
+  return prepared.target.on_gpu() ? "the host's memory" : "a file";
 }
 
 class MemoryFitter {
@@ -233,7 +233,7 @@ Result<RankMemory> memory_with(const Knowledge& state, const Observer& context, 
 }
 
 Status fit_memory(const Knowledge& state, const Observer& context, Prepared& prepared, double held) {
-  if (!prepared.trains() || prepared.settings.memory_limit <= 0 || prepared.hosts) return {};
+  if (!prepared.trains() || prepared.settings.memory_limit <= 0 || prepared.target.is_job()) return {};
   WEFT_TRY(given, recompute_of(prepared.settings));
   MemoryFitter fitter(state, context, prepared, held);
   WEFT_TRY(kept, fitter.kept_in_memory());

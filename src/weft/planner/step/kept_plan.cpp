@@ -49,8 +49,8 @@ std::string asked_of(const Knowledge& state, const Settings& settings) {
 }
 
 std::int64_t workers_now(const Prepared& prepared) {
-  return prepared.ranks == 1 ? prepared.threads
-                             : std::max<std::int64_t>(prepared.threads / prepared.ranks, 1);
+  return prepared.ranks == 1 ? prepared.target.threads
+                             : std::max<std::int64_t>(prepared.target.threads / prepared.ranks, 1);
 }
 
 KeptPlan keep(const Knowledge& state, const Prepared& prepared, const PlanToTrain& plan) {

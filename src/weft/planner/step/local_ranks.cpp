@@ -14,7 +14,7 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   run::LocalRanksOptions options;
   options.ranks = static_cast<std::int32_t>(prepared.ranks);
   const std::int64_t here = prepared.ranks > 1 ? cost::ranks_of_a_host(prepared.target) : 1;
-  options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / here, 1));
+  options.workers = static_cast<int>(std::max<std::int64_t>(prepared.target.threads / here, 1));
   options.memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
   options.spills = prepared.settings.spills;
   options.spill_folder = spill_folder_of(prepared.settings);
@@ -22,9 +22,9 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   options.overlap = overlaps(prepared.settings, here, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
-  if (prepared.gpu != nullptr) {
+  if (prepared.target.on_gpu()) {
     // Threads of this process: what one launches the others reach. Each launches alone, and beside it moves.
-    options.gpu = prepared.gpu;
+    options.gpu = prepared.target.gpu;
     options.transport = comm::TransportKind::inproc;
     options.workers = 1;
     options.device_timeout = prepared.settings.running.device_timeout;

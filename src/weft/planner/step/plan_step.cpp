@@ -24,8 +24,8 @@ bool is_off(const Prepared& prepared) {
 
 // Stages are searched on clusters; ranks of this machine run only the stages they are given.
 bool is_searched(const Prepared& prepared) {
-  return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
-         prepared.gpu == nullptr && prepared.settings.distribution.empty() && !is_off(prepared) &&
+  return prepared.trains() && prepared.ranks > 1 && !prepared.target.runs_here() &&
+         prepared.settings.distribution.empty() && !is_off(prepared) &&
          search::check_in_time(asked_of(prepared.settings)).ok();
 }
 
@@ -50,7 +50,7 @@ class StagePlanner {
     step_.given = !asked.mesh.axes.empty();
     WEFT_TRY(distribution, complete_in_time(state_, context_, prepared_, std::move(asked)));
     search::InTimeProblem problem = this->problem();
-    if (cost::is_local(prepared_.target) || prepared_.gpu != nullptr || prepared_.settings.codecs.any()) {
+    if (prepared_.target.runs_here() || prepared_.settings.codecs.any()) {
       WEFT_TRY(made, plan_in_time(state_, context_, prepared_, distribution));
       problem.codecs = made.codecs;
       step_.plan = std::move(made);

@@ -48,7 +48,7 @@ Result<Batch> needed_batch_of(const Prepared& prepared) {
 TimeProblem::TimeProblem(const Knowledge& state, const Observer* context, const Prepared& prepared,
                          const Batch& batch, std::int64_t micro_batches)
     : state_(state),
-      cluster_(prepared.ranks == 1 ? alone(prepared.target) : prepared.target),
+      cluster_(prepared.ranks == 1 ? alone(prepared.target) : cluster::Cluster(prepared.target)),
       machine_(machine_of(prepared.settings, cluster_)),
       like_(without_time(prepared, std::max<std::int64_t>(prepared.norm_shares / micro_batches, 1))),
       batch_(batch.name) {

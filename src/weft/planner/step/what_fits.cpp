@@ -45,7 +45,7 @@ std::optional<std::string> smaller_batch(const Knowledge& state, const Prepared&
 std::optional<std::string> more_devices(const Prepared& prepared, const search::TooLarge& large,
                                         const Fits& fits) {
   constexpr std::int64_t kMostDevices = 1 << 14;
-  if (cost::is_local(prepared.target) || prepared.target.axes.empty() || prepared.target.is_mixed())
+  if (prepared.target.on_processors() || prepared.target.axes.empty() || prepared.target.is_mixed())
     return std::nullopt;
   cluster::Cluster larger = prepared.target;
   cluster::Axis& outer = larger.axes.front();

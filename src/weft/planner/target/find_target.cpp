@@ -5,6 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "weft/planner/target/gpu_target.h"
+#include "weft/planner/target/job_cluster.h"
+#include "weft/planner/target/machine.h"
+#include "weft/predict/cost/mesh_links.h"
+
 namespace weft::planner {
 
 Result<cluster::Cluster> target_of(const language::Catalog& catalog,
@@ -44,6 +49,34 @@ cluster::Cluster one_of(const cluster::Device& device) {
   cluster::Axis alone{"rank", 1, {}};
   alone.link.name = "none";
   return {device.name, device, {std::move(alone)}};
+}
+
+Result<Target> find_target(const language::Catalog& catalog,
+                           const std::optional<language::syntax::Target>& on, const Settings& settings,
+                           Intent intent, Span at) {
+  if (on && is_job(catalog, *on)) return find_job(catalog, *on, settings);
+  if (on && is_gpu(catalog, *on)) {
+    WEFT_TRY(gpu, find_gpu(catalog, *on));
+    gpu.threads = threads_of(settings);
+    return gpu;
+  }
+  const bool by_setting = !on && intent == Intent::plan && !settings.device.empty();
+  auto named = target_of(catalog, by_setting ? named_target(settings.device, at) : on);
+  if (!named.ok()) {
+    Error error = std::move(named).error();
+    if (by_setting) error.message = fmt::format("the setting device names an {}", error.message);
+    return error;
+  }
+  const bool local = cost::is_local(*named);
+  Target found(std::move(*named), local ? TargetKind::local : TargetKind::described);
+  found.threads = threads_of(settings);
+  return found;
+}
+
+bool asks_for_ranks(const language::Catalog& catalog, const std::optional<language::syntax::Target>& on) {
+  if (!on) return false;
+  if (is_job(catalog, *on)) return true;
+  return (on->local || is_gpu(catalog, *on)) && on->ranks && on->ranks->whole > 1;
 }
 
 }  // namespace weft::planner

@@ -39,7 +39,7 @@ bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& ta
          !catalog.clusters.contains(target.cluster.text) && !catalog.devices.contains(target.cluster.text);
 }
 
-Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target) {
+Result<Target> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target) {
   // TF32 is what everyone trains f32 with on these devices; WEFT_TF32=0 is for comparisons.
   const char* const tf32 = std::getenv("WEFT_TF32");
   const bool exact = tf32 != nullptr && std::string_view(tf32) == "0";
@@ -62,9 +62,10 @@ Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syn
   if (ranks > run::kMostLocalRanks)
     return user_error(fmt::format("a GPU takes 1 to {} ranks, found {}", run::kMostLocalRanks, ranks), {},
                       target.span);
-  cluster::Cluster alone = ranks > 1 ? shared_by(*best, ranks) : one_of(*best);
-  alone.name = ranks > 1 ? fmt::format("GPU RANKS {}", ranks) : "GPU";
-  return GpuTarget{std::move(*opened), std::move(alone)};
+  Target found(ranks > 1 ? shared_by(*best, ranks) : one_of(*best), TargetKind::gpu);
+  found.name = ranks > 1 ? fmt::format("GPU RANKS {}", ranks) : "GPU";
+  found.gpu = std::move(*opened);
+  return found;
 }
 
 Status check_libraries(const plan::Graph& graph) {

@@ -62,8 +62,8 @@ cluster::Cluster cluster_of(const transport::Hosts& hosts, const measure::Networ
           {cluster::Axis{"host", hosts.count, link}, cluster::Axis{"rank", ranks / hosts.count, {}}}};
 }
 
-Result<JobCluster> find_job(const language::Catalog& catalog, const language::syntax::Target& target,
-                            const Settings& settings) {
+Result<Target> find_job(const language::Catalog& catalog, const language::syntax::Target& target,
+                        const Settings& settings) {
   WEFT_TRY(job, run::launched_job());
   if (job == nullptr)
     return user_error(
@@ -76,13 +76,13 @@ Result<JobCluster> find_job(const language::Catalog& catalog, const language::sy
     return user_error("JOB needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
                       target.span);
   const transport::Hosts hosts = transport::find_hosts(*job);
-  JobCluster found;
-  found.hosts.ranks.resize(static_cast<std::size_t>(hosts.count));
+  JobHosts placed;
+  placed.ranks.resize(static_cast<std::size_t>(hosts.count));
   for (std::int32_t rank = 0; rank < job->ranks(); ++rank)
-    found.hosts.ranks[static_cast<std::size_t>(hosts.of[static_cast<std::size_t>(rank)])].push_back(rank);
+    placed.ranks[static_cast<std::size_t>(hosts.of[static_cast<std::size_t>(rank)])].push_back(rank);
   measure::Network network;
   if (hosts.count > 1) {
-    found.hosts.measured = !settings.running.network;
+    placed.measured = !settings.running.network;
     if (settings.running.network) {
       network = *settings.running.network;
     } else {
@@ -90,10 +90,12 @@ Result<JobCluster> find_job(const language::Catalog& catalog, const language::sy
       network = measured;
     }
   }
-  found.hosts.latency_seconds = network.latency_seconds;
-  found.hosts.bytes_per_second = network.bytes_per_second;
-  found.cluster = cluster_of(hosts, network, core->second);
+  placed.latency_seconds = network.latency_seconds;
+  placed.bytes_per_second = network.bytes_per_second;
+  Target found(cluster_of(hosts, network, core->second), TargetKind::job);
+  found.hosts = std::move(placed);
   WEFT_TRY(threads, run::from_first_rank(fmt::format("{}", threads_of(settings))));
+  // As rank 0 has them: ranks compile alike.
   found.threads = std::max(1, std::atoi(threads.c_str()));
   return found;
 }

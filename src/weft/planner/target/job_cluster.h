@@ -12,23 +12,17 @@
 #include "weft/language/syntax.h"
 #include "weft/plan/cluster/cluster.h"
 #include "weft/planner/settings/settings.h"
-#include "weft/planner/target/job_hosts.h"
+#include "weft/planner/target/target.h"
 
 namespace weft::planner {
-
-struct JobCluster {
-  cluster::Cluster cluster;
-  JobHosts hosts;
-  int threads = 1;  // of a host, as rank 0 has them: ranks compile alike
-};
 
 // Whether ON names the job: a cluster or a device of that name goes before it.
 bool is_job(const language::Catalog& catalog, const language::syntax::Target& target);
 
 // Collective over the job, whose network is measured when this is first asked, unless the settings say what it
 // carries. Fails where no launcher started this process.
-Result<JobCluster> find_job(const language::Catalog& catalog, const language::syntax::Target& target,
-                            const Settings& settings);
+Result<Target> find_job(const language::Catalog& catalog, const language::syntax::Target& target,
+                        const Settings& settings);
 
 // The mesh of hosts that far apart.
 cluster::Cluster cluster_of(const transport::Hosts& hosts, const measure::Network& network,

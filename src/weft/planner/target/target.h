@@ -1,0 +1,36 @@
+// weft/planner/target/target.h -- where a plan is to run, and all that tells one kind of place from another.
+//
+//   ON LOCAL 4         local      ranks of this machine's processors
+//   ON JOB             job        the ranks that a launcher started, on these hosts
+//   ON GPU RANKS 2     gpu        the GPU of this machine, which ranks share
+//   ON pod, ON h100    described  a cluster or a device of the catalog: plans are for it, nothing runs there
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "weft/device/device.h"
+#include "weft/plan/cluster/cluster.h"
+#include "weft/planner/target/job_hosts.h"
+
+namespace weft::planner {
+
+enum class TargetKind : std::uint8_t { local, job, gpu, described };
+
+struct Target : cluster::Cluster {
+  TargetKind kind = TargetKind::local;
+  std::shared_ptr<device::Device> gpu;  // of a GPU alone
+  std::optional<JobHosts> hosts;        // of a job alone
+  int threads = 1;                      // of a machine, for all of its ranks together
+
+  Target() = default;
+  Target(cluster::Cluster cluster, TargetKind is) : cluster::Cluster(std::move(cluster)), kind(is) {}
+
+  bool is_job() const { return kind == TargetKind::job; }
+  bool has_several_hosts() const { return hosts && hosts->ranks.size() > 1; }
+  bool on_gpu() const { return kind == TargetKind::gpu; }
+  bool on_processors() const { return kind == TargetKind::local || is_job(); }
+  bool runs_here() const { return kind != TargetKind::described; }
+};
+
+}  // namespace weft::planner
