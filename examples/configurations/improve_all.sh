@@ -1,5 +1,6 @@
 #!/bin/sh
-# What docs/bring_your_own.md tells of five models on 64 and 1,024 devices: improve_all.sh [WEFT]
+# Improves the configurations of five models on 64 and 1,024 devices: improve_all.sh [WEFT]
+# Results: docs/measurements/planning.md.
 weft=$(command -v "${1:-weft}") || exit 1
 case $weft in /*) ;; *) weft=$PWD/$weft ;; esac
 cd "$(dirname "$0")" || exit 1
