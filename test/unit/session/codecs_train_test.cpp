@@ -52,7 +52,7 @@ TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
 }
 
 // ZeRO++: sharded weights gathered as int8, gradients summed in two hops as int4. Few steps are noisier than the many
-// of docs/distributed.md, where it is within a percent.
+// of docs/distributed_compression.md, where it is within a percent.
 TEST(CodecsTrain, ATransformerLearnsOnEightRanks) {
   const auto train = [&](const std::string& codecs) {
     return last_loss(
