@@ -3,8 +3,8 @@
 //   CREATE FUNCTION softplus(x) AS log(1 + exp(x));
 //   ... SELECT softplus(sum(x * w)) ...        binds as log(1 + exp(sum(x * w)))
 //
-// A function sees its arguments and nothing else, and is computed element by element. As its expression stands
-// wherever it is called, its gradient and its layouts are those of what it is made of.
+// The body is element-wise and sees only its arguments. Calls are expanded inline, so gradients and layouts are those
+// of the operators in the body.
 #pragma once
 #include <string>
 
@@ -14,13 +14,13 @@
 
 namespace weft::language {
 
-// Fails where the name is taken by one of Weft's, an argument is declared twice, or the expression has a name
-// that is no argument, a call of what does not exist, of itself, or of what is not computed element by element.
+// Fails when the name is built in, an argument is declared twice, or the body has an unknown name, an unknown
+// function, a recursive call, or a function that is not element-wise.
 Status check_function(const Catalog& catalog, const syntax::CreateFunction& function);
 
 std::string usage_of(const syntax::CreateFunction& function);  // "softplus(x)"
 
-// The row it would have among Weft's functions; `own` must outlive it.
+// Its signature as that of a built-in function; `own` must outlive it.
 FunctionSpec spec_of(const FunctionDefinition& own);
 
 // Whether a call gives what the function takes: how many, under which labels, with OVER or without.

@@ -26,6 +26,26 @@ bool offers(const std::string& before, const std::string& word) {
   return std::ranges::count(offered(before), word) == 1;
 }
 
+TEST(Completion, FunctionsOfOnesOwn) {
+  Session session;
+  const auto offers_here = [&](const std::string& before, const std::string& word) {
+    return std::ranges::count(session.complete(before).words, word) == 1;
+  };
+  EXPECT_TRUE(offers_here("CREATE F", "FUNCTION"));
+  EXPECT_FALSE(offers_here("DROP FUNCTION ", "softplus"));
+  ASSERT_EQ(session.execute("CREATE FUNCTION softplus(x) AS log(1 + exp(x))").complaint, "");
+  for (const std::string before :
+       {"DROP FUNCTION ", "DESCRIBE ", "CREATE MODEL m INPUT x AS SELECT ", "CREATE FUNCTION f(x) AS soft"})
+    EXPECT_TRUE(offers_here(before, "softplus")) << before;
+  // Listed among Weft's, by name.
+  const std::string listed = session.execute("SHOW FUNCTIONS").output;
+  const std::size_t at = listed.find("softplus(x)");
+  ASSERT_NE(at, listed.npos);
+  EXPECT_LT(listed.find("softmax(x)"), at);
+  EXPECT_GT(listed.find("sort(x)"), at);
+  EXPECT_EQ(listed.substr(at, listed.find('\n', at) - at).find("AS log(1 + exp(x))"), 51u);
+}
+
 TEST(Completion, SettingsAndSizesInsideWith) {
   for (const std::string run :
        {"TRAIN gpt2 ", "EXPLAIN TRAIN gpt2 ON pod ", "explain (summary) train gpt2 on pod from 'x' ",

@@ -105,7 +105,7 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
   const Pointwise& row_;
 };
 
-constexpr std::size_t place_of(std::string_view name) {
+consteval std::size_t place_of(std::string_view name) {
   std::size_t at = 0;
   while (kTable[at].name != name)
     ++at;  // past the end is no constant expression: a misspelling does not compile
