@@ -14,10 +14,6 @@
 namespace weft::session {
 namespace {
 
-// Settings that hosts may have each in its own way.
-constexpr std::string_view kOfAHost[] = {"checkpoint",   "checkpoint_best", "device",   "log",
-                                         "memory_limit", "plan_limit",      "remember", "threads"};
-
 // The checkpoint that the statement goes on from; none: it begins.
 Result<std::unique_ptr<run::Weights>> find_checkpoint(const Session::State& state, const Context& context,
                                                       const language::syntax::Run& run,
@@ -89,11 +85,9 @@ Result<ReadyToTrain> make_ready_to_train(const Session::State& state, const Cont
 }
 
 std::vector<run::Claim> claims_of(const ReadyToTrain& ready) {
-  std::vector<std::string> settings = {fmt::format("STEPS {}", ready.end - ready.begin)};
-  for (const SettingSpec& spec : setting_specs())
-    if (std::ranges::find(kOfAHost, spec.name) == std::end(kOfAHost) &&
-        spec.show(ready.prepared.settings) != spec.show(Settings{}))
-      settings.push_back(fmt::format("{} = {}", spec.name, spec.show(ready.prepared.settings)));
+  std::vector<std::string> settings = print_changed(
+      ready.prepared.settings, [](const SettingSpec& spec) { return !spec.does_decide(Decides::host); });
+  settings.insert(settings.begin(), fmt::format("STEPS {}", ready.end - ready.begin));
   return {
       {"versions of weft", WEFT_VERSION, true, "run the same weft on all hosts"},
       {"settings", fmt::format("{}", fmt::join(settings, ", ")), true,

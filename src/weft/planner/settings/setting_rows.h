@@ -32,14 +32,15 @@ Status set_training(Settings& settings, const language::syntax::Value& value) {
 // The row of one of them.
 template <double train::TrainingOptions::*kField, Range kRange>
 constexpr SettingSpec training_number(std::string_view name, std::string_view summary) {
-  return {name, summary, set_training<kField, kRange>,
+  return {name, summary, Decides::model, set_training<kField, kRange>,
           [](const Settings& settings) { return fmt::format("{}", settings.training.*kField); }};
 }
 
 // A whole number of the running options.
 template <std::int64_t RunOptions::*kField>
-constexpr SettingSpec running_count(std::string_view name, std::string_view summary) {
-  return {name, summary,
+constexpr SettingSpec running_count(std::string_view name, std::string_view summary,
+                                    Decides decides = Decides::nothing) {
+  return {name, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             constexpr double kMost = 1e15;
             WEFT_TRY(given, whole_within(value, 0, kMost, "a whole number that is not negative"));
@@ -51,8 +52,9 @@ constexpr SettingSpec running_count(std::string_view name, std::string_view summ
 
 // A share of the running options: from 0 to 1.
 template <double RunOptions::*kField>
-constexpr SettingSpec running_share(std::string_view name, std::string_view summary) {
-  return {name, summary,
+constexpr SettingSpec running_share(std::string_view name, std::string_view summary,
+                                    Decides decides = Decides::nothing) {
+  return {name, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             WEFT_TRY(given, number_within(value, 0, 1, "a number from 0 to 1"));
             settings.running.*kField = given;
@@ -71,8 +73,8 @@ struct SettingName {
 
 // Whether or not, of the running options.
 template <SettingName kName, bool RunOptions::*kField>
-constexpr SettingSpec running_truth(std::string_view summary) {
-  return {kName, summary,
+constexpr SettingSpec running_truth(std::string_view summary, Decides decides = Decides::nothing) {
+  return {kName, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             WEFT_TRY(given, truth(value, kName));
             settings.running.*kField = given;
@@ -83,8 +85,8 @@ constexpr SettingSpec running_truth(std::string_view summary) {
 
 // A time of the running options; 0 is none.
 template <SettingName kName, double RunOptions::*kField>
-constexpr SettingSpec running_time(std::string_view summary) {
-  return {kName, summary,
+constexpr SettingSpec running_time(std::string_view summary, Decides decides = Decides::nothing) {
+  return {kName, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             WEFT_TRY(given, time_of(value, kName));
             settings.running.*kField = given;
@@ -98,8 +100,9 @@ constexpr SettingSpec running_time(std::string_view summary) {
 
 // A file of the running options; '' is none.
 template <std::string RunOptions::*kField>
-constexpr SettingSpec running_file(std::string_view name, std::string_view summary) {
-  return {name, summary,
+constexpr SettingSpec running_file(std::string_view name, std::string_view summary,
+                                   Decides decides = Decides::nothing) {
+  return {name, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             if (value.kind != language::syntax::ValueKind::text)
               return user_error("expected the name of a file",

@@ -34,7 +34,7 @@ using train::TrainingOptions;
 constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
-    {"accumulate", "steps whose gradients are averaged for one update of the parameters",
+    {"accumulate", "steps whose gradients are averaged for one update of the parameters", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 1e6, "a whole number from 1 to 1,000,000"));
        settings.training.accumulate = given;
@@ -42,6 +42,7 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.accumulate); }},
     {"algorithm", "what runs the collectives of LOCAL's ranks, by name; '' is what the prices choose",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
        if (value.kind != ValueKind::text)
@@ -59,6 +60,7 @@ constexpr SettingSpec kSpecs[] = {
     {"batch_norm",
      "whose statistics a batch norm takes in TRAIN: global is of the whole batch, local of each device's "
      "share",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kNorms[] = {"global", "local"};
        WEFT_TRY(text, word_of(value, kNorms));
@@ -70,6 +72,7 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&TrainingOptions::beta2, share>("beta2", "decay of Adam's second moment"),
     {"buckets",
      "what gradients are summed in, in bytes: '25 MiB'; automatic is what is quickest; off: each by itself",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.bucket_bytes, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
@@ -83,17 +86,20 @@ constexpr SettingSpec kSpecs[] = {
         "check_every",
         "steps after which ranks compare a sample of the weights that they hold alike; 0 is never"),
     running_file<&RunOptions::checkpoint>(
-        "checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none"),
+        "checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",
+        Decides::host),
     running_file<&RunOptions::checkpoint_best>(
         "checkpoint_best",
         "a file for the best of what is tested every checkpoint_every steps: the least loss on the holdout, "
-        "or in training; '' is none"),
+        "or in training; '' is none",
+        Decides::host),
     running_count<&RunOptions::checkpoint_every>(
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
     training_number<&TrainingOptions::clip_norm, not_negative>(
         "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
     {"codecs",
      "what may be made small on the wires, and by what: 'gradients: int8, weights: int8'; '' is nothing",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
          return user_error("expected codecs as text",
@@ -116,6 +122,7 @@ constexpr SettingSpec kSpecs[] = {
      "bytes of all-reduces that may be under way along an axis: '4 MiB'; longer ones go in parts of it; "
      "automatic "
      "is what is quickest; off: each is one call",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.credit, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
@@ -132,6 +139,7 @@ constexpr SettingSpec kSpecs[] = {
     {"decompose",
      "tiles that a collective and the products around it are cut into, so that one travels while the next is "
      "multiplied; automatic is what is quickest; off: none",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.tiles, value)) return {};
        constexpr std::string_view kExample =
@@ -150,6 +158,7 @@ constexpr SettingSpec kSpecs[] = {
     {"delay",
      "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at "
      "once",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::number || (value.number.value != 0 && value.number.value != 1))
          return user_error("expected 0 or 1 steps", "for example: delay = 1", value.span);
@@ -158,6 +167,7 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.delay); }},
     {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
+     Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)
          return user_error("expected the name of a device or a cluster", "for example: device = h100",
@@ -169,6 +179,7 @@ constexpr SettingSpec kSpecs[] = {
     running_time<"device_timeout", &RunOptions::device_timeout>(
         "in which a GPU gets nothing done until it counts as lost: '10m'; 0 is for ever"),
     {"distribution", "how plans are spread over a cluster, instead of a search; '' is to search",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample =
            "for example: distribution = 'node=4: slice b; gpu=8: slice h, f'";
@@ -192,6 +203,7 @@ constexpr SettingSpec kSpecs[] = {
     running_truth<"gives_way", &RunOptions::gives_way>(
         "whether a step on a GPU leaves room there for what is urgent"),
     {"gradients", "what gradients are summed in where precision is bf16 or f16: f32, or that type itself",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, kSumPrecisions));
        settings.training.gradients = *plan::find_dtype(text);
@@ -201,6 +213,7 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
     {"holdout_by", "which rows are held out: the last, or those that the seed draws from anywhere",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kWays[] = {"last", "seed"};
        WEFT_TRY(text, word_of(value, kWays));
@@ -211,6 +224,7 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&TrainingOptions::learning_rate, not_negative>("learning_rate",
                                                                    "the size of an optimizer's steps"),
     {"log", "a file that TRAIN writes the loss of every step to: .csv, or a name with tfevents; '' is none",
+     Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
          return user_error("expected the name of a file", "for example: log = 'loss.csv'", value.span);
@@ -219,20 +233,21 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.log); }},
     {"loss_scale", "what f16 multiplies the loss by at first; an overflow halves it and skips the step",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, train::kLeastLossScale, 0x1p64, "a number from 1 to 2^64"));
        settings.training.loss_scale = given;
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale); }},
-    {"loss_scale_steps", "steps without an overflow after which it doubles",
+    {"loss_scale_steps", "steps without an overflow after which it doubles", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.training.loss_scale_steps = given;
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale_steps); }},
-    {"memory_limit", "bytes a device may use; 0 is all it has",
+    {"memory_limit", "bytes a device may use; 0 is all it has", Decides::plan | Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0)
          return settings.memory_limit = 0, Status();
@@ -247,6 +262,7 @@ constexpr SettingSpec kSpecs[] = {
        return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
      }},
     {"micro_batches", "parts of a step's batch, one after the other; their gradients add up to one update",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 65536, "a whole number from 1 to 65,536"));
        settings.micro_batches = static_cast<std::int64_t>(given);
@@ -258,6 +274,7 @@ constexpr SettingSpec kSpecs[] = {
     {"network",
      "what a rank of JOB sends to other hosts while all do, and the latency: '1.2 GB/s, 30 us'; '' is to "
      "measure it",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, network_of(value));
        settings.running.network = given;
@@ -269,7 +286,7 @@ constexpr SettingSpec kSpecs[] = {
                                     print_seconds(network->latency_seconds))
                       : std::string("''");
      }},
-    {"optimizer", "sgd, momentum, adam or adamw",
+    {"optimizer", "sgd, momentum, adam or adamw", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, train::optimizer_names()));
        settings.training.optimizer = *train::find_optimizer(text);
@@ -277,7 +294,7 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return std::string(train::name(settings.training.optimizer)); }},
     {"optimizer_off",
-     "stages of the optimizer that are left out: 'rewrite, rewrite communication'; '' is none",
+     "stages of the optimizer that are left out: 'rewrite, rewrite communication'; '' is none", Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, stages_to_leave_out(value));
        settings.optimizer_off = std::move(given);
@@ -291,6 +308,7 @@ constexpr SettingSpec kSpecs[] = {
      "how far parameters go towards the average, where sync_every is above 1; DiLoCo has 0.7, and a momentum "
      "of "
      "0.9",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 10, "a number from 0 to 10"));
        settings.running.outer_rate = given;
@@ -299,11 +317,12 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.running.outer_rate); }},
     {"overlap",
      "whether ranks of LOCAL move bytes while they compute; automatic is where a processor is free",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.running.overlap, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.running.overlap); }},
-    {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
+    {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here", Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(nodes, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.plan_limit = static_cast<std::int64_t>(nodes);
@@ -313,6 +332,7 @@ constexpr SettingSpec kSpecs[] = {
     {"post_validation",
      "whether parameters change before clip_norm's norm is known, and that is taken back where it is too "
      "large",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "post_validation"));
        settings.training.post_validation = given;
@@ -324,6 +344,7 @@ constexpr SettingSpec kSpecs[] = {
     {"precision",
      "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, f8 as bf16 with products of "
      "weights in f8, pure_bf16 or pure_f16 without",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, train::precision_names()));
        settings.training.precision = *train::find_precision(text);
@@ -331,7 +352,7 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.training.precision.name); }},
-    {"prove", "whether a plan for several ranks is proven before it is shown or run",
+    {"prove", "whether a plan for several ranks is proven before it is shown or run", Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "prove"));
        settings.prove = given;
@@ -341,6 +362,7 @@ constexpr SettingSpec kSpecs[] = {
     {"recompute",
      "what TRAIN computes again rather than keep for the backward pass: layers, selective, none or names; "
      "automatic is what memory_limit asks for",
+     Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text && value.kind != ValueKind::word)
          return user_error("expected what to recompute as text", "for example: recompute = 'layers'",
@@ -362,6 +384,7 @@ constexpr SettingSpec kSpecs[] = {
     {"remember",
      "whether later plans rest on what EXPLAIN ANALYZE measures; automatic is where nothing else ran "
      "meanwhile",
+     Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.running.remember, value);
      },
@@ -377,6 +400,7 @@ constexpr SettingSpec kSpecs[] = {
     {"resume",
      "whether TRAIN goes on from its checkpoint where there is one; automatic is when weft launch started "
      "ranks again",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.running.resume, value);
      },
@@ -384,18 +408,19 @@ constexpr SettingSpec kSpecs[] = {
     {"rules",
      "whether proven rules rewrite plans: true wherever that is cheaper, automatic where a step gets 2 % "
      "faster",
+     Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.rules, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.rules); }},
-    {"search_limit", "distributions that the search for a plan may look at",
+    {"search_limit", "distributions that the search for a plan may look at", Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.search_limit = static_cast<std::int64_t>(given);
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
-    {"schedule", "how the learning rate changes: constant, linear, cosine or step",
+    {"schedule", "how the learning rate changes: constant, linear, cosine or step", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, run::schedule_names()));
        settings.running.schedule = *run::find_schedule(text);
@@ -411,6 +436,7 @@ constexpr SettingSpec kSpecs[] = {
                                                "steps of the schedule, from the model's first on; 0 is those "
                                                "of the TRAIN at hand, from its first on"),
     {"seconds", "that planning may take, rules and proof included; 0 is as long as it needs",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
          WEFT_TRY(given, quantity(value, Dimension::seconds));
@@ -426,6 +452,7 @@ constexpr SettingSpec kSpecs[] = {
      "processes "
      "that "
      "do; off is none",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::word && value.text == "off") return settings.servers = 0, Status();
        constexpr double kMost = 64;
@@ -442,6 +469,7 @@ constexpr SettingSpec kSpecs[] = {
     {"slice_sends",
      "whether ranks of a stage that have the same to send to the next one send a slice of it each, to be put "
      "together there; automatic is where that is quicker",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.slice_sends, value);
      },
@@ -450,6 +478,7 @@ constexpr SettingSpec kSpecs[] = {
      "steps that ranks which slice the batch learn by themselves, until they average what they learned; 1 is "
      "to "
      "sum gradients in every step",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
                                     "a whole number from 1 to 1,000,000,000"));
@@ -460,6 +489,7 @@ constexpr SettingSpec kSpecs[] = {
     running_truth<"synthesize", &RunOptions::synthesize>(
         "whether algorithms made for the wires compete with those that ship"),
     {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
+     Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));
        settings.running.temperature = given;
@@ -468,16 +498,18 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.running.temperature); }},
     running_count<&RunOptions::test_every>(
         "test_every", "steps from one test on the holdout to the next while TRAIN runs; 0 is one at the end"),
-    running_count<&RunOptions::threads>("threads",
-                                        "that TRAIN and INFER run on; 0 is one for each processor"),
+    running_count<&RunOptions::threads>("threads", "that TRAIN and INFER run on; 0 is one for each processor",
+                                        Decides::host),
     {"tiled_loss",
      "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or "
      "more, on processors",
+     Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.tiled_loss, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.tiled_loss); }},
     {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kTransports[] = {"automatic", "shm", "tcp", "inproc"};
        WEFT_TRY(text, word_of(value, kTransports));
@@ -489,10 +521,12 @@ constexpr SettingSpec kSpecs[] = {
         "whether a GPU gets the next unit when one is done, to name the one that fails"),
     running_time<"wall_time", &RunOptions::wall_time>(
         "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never"),
-    running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing"),
+    running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing",
+                                       Decides::model),
     training_number<&TrainingOptions::weight_decay, not_negative>("weight_decay",
                                                                   "how fast AdamW shrinks weights"),
     {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kParts[] = {"all", "matrices"};
        WEFT_TRY(text, word_of(value, kParts));
@@ -539,6 +573,15 @@ std::vector<std::string_view> setting_names() {
   std::vector<std::string_view> names;
   for (const SettingSpec& spec : kSpecs) names.push_back(spec.name);
   return names;
+}
+
+std::vector<std::string> print_changed(const Settings& settings,
+                                       const std::function<bool(const SettingSpec&)>& takes) {
+  std::vector<std::string> changed;
+  for (const SettingSpec& spec : kSpecs)
+    if (takes(spec) && spec.show(settings) != spec.show(Settings{}))
+      changed.push_back(fmt::format("{} = {}", spec.name, spec.show(settings)));
+  return changed;
 }
 
 Status apply(Settings& settings, const language::syntax::Name& name, const Value& value) {

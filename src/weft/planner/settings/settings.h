@@ -1,5 +1,7 @@
 // weft/planner/settings/settings.h -- what SET sets and WITH (...) overrides for one statement.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -95,15 +97,33 @@ struct Settings {
   RunOptions running;
 };
 
+// What else changes with a setting; every row says it.
+enum class Decides : std::uint8_t {
+  nothing = 0,
+  model = 1,  // the plan of one device: a written plan names the setting
+  plan = 2,   // how that is spread: weights that were planned otherwise are planned anew
+  host = 4,   // hosts of a job may each have their own: ranks do not compare it
+};
+constexpr Decides operator|(Decides a, Decides b) {
+  return static_cast<Decides>(static_cast<int>(a) | static_cast<int>(b));
+}
+
 struct SettingSpec {
   std::string_view name;
   std::string_view summary;
+  Decides decides;
   Status (*set)(Settings& settings, const language::syntax::Value& value);
   std::string (*show)(const Settings& settings);
+
+  bool does_decide(Decides what) const { return (static_cast<int>(decides) & static_cast<int>(what)) != 0; }
 };
 
 std::span<const SettingSpec> setting_specs();
 std::vector<std::string_view> setting_names();
+
+// "beta1 = 0.8", "precision = bf16": those that are not as without SET, where `takes` them.
+std::vector<std::string> print_changed(const Settings& settings,
+                                       const std::function<bool(const SettingSpec&)>& takes);
 
 // Fails on an unknown name or a value of the wrong kind, at its place; `settings` then is as it was.
 Status apply(Settings& settings, const language::syntax::Name& name, const language::syntax::Value& value);

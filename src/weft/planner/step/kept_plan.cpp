@@ -23,12 +23,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Settings that ask for another plan, or for other sums, of the same model.
-constexpr std::string_view kAskForPlans[] = {
-    "algorithm", "batch_norm",   "buckets",      "codecs",        "credit",        "decompose",
-    "delay",     "distribution", "memory_limit", "micro_batches", "optimizer_off", "recompute",
-    "rules",     "servers",      "slice_sends",  "sync_every",    "tiled_loss",    "transport"};
-
 struct KeptPlan {
   std::string version;
   std::int64_t ranks = 1, workers = 1;
@@ -39,11 +33,8 @@ struct KeptPlan {
 };
 
 std::string asked_of(const Knowledge& state, const Settings& settings) {
-  std::vector<std::string> asked;
-  for (const SettingSpec& spec : setting_specs())
-    if (std::ranges::find(kAskForPlans, spec.name) != std::end(kAskForPlans) &&
-        spec.show(settings) != spec.show(Settings{}))
-      asked.push_back(fmt::format("{} = {}", spec.name, spec.show(settings)));
+  std::vector<std::string> asked =
+      print_changed(settings, [](const SettingSpec& spec) { return spec.does_decide(Decides::plan); });
   for (const KeptHint& hint : state.hints) asked.push_back("HINT " + hint.text);
   return fmt::format("{}", fmt::join(asked, ", "));
 }

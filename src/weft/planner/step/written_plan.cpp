@@ -23,12 +23,6 @@ namespace {
 using plan::NodeId;
 using plan::NodeView;
 
-// Settings that change what the plan of one device is.
-constexpr std::string_view kOfThePlan[] = {
-    "accumulate", "beta1",           "beta2",      "clip_norm",        "epsilon",
-    "gradients",  "learning_rate",   "loss_scale", "loss_scale_steps", "momentum",
-    "optimizer",  "post_validation", "precision",  "recompute",        "rules",
-    "schedule",   "tiled_loss",      "warmup",     "weight_decay",     "weight_decay_on"};
 constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ", kPlace = "  # place ";
 constexpr std::string_view kDistribution = "distribution = '";
 
@@ -140,10 +134,9 @@ std::string print_written(const distribute::DistributedPlan& plan, const Prepare
   std::vector<std::string> with;
   for (const language::BoundSize& size : prepared.sizes)
     with.push_back(fmt::format("{} = {}", language::print_name(size.name), size.size));
-  for (const SettingSpec& spec : setting_specs())
-    if (std::ranges::find(kOfThePlan, spec.name) != std::end(kOfThePlan) &&
-        spec.show(prepared.settings) != spec.show(Settings{}))
-      with.push_back(fmt::format("{} = {}", spec.name, spec.show(prepared.settings)));
+  const auto of_the_model = [](const SettingSpec& spec) { return spec.does_decide(Decides::model); };
+  for (std::string& changed : print_changed(prepared.settings, of_the_model))
+    with.push_back(std::move(changed));
   if (plan.time)
     with.push_back(fmt::format("{}{}'", kDistribution, distribute::print(plan.time->distribution)));
   const std::string text = plan::print(plan.graph);
