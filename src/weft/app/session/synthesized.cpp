@@ -61,10 +61,11 @@ std::string print(const synthesis::Forest& forest, const cluster::Topology& topo
                               forest.without_switches / 1e9,
                               topology.nodes[static_cast<std::size_t>(forest.switch_root)].name);
   const std::vector<std::string> names = bottleneck_names(forest, topology);
-  constexpr std::size_t kShown = 8;
-  const std::span<const std::string> shown(names.data(), std::min(kShown, names.size()));
-  text += fmt::format("limited by what leaves {}{}\n", fmt::join(shown, ", "),
-                      names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
+  constexpr std::size_t kMostShown = 8;
+  const std::span<const std::string> shown(names.data(), std::min(kMostShown, names.size()));
+  text +=
+      fmt::format("limited by what leaves {}{}\n", fmt::join(shown, ", "),
+                  names.size() > kMostShown ? fmt::format(" and {} more", names.size() - kMostShown) : "");
   return text;
 }
 

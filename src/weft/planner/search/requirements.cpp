@@ -9,11 +9,14 @@ namespace weft::search {
 namespace {
 
 constexpr Requirement kRequirements[] = {
-    {"credit", "a credit is", [](const Asked& asked) { return asked.credit > 0; }, nullptr},
-    {"delay", "delay is", [](const Asked& asked) { return asked.delay > 0; }, check_delayable},
-    {"servers", "servers are", [](const Asked& asked) { return asked.servers > 0; }, nullptr},
-    {"sync_every", "sync_every is", [](const Asked& asked) { return asked.sync_every > 1; },
-     check_learns_alone},
+    {"credit", "it holds back sums of one backward pass, and each micro-batch has its own",
+     [](const Asked& asked) { return asked.credit > 0; }, nullptr},
+    {"delay", "stages would apply gradients of different steps",
+     [](const Asked& asked) { return asked.delay > 0; }, check_delayable},
+    {"servers", "each stage would need servers of its own",
+     [](const Asked& asked) { return asked.servers > 0; }, nullptr},
+    {"sync_every", "a rank that holds one stage cannot learn by itself",
+     [](const Asked& asked) { return asked.sync_every > 1; }, check_learns_alone},
 };
 
 }  // namespace
@@ -29,8 +32,9 @@ Status check_requirements(const Asked& asked, const distribute::DistributedPlan&
 Status check_in_time(const Asked& asked) {
   for (const Requirement& one : kRequirements)
     if (one.is_asked(asked))
-      return user_error(fmt::format("{} for plans without stages and micro-batches", one.subject),
-                        fmt::format("leave out {}, or the stages and micro-batches", one.setting));
+      return user_error(
+          fmt::format("{} cannot be combined with {}: {}", one.setting, kStagesOrMicroBatches, one.reason),
+          "leave out one of them");
   return {};
 }
 

@@ -24,8 +24,11 @@ struct Asked {
   friend bool operator==(const Asked&, const Asked&) = default;
 };
 
+inline constexpr std::string_view kStagesOrMicroBatches = "stages or micro-batches";
+
 struct Requirement {
-  std::string_view setting, subject;  // "credit", "a credit is"
+  std::string_view setting;
+  std::string_view reason;  // why no plan with stages or micro-batches keeps it
   bool (*is_asked)(const Asked& asked);
   // Null: every plan without stages and micro-batches will do.
   Status (*check)(const distribute::DistributedPlan& plan);

@@ -13,6 +13,7 @@
 #include "weft/parallel/train/local_norms.h"
 #include "weft/planner/search/rewrite/rewrite_forward.h"
 #include "weft/planner/statement/asked_in_time.h"
+#include "weft/planner/statement/combinations.h"
 #include "weft/planner/statement/rule_source.h"
 #include "weft/planner/target/find_target.h"
 #include "weft/planner/target/gpu_target.h"
@@ -383,9 +384,6 @@ std::string stated_rates(const cluster::Device& device) {
 // A processor widens f8 as it multiplies; of units for matrices a data sheet says whether they can.
 Status check_f8(const Run& run, const Prepared& prepared) {
   if (!prepared.settings.training.precision.f8_products) return {};
-  if (prepared.target.on_gpu())
-    return user_error("products of f8 have no kernel on GPUs: they are planned for them, not run",
-                      "precision = bf16", run.span);
   std::vector<const cluster::Device*> devices = {&prepared.target.device};
   for (const cluster::DeviceKind& kind : prepared.target.kinds) devices.push_back(&kind.device);
   for (const cluster::Device* device : devices)
@@ -430,10 +428,13 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
   WEFT_TRY(target, find_target(state.catalog, run.target, prepared.settings,
                                purpose == Purpose::plan ? Intent::plan : Intent::run, run.span));
   prepared.target = std::move(target);
-  if (prepared.target.on_gpu() && prepared.settings.servers > 0)
-    return user_error("servers add up between hosts: ranks on one GPU reach each other's memory",
-                      "leave out servers", run.target->span);
   if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
+  if (Status combined = check_combinations(prepared.settings, prepared.target, prepared.trains());
+      !combined.ok()) {
+    Error error = std::move(combined).error();
+    error.span = run.span;
+    return error;
+  }
   WEFT_TRY_STATUS(check_f8(run, prepared));
   prepared.ranks = prepared.target.devices();
   prepared.fixed = fixed_by(state.hints);

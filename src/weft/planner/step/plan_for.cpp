@@ -10,7 +10,6 @@
 #include "weft/parallel/distribute/check_rings.h"
 #include "weft/plan/cluster/digest.h"
 #include "weft/plan/graph/hash.h"
-#include "weft/planner/exchange/asked_algorithms.h"
 #include "weft/planner/exchange/exchange_prices.h"
 #include "weft/planner/search/distribution/known_plans.h"
 #include "weft/planner/search/rewrite/rewrite_plan.h"
@@ -51,58 +50,6 @@ Error no_offload(const Prepared& prepared) {
                     "on this machine memory_limit sends to a file what does not fit", prepared.run->span);
 }
 
-// What does not go with ranks that learn by themselves.
-Status check_sync(const Settings& settings) {
-  if (settings.sync_every == 1) return {};
-  if (settings.codecs.any())
-    return user_error("sync_every averages parameters as they are: codecs do not go with it",
-                      "leave out codecs, or sync_every");
-  if (settings.training.precision.compute == plan::DType::f16)
-    return user_error("sync_every does not go with f16: ranks that overflow skip steps, each by itself",
-                      "precision = bf16 has the range of f32");
-  if (settings.training.precision.compute == plan::DType::f64)
-    return user_error("sync_every does not go with f64: averages are made in f32", "precision = f32");
-  return {};
-}
-
-Status check_delay(const Settings& settings) {
-  if (settings.delay == 0) return {};
-  if (settings.sync_every > 1)
-    return user_error("delay is of gradients that are summed in every step: sync_every does not go with it",
-                      "leave out sync_every, or delay");
-  if (settings.codecs.any())
-    return user_error("delay keeps gradients as they are: codecs do not go with it",
-                      "leave out codecs, or delay");
-  const plan::DType type = settings.training.precision.compute;
-  if (type == plan::DType::f16)
-    return user_error("delay does not go with f16: the loss's scale is another when a gradient is applied",
-                      "precision = bf16 has the range of f32");
-  if (type == plan::DType::f64)
-    return user_error("delay does not go with f64: gradients are kept in f32", "precision = f32");
-  return {};
-}
-
-// Servers are hosts beside those of the cluster, on its network; of LOCAL processes beside its ranks.
-Status check_servers(const Settings& settings, const cluster::Cluster& target) {
-  if (settings.servers == 0) return {};
-  constexpr std::string_view kHint = "leave out servers";
-  if (target.devices() < 2)
-    return user_error(fmt::format("servers add up for several ranks: {} has one", target.name),
-                      std::string(kHint));
-  if (cost::is_local(target) && run::launched_ranks() > 1)
-    return user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
-                      std::string(kHint));
-  if (!cost::is_local(target) &&
-      (target.axes.front().size < 2 || !(target.axes.front().link.bytes_per_second > 0)))
-    return user_error(fmt::format("{} has no network between nodes that servers could be on", target.name),
-                      std::string(kHint));
-  auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
-  if (cost::is_local(target) && asked.ok() &&
-      exchange::find_asked(*asked, collective::Kind::all_reduce) != nullptr)
-    return user_error("servers and algorithm both say what runs all-reduces", "leave out one of them");
-  return {};
-}
-
 // Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp); nobody
 // wants slopes of a plan that does not learn.
 std::span<const rule::Rule> rules_of_plans(bool learns) {
@@ -126,7 +73,6 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
                                     const Observer* context = nullptr, Advice advice = Advice::given,
                                     const Slowness& slowness = {}) {
   const cluster::Cluster one = alone(target);
-  if (&target == &prepared.target) WEFT_TRY_STATUS(check_servers(settings, target));
   if (cost::is_local(target))
     state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
   const search::Machine machine = slowed(machine_of(settings, target), target, slowness),
@@ -146,8 +92,6 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
   problem.off = settings.optimizer_off;
   problem.codecs = settings.codecs;
   if (problem.learns) {
-    WEFT_TRY_STATUS(check_sync(settings));
-    WEFT_TRY_STATUS(check_delay(settings));
     problem.distribution.asked = asked_of(settings);
   }
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);

@@ -38,6 +38,11 @@ bool sums_addends(const distribute::DistributedPlan& plan, const std::vector<boo
   return is_gradient[node.id().value] && node.input_count() == 1 && !addend_axes(plan, node.input(0)).empty();
 }
 
+// States are f32, as the optimizer's are; only f64 has more to keep.
+plan::DType kept_in(plan::DType gradient) {
+  return gradient == plan::DType::f64 ? plan::DType::f64 : plan::DType::f32;
+}
+
 class GradientDelay {
  public:
   GradientDelay(const distribute::DistributedPlan& plan, DelayedSums stand)
@@ -65,7 +70,7 @@ class GradientDelay {
       for (const plan::Share& share :
            plan::shares_of(graph.type(kept.next), made.plan.layouts[kept.next.value], made.plan.mesh, 0))
         elements *= share.size;
-      made.bytes += elements * plan::size_in_bytes(plan::DType::f32);
+      made.bytes += elements * plan::size_in_bytes(graph.type(kept.next).dtype);
     }
     made.gradients = static_cast<std::int64_t>(kept_.size());
     return made;
@@ -155,7 +160,7 @@ class GradientDelay {
     for (std::size_t i = kept.rows.size(); i-- > 0;)
       dims.push_back({kept.rows[i], plan_.mesh.axes[kept.axes[i]].ranks});
     for (const plan::Dim& dim : of_gradient) dims.push_back(dim);
-    WEFT_TRY(state_type, graph.intern_type(plan::DType::f32, dims));
+    WEFT_TRY(state_type, graph.intern_type(kept_in(type.dtype), dims));
     graph.set_label({});
     graph.set_scope({});
     graph.set_when({});
@@ -175,7 +180,8 @@ class GradientDelay {
   Status keep_addends(Kept& kept) {
     plan::Graph& graph = edit_.graph();
     edit_.stand_at(kept.sum);
-    WEFT_TRY(x, ops::add_cast(graph, edit_.now(plan_.graph.node(kept.sum).inputs[0]), plan::DType::f32));
+    const plan::ValueId addend = plan_.graph.node(kept.sum).inputs[0];
+    WEFT_TRY(x, ops::add_cast(graph, edit_.now(addend), kept_in(plan_.graph.type(addend).dtype)));
     for (std::size_t i = 0; i < kept.rows.size(); ++i) {
       const plan::MeshAxis& along = plan_.mesh.axes[kept.axes[i]];
       const std::array<plan::AttributeValue, 3> attributes = {graph.symbol(along.name), kept.rows[i],
