@@ -1,6 +1,7 @@
 #include "weft/app/explain/improvement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,14 +47,11 @@ Report report_of(const ImprovementText& text, const PricedRecipe& priced) {
 std::string side_by_side(const Report& today, const Report* better, std::size_t width) {
   Table table({{""}, {"today", Align::left, Fit::wrap}, {"better", Align::left, Fit::wrap}});
   const StepFacts now = step_of(today), then = better != nullptr ? step_of(*better) : StepFacts();
-  const auto whole = [](const LineText& text) {
-    return text.note.empty() ? text.value : fmt::format("{} · {}", text.value, text.note);
-  };
   for (const ReportLine& line : report_lines()) {
     const LineText one = line.text(today, now);
     if (line.after_others || one.value.empty()) continue;
-    table.add({std::string(line.label), whole(one),
-               better != nullptr ? whole(line.text(*better, then)) : std::string()});
+    table.add({std::string(line.label), whole_text(line, one),
+               better != nullptr ? whole_text(line, line.text(*better, then)) : std::string()});
   }
   return table.print(width);
 }
@@ -185,8 +183,9 @@ std::string print_text(const ImprovementText& text) {
     out += side_by_side(now, &then, width) + "\n";
     if (today.price.fits)
       out += labelled("Faster", fmt::format("{:.2f}x", today.price.seconds / better.price.seconds), width);
+    std::string_view label = "Why";
     for (const std::string& reason : reasons(today.price, better.price, now.per()))
-      out += labelled("Why", reason, width);
+      out += labelled(std::exchange(label, ""), reason, width);
     out += labelled("Changed", change_words(recipe::changes(today.recipe, better.recipe)), width) + "\n";
     out += marked_lines(text.before.text, text.after.text) + "\n";
     for (const std::string& lost : text.after.lost)

@@ -29,19 +29,6 @@ std::string rounded_percent(double part) {
   return part < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
 }
 
-std::string computing_sources(const sim::Prediction& prediction) {
-  using enum cost::Source;
-  std::string text;
-  for (const cost::Source source : {measured, calibrated, datasheet}) {
-    const double part = prediction.seconds_by_source[static_cast<std::size_t>(source)];
-    double all = 0;
-    for (const double seconds : prediction.seconds_by_source) all += seconds;
-    if (part > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded_percent(part / all), name(source));
-  }
-  return text;
-}
-
 std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic) {
   std::string text;
   for (const sim::AxisTraffic& axis : traffic)

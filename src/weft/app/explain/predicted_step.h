@@ -18,9 +18,6 @@ double part_of_peak(double flops, double seconds, const cluster::Cluster& cluste
 
 std::string rounded_percent(double part);  // "41 %", "< 1 %"
 
-// "97 % measured, 3 % calibrated": where the times of computing come from; empty where nothing computes.
-std::string computing_sources(const sim::Prediction& prediction);
-
 // "node 1.2 GiB, gpu 30 MiB"
 std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic);
 

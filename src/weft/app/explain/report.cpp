@@ -42,7 +42,7 @@ StepFacts facts_of(const Report& report, const OneDevice& alone) {
     if (by_limit[i] > by_limit[most]) most = i;
     // Units fuse nodes, so of what they take the roofline of the nodes says the shares.
     if (by_limit[i] > 0)
-      facts.shares.push_back({fmt::format("bound by {}", cost::name(static_cast<cost::Limit>(i))),
+      facts.shares.push_back({fmt::format("{}-bound", cost::name(static_cast<cost::Limit>(i))),
                               by_limit[i] / roofline * facts.seconds});
   }
   facts.limit = fmt::format("{}: {} of the step", cost::name(static_cast<cost::Limit>(most)),
@@ -61,7 +61,10 @@ StepFacts facts_of(const Report& report, const sim::Prediction& prediction) {
                   {"spilling", report.spilled_seconds}};
   facts.memory = items_of(prediction.memory);
   facts.memory_bytes = prediction.peak_bytes;
-  facts.limit = prediction.bound;
+  // "compute: 71 % of the step"
+  facts.limit = prediction.bound.empty() ? std::string() : "critical path: " + prediction.bound;
+  if (const std::size_t at = facts.limit.rfind(": "); at > 13 && at != std::string::npos)
+    facts.limit.replace(at, 2, ", ");
   return facts;
 }
 
@@ -97,6 +100,7 @@ Candidate candidate_of(const search::Alternative& other) {
           .distribution = &other.distribution,
           .seconds = found.seconds,
           .bytes = found.peak_bytes,
+          .computing = found.compute_seconds,
           .exposed = found.exposed_communication_seconds,
           .fits = other.fits,
           .why_not = other.why_not,

@@ -1,6 +1,6 @@
 // weft/app/explain/report.h -- what EXPLAIN reports of a plan: one value, written as text, JSON and a page.
 //
-//   alexnet on ethernet: TRAIN on 8 v100, b = 512, precision f32, optimizer adam
+//   TRAIN alexnet on ethernet (8 v100): b = 512, precision f32, optimizer adam
 //
 //   Plan      TP 8 (layers with d) · DP 8 (other layers)
 //   Step      64.2 ms predicted · 7,980 rows/s · 997 rows/s per GPU · 26 % of peak
@@ -181,6 +181,7 @@ struct Report {
   std::size_t width = kUsualWidth;
 
   bool is_local() const;
+  std::int64_t devices() const { return alone ? 1 : cluster.devices(); }
   // "GPU", "rank", "device": what memory and throughput are per.
   std::string_view per() const;
   // The distribution; null where there is none.
@@ -196,7 +197,7 @@ struct Candidate {
   std::string name;  // "Megatron"
   const distribute::Distribution* distribution = nullptr;
   double seconds = 0, bytes = 0;
-  double exposed = 0, bubble = 0;  // seconds of a step
+  double computing = 0, exposed = 0, bubble = 0;  // seconds of a step
   bool fits = true;
   std::string why_not;
   const search::Evaluation* evaluation = nullptr;  // or
@@ -218,7 +219,10 @@ struct ReportLine {
 };
 std::span<const ReportLine> report_lines();
 
-// "alexnet on ethernet: TRAIN on 8 v100, b = 512, precision f32".
+// Value and note as they are printed in one line.
+std::string whole_text(const ReportLine& line, const LineText& text);
+
+// "TRAIN alexnet on ethernet (8 v100): b = 512, precision f32".
 std::string headline(const Report& report);
 // Those lines alone, labels in a column; `after` as in ReportLine.
 std::string print_lines(const Report& report, bool after);

@@ -23,7 +23,7 @@ void add_head(const Report& report, Json& json) {
   for (const auto& [name, value] : report.settings) json["settings"][name] = value;
   json["cluster"] = report.cluster.name;
   json["device"] = report.cluster.device.name;
-  json["devices"] = report.alone ? 1 : report.cluster.devices();
+  json["devices"] = report.devices();
 }
 
 // A phase, or a step of one. Its figures are those of all `times`.

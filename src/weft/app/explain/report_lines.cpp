@@ -27,9 +27,10 @@ void append(std::string& text, std::string_view more, std::string_view between =
   text += more;
 }
 
-// "+12 %": how far the measured time is from the predicted one.
+// "+12 %", "3.4x as long": the measured time against the predicted one.
 std::string off_by(double predicted, double measured) {
-  return predicted > 0 ? fmt::format("{:+.0f} %", 100 * (measured / predicted - 1)) : std::string();
+  const double ratio = measured / predicted;
+  return ratio < 2 ? fmt::format("{:+.0f} %", 100 * (ratio - 1)) : fmt::format("{:.3g}x as long", ratio);
 }
 
 double lower_bound_of(const Report& report) {
@@ -80,7 +81,7 @@ LineText step_text(const Report& report, const StepFacts& facts) {
   if (report.examples > 0) {
     const double rate = report.examples / seconds;
     append(text.note, fmt::format("{} {}/s", print_count(rate), report.example));
-    if (const auto devices = report.cluster.devices(); devices > 1 && !report.alone)
+    if (const auto devices = report.devices(); devices > 1)
       append(text.note, fmt::format("{} {}/s per {}", print_count(rate / static_cast<double>(devices)),
                                     report.example, report.per()));
   }
@@ -97,8 +98,7 @@ void step_json(const Report& report, const StepFacts& facts, Json& json) {
   json["examples"] = report.example;
   json["examples_per_step"] = report.examples;
   json["examples_per_second"] = rate;
-  json["examples_per_second_per_device"] =
-      report.alone ? rate : rate / static_cast<double>(report.cluster.devices());
+  json["examples_per_second_per_device"] = rate / static_cast<double>(report.devices());
 }
 
 // Memory
@@ -116,16 +116,15 @@ std::string largest_items(std::vector<MemoryItem> items, double whole) {
 
 LineText memory_text(const Report& report, const StepFacts& facts) {
   LineText text;
-  const std::string_view per = report.per();
-  const std::string bytes = print_bytes(facts.memory_bytes);
+  const std::string per = report.devices() > 1 ? fmt::format(" per {}", report.per()) : std::string();
+  const std::string bytes = print_bytes(facts.memory_bytes), limit = print_bytes(report.memory_limit);
   if (!(report.memory_limit > 0))
-    text.value = fmt::format("{} per {}", bytes, per);
+    text.value = fmt::format("{}{}", bytes, per);
   else if (facts.memory_bytes <= report.memory_limit)
-    text.value = fmt::format("{} of {} per {} ({})", bytes, print_bytes(report.memory_limit), per,
+    text.value = fmt::format("{} of {}{} ({})", bytes, limit, per,
                              rounded_percent(facts.memory_bytes / report.memory_limit));
   else
-    text.value = fmt::format("does not fit: needs {} per {}, {} available", bytes, per,
-                             print_bytes(report.memory_limit));
+    text.value = fmt::format("does not fit: needs {}{}, {} available", bytes, per, limit);
   if (report.measured && report.measured->memory_bytes > 0)
     append(text.note, fmt::format("{} measured", print_bytes(report.measured->memory_bytes)));
   if (report.spilled_bytes > 0)
@@ -163,10 +162,10 @@ std::vector<int> percents_of(const std::vector<TimeShare>& shares, double all) {
   return percents;
 }
 
-LineText time_text(const Report&, const StepFacts& facts) {
+LineText time_text(const Report& report, const StepFacts& facts) {
   if (facts.shares.empty() || !(facts.seconds > 0)) return {};
   constexpr std::array<std::string_view, 4> kFills = {"█", "▒", "░", "·"};
-  constexpr int kWidth = 25;
+  constexpr int kWidth = 20;
   const std::vector<int> percents = percents_of(facts.shares, facts.seconds);
   LineText text;
   int drawn = 0, counted = 0;
@@ -178,13 +177,26 @@ LineText time_text(const Report&, const StepFacts& facts) {
     for (const int until = counted * kWidth / 100; drawn < until; ++drawn) text.value += with;
     append(text.note, fmt::format("{} {} {} %", with, facts.shares[i].what, percents[i]), "  ");
   }
+  if (!report.measured) return text;
+  const auto add_measured = [&](std::string_view what, double seconds) {
+    text.note += fmt::format("; measured: {} {}", what,
+                             rounded_percent(seconds / report.measured->times.step_seconds));
+  };
+  if (!report.measured->stages.empty()) add_measured("bubble", report.measured->bubble);
+  if (const auto& exposed = report.measured->exposed_communication_seconds)
+    add_measured("exposed communication", *exposed);
   return text;
 }
 
 void time_json(const Report&, const StepFacts& facts, Json& json) {
   json["time_seconds"] = Json::object();
-  for (const TimeShare& share : facts.shares)
-    if (share.seconds > 0) json["time_seconds"][share.what] = share.seconds;
+  for (const TimeShare& share : facts.shares) {
+    if (!(share.seconds > 0)) continue;
+    std::string key = share.what;
+    std::ranges::replace_if(
+        key, [](char c) { return c == ' ' || c == '-'; }, '_');
+    json["time_seconds"][key] = share.seconds;
+  }
 }
 
 // Limit
@@ -233,7 +245,7 @@ std::string faster_precision(const Report& report) {
   const cluster::Device& device = report.cluster.device;
   const double gain = cost::peak_rate(device, plan::DType::bf16) / cost::peak_rate(device, plan::DType::f32);
   if (!(gain > 1.5) || !std::isfinite(gain)) return {};
-  return fmt::format("precision = bf16: the peak rate of {} is {:.0f} times as high", device.name, gain);
+  return fmt::format("precision = bf16: {:.0f} times the peak rate on {}", gain, device.name);
 }
 
 LineText next_text(const Report& report, const StepFacts& facts) {
@@ -316,6 +328,10 @@ void slow_json(const Report& report, const StepFacts&, Json& json) {
 
 // Sure
 
+std::string_view origin(cost::Source source) {
+  return source == cost::Source::datasheet ? "from data sheets" : name(source);
+}
+
 LineText sure_text(const Report& report, const StepFacts& facts) {
   if (const auto& measured = report.measured) {
     LineText text{fmt::format("measured: median of {} step{}, {}", measured->times.steps,
@@ -330,11 +346,19 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
   if (facts.at_best) return {"a lower bound from the device's peak rates, not a prediction"};
   if (report.prediction == nullptr)
     return {report.is_local()
-                ? "simulated with this machine's statistics; not measured"
-                : fmt::format("simulated with the figures of {}; not measured", report.cluster.device.name)};
-  LineText text{"simulated; not measured"};
-  if (const std::string sources = computing_sources(*report.prediction); !sources.empty())
-    text.note = fmt::format("compute times {}", sources);
+                ? "simulated with this machine's statistics, not measured"
+                : fmt::format("simulated with the figures of {}, not measured", report.cluster.device.name)};
+  LineText text{"simulated, not measured"};
+  double all_computing = 0;
+  for (const double seconds : report.prediction->seconds_by_source) all_computing += seconds;
+  std::string computing;
+  for (std::size_t s = 0; s < cost::kSources; ++s)
+    if (const double seconds = report.prediction->seconds_by_source[s]; seconds > 0)
+      append(computing,
+             fmt::format("{} {}", rounded_percent(seconds / all_computing),
+                         origin(static_cast<cost::Source>(s))),
+             ", ");
+  if (!computing.empty()) text.note = fmt::format("compute times {}", computing);
   std::array<double, cost::kSources> by_source{};
   double all = 0;
   for (const sim::PricedCollective& one : report.prediction->collectives) {
@@ -346,9 +370,11 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
   for (std::size_t s = 0; s < by_source.size(); ++s)
     if (by_source[s] > 0)
       append(collectives,
-             fmt::format("{} {}", rounded_percent(by_source[s] / all), name(static_cast<cost::Source>(s))),
+             fmt::format("{} {}", rounded_percent(by_source[s] / all), origin(static_cast<cost::Source>(s))),
              ", ");
   if (!collectives.empty()) append(text.note, fmt::format("collectives {}", collectives));
+  if (!report.is_local() && all_computing > 0)
+    append(text.note, "CREATE CLUSTER .. FROM your logs replaces data sheets by measurements");
   return text;
 }
 
@@ -429,31 +455,66 @@ constexpr ReportLine kReportLines[] = {
 std::span<const ReportLine> report_lines() { return kReportLines; }
 
 std::string headline(const Report& report) {
-  const auto devices = report.alone ? 1 : report.cluster.devices();
-  std::string text = fmt::format("{} on {}: {}", report.model, report.cluster.name, report.task);
+  std::string text = fmt::format("{} {} on {}", report.task, report.model, report.cluster.name);
   if (report.cluster.is_mixed()) {
     std::vector<std::string> kinds;
     for (const cluster::DeviceKind& kind : report.cluster.kinds)
       kinds.push_back(
           fmt::format("{} {}", print_exact(kind.nodes * report.cluster.axes.back().size), kind.device.name));
-    text += fmt::format(" on {}", fmt::join(kinds, " and "));
-  } else {
-    text += fmt::format(" on {} {}", print_exact(devices), report.cluster.device.name);
+    text += fmt::format(" ({})", fmt::join(kinds, " and "));
+  } else if (report.cluster.name != report.cluster.device.name) {
+    text += fmt::format(" ({} {})", print_exact(report.devices()), report.cluster.device.name);
   }
-  for (const auto& [name, size] : report.sizes) text += fmt::format(", {} = {}", name, size);
-  for (const auto& [name, value] : report.settings) text += fmt::format(", {} {}", name, value);
+  std::string_view between = ": ";
+  for (const auto& [name, size] : report.sizes)
+    text += fmt::format("{}{} = {}", std::exchange(between, ", "), name, size);
+  for (const auto& [name, value] : report.settings)
+    text += fmt::format("{}{} {}", std::exchange(between, ", "), name, value);
   return text;
 }
 
+std::string whole_text(const ReportLine& line, const LineText& text) {
+  std::string whole = text.value;
+  append(whole, text.note, line.text == time_text ? "  " : kBetween);
+  return whole;
+}
+
 namespace {
+
+// Broken between parts, where they are short enough.
+std::string wrap_parts(std::string_view label, std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out, line(label);
+  line.resize(std::max(indent, line.size()), ' ');
+  bool empty = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(kBetween), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + kBetween.size(), text.size()));
+    if (!empty && columns(line) + columns(kBetween) + columns(part) > width) {
+      out += line + '\n';
+      line.assign(indent, ' ');
+      empty = true;
+    }
+    if (!empty) line += kBetween;
+    line += part;
+    empty = false;
+    if (columns(line) <= width) continue;
+    const std::vector<std::string> pieces =
+        broken(std::string_view(line).substr(indent), width - indent, width - indent);
+    for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+      out += line.substr(0, indent) + pieces[i] + '\n';
+      line.assign(indent, ' ');
+    }
+    line = line.substr(0, indent) + pieces.back();
+  }
+  return out + line + '\n';
+}
 
 std::string print(const ReportLine& line, const Report& report, const StepFacts& facts) {
   constexpr std::size_t kLabel = 10;
   const LineText text = line.text(report, facts);
   if (text.value.empty()) return {};
-  std::string whole = text.value;
-  append(whole, text.note, line.text == time_text ? "  " : kBetween);
-  return wrap(fmt::format("{:{}}{}", line.label, kLabel, whole), report.width, kLabel);
+  return wrap_parts(line.label, whole_text(line, text), report.width, kLabel);
 }
 
 }  // namespace

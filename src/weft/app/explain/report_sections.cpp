@@ -164,8 +164,7 @@ std::string draw_measured(const Report& report) {
       slot = {slot.begin - begin, slot.end - begin};
       price.end = std::max(price.end, slot.end);
     }
-  const std::string text = draw(report, price);
-  return text.empty() ? text : "measured\n" + text;
+  return "measured\n" + draw(report, price);
 }
 
 // Neighbouring stages whose figures print alike share a row, unless each was measured.
@@ -219,7 +218,8 @@ Section pipeline_section(const Report& report) {
   const search::ChosenInTime& choice = *pipeline.choice;
   add_stages(report, section);
   section.drawing = draw(report, choice.priced.price);
-  if (report.measured) section.drawing += draw_measured(report);
+  if (report.measured && !section.drawing.empty())
+    section.drawing = "predicted\n" + section.drawing + draw_measured(report);
   const pipeline::Schedule& schedule = choice.priced.schedule;
   const std::int64_t rows = pipeline.rows / choice.distribution.micro_batches;
   section.lines.push_back(
@@ -392,6 +392,9 @@ Section operators_section(const Report& report) {
         "parameters {}, multiply-adds {}, {} in all", print_exact(count_parameters(*report.operators.graph)),
         print_count(rows.work().multiply_adds), print_flops(rows.work().flops)));
   if (report.operators.predicted.empty()) section.lines.push_back(print_roofline(report));
+  if (report.alone && report.alone->predicted_seconds > 0)
+    section.lines.push_back(fmt::format("kernels fuse operators: the step is predicted to take {}",
+                                        print_seconds(report.alone->predicted_seconds)));
   if (report.measured && !report.measured->times.node_seconds.empty()) add_measured_notes(report, section);
   // Rows may count what runs side by side.
   constexpr double kNoticed = 1.005;

@@ -8,14 +8,14 @@
 namespace weft::explain {
 namespace {
 
-// What a plan pays besides computing; empty where that is little.
+// What a plan pays besides computing, unless that is little.
 std::string main_cost(const Candidate& plan) {
   constexpr double kLeast = 0.05;
   const bool bubble = plan.bubble > plan.exposed;
   const double part = (bubble ? plan.bubble : plan.exposed) / plan.seconds;
-  return part < kLeast
-             ? std::string()
-             : fmt::format("{} {}", bubble ? "bubble" : "exposed communication", rounded_percent(part));
+  if (part >= kLeast)
+    return fmt::format("{} {}", bubble ? "bubble" : "exposed communication", rounded_percent(part));
+  return plan.computing > 0 ? fmt::format("compute {}", print_seconds(plan.computing)) : std::string();
 }
 
 // The best of each family; one that is the chosen plan is left out.
@@ -23,13 +23,15 @@ std::string print_others(const Report& report) {
   Section section{"",
                   {{"Others", Align::left, Fit::cut},
                    {"step", Align::right},
-                   {"", Align::right},
+                   {"vs plan", Align::right},
                    {"memory", Align::right},
                    {"", Align::left, Fit::cut, 1}}};
   const double chosen = step_of(report).seconds;
   for (const Candidate& other : alternatives_of(report)) {
     if (*other.distribution == *report.distribution()) continue;
-    section.rows.push_back({fmt::format("{}: {}", other.name, terms_of(report, *other.distribution)),
+    const std::string terms = terms_of(report, *other.distribution);
+    const bool named = other.name == "data parallel" || terms.find(other.name) != std::string::npos;
+    section.rows.push_back({named ? terms : fmt::format("{}: {}", other.name, terms),
                             print_seconds(other.seconds), fmt::format("{:.2f}x", other.seconds / chosen),
                             print_bytes(other.bytes), other.fits ? main_cost(other) : "does not fit"});
   }

@@ -34,7 +34,8 @@ Section stages_section(std::span<const search::StageReport> reports, bool timed)
     if (report.was == Was::not_needed) continue;
     const bool ran = report.was == Was::run;
     section.rows.push_back(
-        {std::string(report.stage), ran ? print_exact(static_cast<std::int64_t>(report.nodes)) : "",
+        {std::string(report.stage),
+         ran && report.nodes > 0 ? print_exact(static_cast<std::int64_t>(report.nodes)) : "",
          ran ? print_seconds(report.seconds) : "",
          ran && report.peak_bytes > 0 ? print_bytes(report.peak_bytes) : "",
          report.tried > 0 ? print_exact(report.tried) : "", ran && timed ? print_seconds(report.took) : "",

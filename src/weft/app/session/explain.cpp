@@ -16,6 +16,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/other_work.h"
 #include "weft/plan/graph/text.h"
+#include "weft/plan/ops/operators.h"
 #include "weft/planner/proof/prove_plan.h"
 #include "weft/planner/statement/prepare.h"
 #include "weft/planner/step/fit_memory.h"
@@ -226,6 +227,22 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
 
 }  // namespace
 
+namespace {
+
+// Of an example of a model of text, whose input is whole numbers along its sequence; 1 for others.
+std::int64_t tokens_of(const plan::Graph& graph, const distribute::IndexRoles& roles) {
+  for (std::size_t n = 0; n < graph.node_count() && !roles.sequence.empty(); ++n) {
+    if (graph.node(NodeId(n)).op != &ops::input()) continue;
+    const plan::Type type = graph.type(graph.result(NodeId(n)));
+    if (plan::is_real(type.dtype) || type.rank() != 2) continue;
+    for (const plan::Dim& dim : type.dims)
+      if (graph.text(dim.index) == roles.sequence.front()) return dim.size;
+  }
+  return 1;
+}
+
+}  // namespace
+
 explain::Report report_of(const Session::State& state, const Prepared& prepared) {
   explain::Report report;
   report.task = prepared.trains() ? "TRAIN" : "INFER";
@@ -246,11 +263,10 @@ explain::Report report_of(const Session::State& state, const Prepared& prepared)
   if (const std::optional<Batch> batch = batch_of(prepared)) {
     report.rows = batch->rows;
     report.examples = static_cast<double>(batch->rows);
-    for (const auto& [name, size] : report.sizes)
-      if (!report.roles.sequence.empty() && name == report.roles.sequence.front()) {
-        report.example = "tokens";
-        report.examples *= static_cast<double>(size);
-      }
+    if (const std::int64_t tokens = tokens_of(prepared.plan.graph, report.roles); tokens > 1) {
+      report.example = "tokens";
+      report.examples *= static_cast<double>(tokens);
+    }
   }
   report.memory_limit = memory_of_a_rank(prepared.settings, prepared.target);
   report.devices_a_rank = workers_of(prepared.settings, prepared.target);
