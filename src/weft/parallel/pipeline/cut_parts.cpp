@@ -34,16 +34,19 @@ std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> plac
   for (std::size_t k = 1; k <= count; ++k) {
     const CutPlace& place = places[k - 1];
     const std::vector<double> work = summed(place.work), bytes = summed(place.bytes);
-    for (std::size_t end = k; end + (count - k) <= parts; ++end)
+    for (std::size_t end = k; end + (count - k) <= parts; ++end) {
+      double working = 0;
       for (std::size_t from = end; from-- > k - 1;) {
         const double run = work[end] - work[from];
-        // Both grow from here on.
+        // All of them grow from here on.
         if (run > best[k][end].longest) break;
-        if (!place.bytes.empty() && bytes[end] - bytes[from] > place.room) break;
+        if (!place.working.empty()) working = std::max(working, place.working[from]);
+        if (!place.bytes.empty() && bytes[end] - bytes[from] + working > place.room) break;
         const PartCut& so_far = best[k - 1][from];
         const PartCut cut{std::max(so_far.longest, run), so_far.squares + run * run, from};
         if (cut < best[k][end]) best[k][end] = cut;
       }
+    }
   }
   if (best[count][parts].longest == std::numeric_limits<double>::infinity()) return std::nullopt;
   std::vector<std::size_t> ends(count);

@@ -21,8 +21,9 @@ std::vector<std::size_t> cut_parts(std::span<const double> work, std::size_t pla
 
 // One place of several that differ.
 struct CutPlace {
-  std::span<const double> work, bytes;  // of each part, there; no bytes: they do not count
-  double room = 0;                      // bytes
+  std::span<const double> work, bytes;   // of each part, there; no bytes: they do not count
+  double room = 0;                       // bytes
+  std::span<const double> working = {};  // bytes beside those while the part runs: of a run the most; none: 0
 };
 // The same; nothing where no cut fits. REQUIRES: as many parts as places.
 std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> places);

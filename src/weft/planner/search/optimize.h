@@ -116,10 +116,12 @@ struct Stage {
 
 // A plan with stages and micro-batches competes with the one that passed all of these. It is switched off like them.
 inline constexpr std::string_view kPipelineStage = "pipeline";
+// Beside what is kept and what all layers do again, it looks for the layers that each stage has to do again.
+inline constexpr std::string_view kRecomputeStage = "recompute";
 
 // In the order they run.
 std::span<const Stage> stages();
-std::vector<std::string_view> stage_names();  // and kPipelineStage
+std::vector<std::string_view> stage_names();  // and those of plans in time
 
 Result<Choice> optimize(const Problem& problem);
 

@@ -58,9 +58,8 @@ Result<Distribution> complete_in_time(const Knowledge& state, const Observer* co
 
 namespace {
 
-// What stages are cut by, as they are priced; none where there is one, or where that cannot be told: then by what
-// they compute. Where stages have devices or meshes of their own, what a part takes is another number on each: then
-// the cuts themselves.
+// Where stages are cut, as they are priced. Ranks of a launcher cut by what parts compute, and so do all where the step
+// cannot be priced; by neither where there is one stage.
 struct Cuts {
   std::vector<double> work;
   std::vector<std::size_t> ends;
@@ -72,9 +71,10 @@ Cuts cuts_in_time(const Knowledge& state, const Observer* context, const Prepare
   if (!batch || !distribute::stage_axis(distribution)) return {};
   const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
   const bool differ = distribute::has_stage_meshes(distribution) || made.problem().cluster->is_mixed();
-  if (differ && made.problem().work.empty()) {
+  if (made.problem().work.empty()) {
     const auto priced = search::price_given(made.problem(), made.as_priced(distribution));
-    return {{}, priced.ok() ? search::ends_of_runs(priced->priced) : std::vector<std::size_t>()};
+    if (priced.ok()) return {{}, search::ends_of_runs(priced->priced)};
+    if (differ) return {};
   }
   auto work = search::work_of_parts(made.problem(), made.as_priced(distribution));
   return {work.ok() ? *std::move(work) : std::vector<double>(), {}};

@@ -73,6 +73,7 @@ TimeProblem::TimeProblem(const Knowledge& state, const Observer* context, const 
   problem_.memory_is_asked = prepared.settings.memory_limit > 0;
   problem_.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
   problem_.fixed = prepared.fixed;
+  problem_.off = prepared.settings.optimizer_off;
   problem_.slice_sends = prepared.settings.slice_sends;
   problem_.recomputed = like_.settings.recompute;
   if (context != nullptr) problem_.watching = watching_by(*context, prepared);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/index_roles.h"
 #include "weft/parallel/pipeline/library.h"
+#include "weft/planner/search/optimize.h"
+#include "weft/planner/search/pipeline/choose_layers.h"
 #include "weft/planner/search/pipeline/cut_unequal.h"
 #include "weft/planner/search/pipeline/offload.h"
 #include "weft/planner/search/pipeline/split_uses.h"
@@ -56,13 +59,17 @@ bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_o
 
 // What a plan does again, in the order of the work that it takes.
 const train::Recompute kAgain[] = {{}, {.selective = true, .names = {}}, {.layers = true, .names = {}}};
+constexpr std::size_t kLayersAgain = 2;  // of those
+// Plans in which some layers are chosen, for each of the first two.
+constexpr std::size_t kMostChosen = 24;
 
 struct Candidate {
   std::size_t split = 0, list = 0;
   Shard shard = Shard::nothing;
   std::int64_t rows = 1;  // of a micro-batch on a replica
   TimeShape shape;
-  std::size_t again = 0;  // of kAgain
+  std::size_t again = 0;     // of kAgain
+  bool some_layers = false;  // and, beside that, the layers that stages are short of memory for
   bool offload = false;
   bool megatron = false;
   double likely = 0, least = 0;  // seconds
@@ -273,7 +280,12 @@ class InTimeSearch {
         for (const Shard shard : shards_for(splits_[s]))
           for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
             if (divides(splits_[s], rows))
-              add_shapes({s, list, shard, rows, {}, again, offload, false, 0, 0});
+              add_shapes({.split = s,
+                          .list = list,
+                          .shard = shard,
+                          .rows = rows,
+                          .again = again,
+                          .offload = offload});
     std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
   }
 
@@ -287,6 +299,8 @@ class InTimeSearch {
       rank(again, /*offload=*/false);
       best = cheapest([](const Candidate&) { return true; });
     }
+    if (!is_off(kRecomputeStage) && !over() && add_some_layers(seconds_of(best)))
+      best = cheapest([](const Candidate&) { return true; });
     if (has_to_beat() || seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
     for (std::size_t again = 0; again < std::size(kAgain) && !over(); ++again) {
       simulate(again);
@@ -301,6 +315,72 @@ class InTimeSearch {
       if (const PricedInTime* const price = priced(c); price != nullptr && price->fits)
         seconds = std::min(seconds, price->seconds);
     return seconds;
+  }
+
+  bool is_off(std::string_view stage) const {
+    return std::ranges::find(problem_.off, stage) != problem_.off.end();
+  }
+
+  // Between two of kAgain there are plans in which some layers are done again: the likeliest of those that may be quicker
+  // than this. Whether there are any.
+  bool add_some_layers(double quickest) {
+    const std::size_t before = candidates_.size();
+    for (std::size_t again = 0; again < kLayersAgain; ++again) {
+      std::vector<Candidate> found;
+      for (std::size_t s = 0; s < splits_.size(); ++s)
+        for (const std::size_t list : lists_for(splits_[s]))
+          for (const Shard shard : shards_for(splits_[s]))
+            for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
+              if (divides(splits_[s], rows) && short_.contains(micro_key(splits_[s], list, rows, 0)))
+                find_some_layers({.split = s,
+                                  .list = list,
+                                  .shard = shard,
+                                  .rows = rows,
+                                  .again = again,
+                                  .some_layers = true},
+                                 quickest, found);
+      std::ranges::stable_sort(found, {}, &Candidate::likely);
+      found.resize(std::min(found.size(), kMostChosen));
+      for (Candidate& one : found) {
+        one.number = candidates_.size();
+        candidates_.push_back(one);
+      }
+    }
+    std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
+    return candidates_.size() > before;
+  }
+
+  void find_some_layers(Candidate one, double quickest, std::vector<Candidate>& found) {
+    const StagedCosts& few = costs_of(one);
+    Candidate most = one;
+    most.again = kLayersAgain;
+    const StagedCosts& all = costs_of(most);
+    if (few.kinds.empty() || all.kinds.empty() || few.is_mixed()) return;
+    const PartCosts &kept = few.kinds.front().costs, &again = all.kinds.front().costs;
+    const double room = room_of(few);
+    const Split& split = splits_[one.split];
+    const auto stages = static_cast<std::int32_t>(split.stages());
+    const auto held = [](const PartCosts& costs, const TimeShape& shape) {
+      return std::max(least_bytes(costs, shape), held_bytes(costs, shape));
+    };
+    for (const NamedSchedule& named : kSchedules) {
+      if (stages == 1 && named.name != "one_f_one_b") continue;
+      if (static_cast<std::size_t>(stages) * static_cast<std::size_t>(named.chunks) > kept.size()) continue;
+      const Result<const pipeline::ScheduleText*> text = pipeline::find_schedule(named.name);
+      if (!text.ok() || (stages > 1 && parts_w(**text))) continue;
+      one.shape = {stages, named.chunks, problem_.rows / (split.data() * one.rows), *text};
+      if (stages == 1 && one.shape.micro_batches == 1) continue;
+      const double with_few = held(kept, one.shape), with_all = held(again, one.shape);
+      if (least_bytes(again, one.shape) > room || with_few <= with_all) continue;
+      // As much of the work as of the bytes that are freed by it.
+      const double share = std::clamp((with_few - room) / (with_few - with_all), 0.0, 1.0);
+      const double as_kept = likely_seconds(few, one.shape);
+      one.likely = as_kept + share * (likely_seconds(all, one.shape) - as_kept);
+      one.least = least_seconds(few, one.shape);
+      if (one.likely >= kUnlikely * quickest || one.least >= quickest) continue;
+      one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
+      found.push_back(one);
+    }
   }
 
   void add_shapes(Candidate one) {
@@ -351,6 +431,9 @@ class InTimeSearch {
       std::shared_ptr<const Unfolded> order = nullptr;
       const StagedCosts* costs = nullptr;
       const std::vector<std::size_t>* cuts = nullptr;
+      // What layers are chosen by.
+      const StagedCosts* all_layers = nullptr;
+      const PricedParts* parts = nullptr;
     };
     std::vector<Question> questions;
     for (const std::size_t c : candidates)
@@ -362,6 +445,13 @@ class InTimeSearch {
     for (Question& question : questions) {
       const Candidate& one = *question.one;
       question.costs = &costs_of(one);
+      if (one.some_layers) {
+        Candidate most = one;
+        most.again = kLayersAgain;
+        question.all_layers = &costs_of(most);
+        question.parts = parts_of(one.rows, one.again);
+        continue;
+      }
       const auto positions = static_cast<std::size_t>(question.order->schedule.positions());
       std::string key =
           micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
@@ -380,10 +470,38 @@ class InTimeSearch {
     }
     do_all(questions.size(), [&](std::size_t q) {
       const Question& question = questions[q];
-      Result<PricedInTime> price = price_in_time(*question.costs, *question.order, *question.cuts,
-                                                 link_of(splits_[question.one->split]), Detail::sums);
-      if (price.ok()) *question.answer = std::move(*price);
+      const cost::MeshLink link = link_of(splits_[question.one->split]);
+      if (question.one->some_layers) {
+        *question.answer = with_some_layers(*question.one, *question.order, *question.costs,
+                                            *question.all_layers, *question.parts, link);
+        return;
+      }
+      Result<PricedInTime> price =
+          price_in_time(*question.costs, *question.order, *question.cuts, link, Detail::sums);
+      if (!price.ok()) return;
+      // What has no room where it is cut by seconds alone may have it elsewhere.
+      if (!price->fits)
+        if (const auto cuts = cut_within_room(*question.costs, *question.order))
+          if (auto other = price_in_time(*question.costs, *question.order, *cuts, link, Detail::sums);
+              other.ok() && other->fits)
+            price = std::move(other);
+      *question.answer = std::move(*price);
     });
+  }
+
+  std::optional<PricedInTime> with_some_layers(const Candidate& one, const Unfolded& order,
+                                               const StagedCosts& few, const StagedCosts& all,
+                                               const PricedParts& parts, const cost::MeshLink& link) {
+    auto chosen =
+        choose_layers(few.kinds.front().costs, all.kinds.front().costs, parts.layer_names(), order, limit_);
+    if (!chosen) return std::nullopt;
+    StagedCosts costs = few;
+    costs.kinds.front().costs = std::move(chosen->costs);
+    Result<PricedInTime> price = price_in_time(costs, order, chosen->cuts, link, Detail::sums);
+    if (!price.ok()) return std::nullopt;
+    const std::scoped_lock lock(layers_mutex_);
+    layers_[one.number] = std::move(chosen->layers);
+    return *std::move(price);
   }
 
   cost::MeshLink link_of(const Split& split) const {
@@ -448,6 +566,7 @@ class InTimeSearch {
       }
       made.micro_batches = one.shape.micro_batches;
       if (!problem_.recomputed) made.recompute = kAgain[one.again];
+      if (one.some_layers) made.recompute.names = layers_.at(one.number);
       if (problem_.recomputed) made.recompute = *problem_.recomputed;
       made.offload = one.offload;
       Result<ChosenInTime> exact = price_given(problem_, made);
@@ -497,6 +616,8 @@ class InTimeSearch {
   std::map<std::string, std::vector<std::size_t>> cuts_;
   std::vector<Candidate> candidates_;
   std::map<std::size_t, std::optional<PricedInTime>> priced_;  // by number
+  std::mutex layers_mutex_;
+  std::map<std::size_t, std::vector<std::string>> layers_;  // by number: where some are done again
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 // the mesh alone: each is simulated once (part_costs.h), and all else is arithmetic over them. Candidates come in
 // the order of what they take where stages are alike, bubbles counted; those that cannot fit or are too slow even
 // so are left out.
-// Where a plan does not fit as it is, it is looked at with what costs little work done again, and with whole layers
-// done again; where nothing fits even so, with the optimizer's states on the host, which updates there.
+// Where a plan does not fit as it is, it is looked at with what costs little work done again, with whole layers done
+// again, and between these with as many layers of each stage as that is short of memory for (choose_layers.h); where
+// nothing fits even so, with the optimizer's states on the host, which updates there.
 // The best few are then priced on their own meshes at their own rows, as a distribution that is given is.
 #pragma once
 #include <chrono>
@@ -43,8 +44,9 @@ struct InTimeProblem {
       {};  // what the plans do again already, by the user; none: to choose
   // Of a plan without stages that fits: what takes no less is not looked for, and not finding any is an error.
   double beat_seconds = std::numeric_limits<double>::infinity();
-  std::vector<double> work = {};  // by part: what stages are cut by; empty: what each of them takes
-  CodecUse codecs = {};           // of what is priced as it is given
+  std::vector<double> work = {};      // by part: what stages are cut by; empty: what each of them takes
+  CodecUse codecs = {};               // of what is priced as it is given
+  std::vector<std::string> off = {};  // of the search: kRecomputeStage
   // Whether ranks of a stage that have the same to send send slices (pipeline/slice_crossings.h); none: where it is
   // quicker.
   std::optional<bool> slice_sends = {};

@@ -6,25 +6,33 @@
 
 namespace weft::search {
 
-std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order) {
-  const auto positions = static_cast<std::size_t>(order.schedule.positions());
-  const auto stages = static_cast<std::size_t>(order.schedule.stages);
-  std::vector<std::vector<double>> work(stages), bytes(stages);
+std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order) {
+  const pipeline::Schedule& schedule = order.schedule;
+  const auto stages = static_cast<std::size_t>(schedule.stages);
+  const double runs = static_cast<double>(schedule.positions()) / schedule.stages;
+  std::vector<std::vector<double>> work(stages), bytes(stages), working(stages);
   for (std::size_t s = 0; s < stages; ++s)
     for (const PartCost& cost : costs.at(s).costs) {
       work[s].push_back(cost.work());
       bytes[s].push_back(cost.parameters + cost.gradients + cost.optimizer + order.in_flight[s] * cost.kept);
+      working[s].push_back(cost.working / runs);
     }
   std::vector<pipeline::CutPlace> places;
-  for (std::size_t p = 0; p < positions; ++p) {
-    const auto stage = static_cast<std::size_t>(order.schedule.stage_at(static_cast<std::int32_t>(p), 0));
-    double most = 0;  // while a pass runs
-    for (const PartCost& cost : costs.at(stage).costs) most = std::max(most, cost.working);
-    const double room = std::max(0.0, costs.at(stage).room - most) * order.schedule.stages;
-    places.push_back({work[stage], bytes[stage], room / static_cast<double>(positions)});
+  for (std::int32_t p = 0; p < schedule.positions(); ++p) {
+    const auto stage = static_cast<std::size_t>(schedule.stage_at(p, 0));
+    places.push_back({work[stage], bytes[stage], costs.at(stage).room / runs, working[stage]});
   }
-  if (auto cuts = pipeline::cut_parts(places)) return *std::move(cuts);
-  for (pipeline::CutPlace& place : places) place.bytes = {};
+  return pipeline::cut_parts(places);
+}
+
+std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order) {
+  if (auto cuts = cut_within_room(costs, order)) return *std::move(cuts);
+  std::vector<std::vector<double>> work;
+  for (std::size_t s = 0; s < static_cast<std::size_t>(order.schedule.stages); ++s)
+    work.push_back(work_of(costs.at(s).costs));
+  std::vector<pipeline::CutPlace> places;
+  for (std::int32_t p = 0; p < order.schedule.positions(); ++p)
+    places.push_back({work[static_cast<std::size_t>(order.schedule.stage_at(p, 0))], {}, 0});
   return *pipeline::cut_parts(places);
 }
 
@@ -35,13 +43,19 @@ std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& ord
   };
   Result<PricedInTime> best = price(cuts);
   if (!best.ok()) return cuts;
+  constexpr double kWorthMoving = 0.9995;  // of the seconds before
   const auto better = [](const PricedInTime& a, const PricedInTime& b) {
-    return a.fits != b.fits ? a.fits : a.fits ? a.seconds < b.seconds : a.peak_bytes < b.peak_bytes;
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.seconds < kWorthMoving * b.seconds : a.peak_bytes < b.peak_bytes;
   };
+  // Counted in passes that are priced, so that it takes no more than half a second, and the same on every machine.
+  constexpr double kMostPasses = 5e6;
+  double passes = 0, each = 0;
+  for (const std::vector<pipeline::Pass>& stage : order.schedule.orders)
+    each += static_cast<double>(stage.size());
   // The first of a pair of cuts may have to move with the second, past a run of one part.
-  constexpr int kMostRounds = 64;
   bool moved = true;
-  for (int round = 0; moved && round < kMostRounds; ++round) {
+  while (moved) {
     moved = false;
     for (std::size_t first = 0; first + 1 < cuts.size(); ++first)
       for (std::size_t last = first; last < std::min(first + 2, cuts.size() - 1); ++last)
@@ -50,6 +64,7 @@ std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& ord
           for (std::size_t c = first; c <= last; ++c) tried[c] = later ? tried[c] + 1 : tried[c] - 1;
           const std::size_t before = first == 0 ? 0 : tried[first - 1];
           if (tried[first] <= before || tried[last] >= tried[last + 1]) continue;
+          if ((passes += each) > kMostPasses) return cuts;
           Result<PricedInTime> other = price(tried);
           if (!other.ok() || !better(*other, *best)) continue;
           best = std::move(other);

@@ -1,20 +1,22 @@
-// weft/planner/search/pipeline/cut_unequal.h -- where parts are cut among stages whose devices differ.
+// weft/planner/search/pipeline/cut_unequal.h -- where stages are cut: by what a part takes on each, and by what it holds.
 //
-//   v100 v100 a100     more parts for the faster device, and none that a smaller one has no room for
-//
-// First so that the slowest stage is as quick as can be with what fits; then a cut at a time is moved by a part as
-// long as the step, as it is priced, gets quicker.
+//   work     2 2 2 2 2 2    slow | fast    2 | 4 parts
+//   memory   one micro-batch more is in flight with each stage nearer to the first: that has fewer parts
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "weft/planner/search/pipeline/price_in_time.h"
 
 namespace weft::search {
 
-// By work and room. Where nothing fits, by work alone. REQUIRES: as many parts as positions.
+// By what each part takes there and holds; nothing where no cut fits so. A stage with chunks has as much room for each.
+std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order);
+
+// The same; by what parts take alone where no cut fits.
 std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order);
 
-// The best that moves of single cuts lead to; what fits goes before what does not.
+// Moves single cuts, and pairs of neighbours, for as long as the step gets quicker by that, or what does not fit smaller.
 std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& order,
                                    std::vector<std::size_t> cuts, const cost::MeshLink& link);
 

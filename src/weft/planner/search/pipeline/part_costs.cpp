@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "weft/base/check.h"
 #include "weft/parallel/train/passes.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/local_exchange.h"
@@ -413,13 +414,42 @@ std::optional<Graph> with_copies(const Graph& plan, const train::Recompute& agai
   return std::move(made->graph);
 }
 
+// "block.3": the layer of a REPEAT that a scope is of; empty where it is of none.
+std::string layer_name(const Graph& graph, plan::ScopeId scope) {
+  const plan::ScopeId layer = train::iteration_of(graph, scope);
+  return layer.valid() ? graph.path(layer, {}) : std::string();
+}
+
+// The same of all layers, where the names are layers of a plan with many.
+std::optional<train::Recompute> in_all_layers(const Graph& plan, const train::Recompute& again,
+                                              std::int64_t few) {
+  if (again.names.empty() || again.layers || repeated_layers(plan) <= few) return std::nullopt;
+  std::set<std::string> layers;
+  for (std::size_t s = 0; s < plan.scope_count(); ++s) layers.insert(layer_name(plan, plan::ScopeId(s)));
+  for (const std::string& name : again.names)
+    if (!layers.contains(name)) return std::nullopt;
+  return train::Recompute{.layers = true, .selective = again.selective, .names = {}};
+}
+
 }  // namespace
 
 PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again)
-    : again_(with_copies(whole, again)), plan_(again_ ? *again_ : whole) {
+    : in_all_layers_(in_all_layers(whole, again, kFolded)),
+      again_(with_copies(whole, in_all_layers_.value_or(again))),
+      plan_(again_ ? *again_ : whole) {
   const plan::Graph& plan = plan_;
   const train::Chain chain = train::chain_of(plan, train::Skips::allowed);
-  for (const train::Part& part : chain.parts) names_.push_back(part_name(plan, part));
+  for (const train::Part& part : chain.parts) {
+    names_.push_back(part_name(plan, part));
+    layer_names_.push_back(part.entries.empty() ? std::string()
+                                                : layer_name(plan, part.entries.front().scope));
+  }
+  if (in_all_layers_) {
+    others_ = std::make_unique<PricedParts>(
+        whole, train::Recompute{.layers = false, .selective = again.selective, .names = {}});
+    for (const std::string& layer : layer_names_)
+      repeats_.push_back(std::ranges::find(again.names, layer) != again.names.end());
+  }
   for (std::size_t p = 0; p < chain.parts.size(); ++p) place_.push_back(p);
   train::Chain looked = chain;
   const auto longest = std::ranges::max_element(chain.stretches, {}, &train::Stretch::times);
@@ -465,7 +495,13 @@ Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Mac
   add_seconds(local, half, costs);
   add_memory(local, half, costs);
   WEFT_TRY_STATUS(add_sent(local, coded, costs));
-  return unfolded(costs);
+  costs = unfolded(costs);
+  if (others_ == nullptr) return costs;
+  WEFT_TRY(other, others_->micro_batch(within, machine, coded));
+  WEFT_CHECK(other.size() == costs.size());
+  for (std::size_t p = 0; p < costs.size(); ++p)
+    if (!repeats_[p]) costs[p] = std::move(other[p]);
+  return costs;
 }
 
 Result<PartCosts> PricedParts::end_of_step(const Distribution& within, const Machine& machine,

@@ -12,6 +12,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class PricedParts {
   std::size_t count() const { return place_.size(); }
   // "embed", "block.0 attention": the first entry of a part, for people.
   const std::string& name(std::size_t part) const { return names_[part]; }
+  // By part: the layer of a REPEAT that it is of, "block.0"; empty where it is of none.
+  const std::vector<std::string>& layer_names() const { return layer_names_; }
   std::int64_t layers() const { return layers_; }
   std::int64_t folded_layers() const { return folded_ ? kFolded : 0; }
 
@@ -80,12 +83,17 @@ class PricedParts {
   const plan::Graph& looked_at() const { return folded_ ? *folded_ : plan_; }
   PartCosts unfolded(const PartCosts& costs) const;
 
+  // Some layers alone make a plan whose layers are not alike. Each of them costs what it does where all do their
+  // forward pass again, and each of the others what it does in `others_`.
+  const std::optional<train::Recompute> in_all_layers_;
   const std::optional<plan::Graph> again_;  // the plan with its copies, where it is asked for any
   const plan::Graph& plan_;
   std::int64_t layers_ = 0;
   std::optional<plan::Graph> folded_;
   std::vector<std::size_t> place_;  // by part: the part of the folded plan that stands for it
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, layer_names_;
+  std::unique_ptr<const PricedParts> others_;
+  std::vector<bool> repeats_;  // by part, beside others_
   std::size_t looked_parts_ = 0;
   std::map<std::string, std::size_t, std::less<>> part_of_entry_;  // by path, of what is looked at
 };

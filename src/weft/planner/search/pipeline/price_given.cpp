@@ -141,10 +141,8 @@ Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distributi
   std::vector<std::size_t> cuts;
   if (problem.work.size() == parts.count())
     cuts = pipeline::cut_parts(problem.work, positions);
-  else if (costs.is_mixed())
-    cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
   else
-    cuts = cut_parts(costs.kinds.front().costs, positions);
+    cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
   WEFT_TRY(priced, price_in_time(costs, pricer.order(), cuts, wire));
   ChosenInTime made;
   made.distribution = given;
