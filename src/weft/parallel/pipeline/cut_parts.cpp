@@ -41,7 +41,9 @@ std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> plac
         // All of them grow from here on.
         if (run > best[k][end].longest) break;
         if (!place.working.empty()) working = std::max(working, place.working[from]);
-        if (!place.bytes.empty() && bytes[end] - bytes[from] + working > place.room) break;
+        const double held = place.bytes.empty() ? 0 : bytes[end] - bytes[from] + working;
+        if (!place.bytes.empty() && held > place.room) break;
+        if (!place.entering.empty() && held + place.entering[from] > place.room) continue;
         const PartCut& so_far = best[k - 1][from];
         const PartCut cut{std::max(so_far.longest, run), so_far.squares + run * run, from};
         if (cut < best[k][end]) best[k][end] = cut;

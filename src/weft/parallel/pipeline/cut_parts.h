@@ -21,9 +21,10 @@ std::vector<std::size_t> cut_parts(std::span<const double> work, std::size_t pla
 
 // One place of several that differ.
 struct CutPlace {
-  std::span<const double> work, bytes;   // of each part, there; no bytes: they do not count
-  double room = 0;                       // bytes
-  std::span<const double> working = {};  // bytes beside those while the part runs: of a run the most; none: 0
+  std::span<const double> work, bytes;  // of each part, there; no bytes: they do not count
+  double room = 0;                      // bytes
+  // Bytes beside those while a part runs, of a run the most; and of what comes into a run that begins with it. None: 0.
+  std::span<const double> working = {}, entering = {};
 };
 // The same; nothing where no cut fits. REQUIRES: as many parts as places.
 std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> places);

@@ -102,7 +102,7 @@ class InTimeSearch {
     const std::vector<std::size_t> family = cheapest([](const Candidate& one) { return one.megatron; });
     WEFT_TRY(chosen, finalist(best));
     if (Result<ChosenInTime> megatron = finalist(family); megatron.ok()) {
-      if (better(*megatron, chosen)) chosen = *megatron;
+      if (better(megatron->priced, chosen.priced)) chosen = *megatron;
       chosen.megatron = static_cast<PlanInTime&>(*megatron);
     }
     const auto least = std::ranges::min_element(candidates_, {}, &Candidate::least);
@@ -130,9 +130,9 @@ class InTimeSearch {
   using Clock = std::chrono::steady_clock;
 
   bool over() const { return watch_.over() || Clock::now() >= problem_.until; }
-  static bool better(const PlanInTime& a, const PlanInTime& b) {
+  static bool better(const PricedInTime& a, const PricedInTime& b) {
     if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.priced.seconds < b.priced.seconds : a.priced.peak_bytes < b.priced.peak_bytes;
+    return a.fits ? a.seconds < b.seconds : a.peak_bytes < b.peak_bytes;
   }
   struct Micro {
     Distribution within;
@@ -497,7 +497,10 @@ class InTimeSearch {
     if (!chosen) return std::nullopt;
     StagedCosts costs = few;
     costs.kinds.front().costs = std::move(chosen->costs);
-    Result<PricedInTime> price = price_in_time(costs, order, chosen->cuts, link, Detail::sums);
+    Result<PricedInTime> price = price_in_time(costs, order, cut_unequal(costs, order), link, Detail::sums);
+    if (auto other = price_in_time(costs, order, chosen->cuts, link, Detail::sums);
+        other.ok() && (!price.ok() || better(*other, *price)))
+      price = std::move(other);
     if (!price.ok()) return std::nullopt;
     const std::scoped_lock lock(layers_mutex_);
     layers_[one.number] = std::move(chosen->layers);
@@ -574,7 +577,7 @@ class InTimeSearch {
         last = std::move(exact).error();
         continue;
       }
-      if (!best || better(*exact, *best)) best = std::move(*exact);
+      if (!best || better(exact->priced, best->priced)) best = std::move(*exact);
       if (best->fits) break;
     }
     if (!best) return last;

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "weft/parallel/partition/choices.h"
-#include "weft/planner/search/pipeline/cut_unequal.h"
 
 namespace weft::search {
 namespace {
@@ -21,19 +20,31 @@ class LayerChooser {
         layers_(layers),
         order_(order),
         room_(room),
-        runs_(static_cast<double>(order.schedule.positions()) / order.schedule.stages),
         work_before_(kept.size() + 1) {
     for (std::size_t p = 0; p < kept.size(); ++p) work_before_[p + 1] = work_before_[p] + kept[p].work();
   }
 
   std::optional<ChosenLayers> run() const {
-    // Between what no cut does better than, and what is enough.
+    const auto cuts = order_.schedule.positions() == order_.schedule.stages ? shortest_runs() : alike_runs();
+    return cuts ? of(*cuts) : std::nullopt;
+  }
+
+ private:
+  std::size_t stage_at(std::size_t position) const {
+    return static_cast<std::size_t>(order_.schedule.stage_at(static_cast<std::int32_t>(position), 0));
+  }
+
+  struct Run {
+    std::size_t first = 0, end = 0;
+  };
+
+  // Where a stage has one run: between what no cut does better than, and what is enough.
+  std::optional<std::vector<std::size_t>> shortest_runs() const {
     double few = work_before_.back() / order_.schedule.positions(), enough = 0;
     for (const PartCost& cost : again_) enough += cost.work();
     std::optional<std::vector<std::size_t>> cuts = cuts_below(enough);
-    if (!cuts) return std::nullopt;
     constexpr double kNear = 1e-3;
-    while (enough - few > kNear * enough) {
+    while (cuts && enough - few > kNear * enough) {
       const double middle = (few + enough) / 2;
       if (auto found = cuts_below(middle)) {
         cuts = std::move(found);
@@ -42,12 +53,7 @@ class LayerChooser {
         few = middle;
       }
     }
-    return of(*cuts);
-  }
-
- private:
-  std::size_t stage_at(std::size_t position) const {
-    return static_cast<std::size_t>(order_.schedule.stage_at(static_cast<std::int32_t>(position), 0));
+    return cuts;
   }
 
   // Runs as long as they may be, one after the other: a shorter one leaves more to those that follow.
@@ -60,7 +66,8 @@ class LayerChooser {
       std::size_t end = from, most = kept_.size() - (positions - 1 - k);
       while (end < most) {
         const std::size_t middle = (end + most + 1) / 2;
-        if (seconds_of(from, middle, stage_at(k), seconds, nullptr) <= seconds)
+        const Run run{from, middle};
+        if (seconds_of({&run, 1}, stage_at(k), seconds, nullptr) <= seconds)
           end = middle;
         else
           most = middle - 1;
@@ -72,57 +79,99 @@ class LayerChooser {
     return from == kept_.size() ? std::optional(cuts) : std::nullopt;
   }
 
-  // What a run takes at least with what fits; the layers that it does again then. `most`: longer is as good as never.
-  double seconds_of(std::size_t first, std::size_t end, std::size_t stage, double most,
+  // The runs of a stage with chunks share its room. They are cut by what they take with the layers that were chosen for
+  // the cuts before.
+  std::optional<std::vector<std::size_t>> alike_runs() const {
+    const auto positions = static_cast<std::size_t>(order_.schedule.positions());
+    std::optional<std::vector<std::size_t>> best;
+    double quickest = kNever;
+    PartCosts costs = kept_;
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<std::size_t> cuts = cut_parts(costs, positions);
+      double slowest = 0;
+      const std::vector<std::string> names = layers_for(cuts, &slowest);
+      if (slowest == kNever) {
+        if (round > 0) break;
+        costs = again_;  // all of them, and what is too much of that is kept again
+        continue;
+      }
+      if (slowest < quickest) quickest = slowest, best = cuts;
+      costs = with(names);
+    }
+    return best;
+  }
+
+  // What the runs of a stage take at least with what fits, and the layers that they do again then. `most`: longer is as
+  // good as never.
+  double seconds_of(std::span<const Run> runs, std::size_t stage, double most,
                     std::vector<std::string>* chosen) const {
-    const double as_kept = work_before_[end] - work_before_[first];
+    double as_kept = 0;
+    for (const Run& run : runs) as_kept += work_before_[run.end] - work_before_[run.first];
     if (as_kept > most) return kNever;
     const double in_flight = order_.in_flight[stage];
-    double bytes = first > 0 ? in_flight * kept_[first - 1].sent : 0, working = 0, working_again = 0;
-    for (std::size_t p = first; p < end; ++p) {
-      const PartCost& cost = kept_[p];
-      bytes += cost.parameters + cost.gradients + cost.optimizer + in_flight * cost.kept;
-      working = std::max(working, cost.working);
-      working_again = std::max(working_again, again_[p].working);
+    double bytes = 0, working = 0, working_again = 0;
+    for (const Run& run : runs) {
+      if (run.first > 0) bytes += in_flight * kept_[run.first - 1].sent;
+      for (std::size_t p = run.first; p < run.end; ++p) {
+        const PartCost& cost = kept_[p];
+        bytes += cost.parameters + cost.gradients + cost.optimizer + in_flight * cost.kept;
+        working = std::max(working, cost.working);
+        working_again = std::max(working_again, again_[p].working);
+      }
     }
-    if (bytes + working / runs_ <= room_ / runs_) return as_kept;
+    if (bytes + working <= room_) return as_kept;
     partition::Items items;
     std::vector<std::size_t> part_of_item;
-    for (std::size_t p = first; p < end; ++p) {
-      if (layers_[p].empty()) continue;
-      if (items.empty() || layers_[part_of_item.back()] != layers_[p]) {
-        items.push_back({{0, 0}, {0, 0}});
-        part_of_item.push_back(p);
+    for (const Run& run : runs)
+      for (std::size_t p = run.first; p < run.end; ++p) {
+        if (layers_[p].empty()) continue;
+        if (items.empty() || layers_[part_of_item.back()] != layers_[p]) {
+          items.push_back({{0, 0}, {0, 0}});
+          part_of_item.push_back(p);
+        }
+        items.back()[1].cost += again_[p].work() - kept_[p].work();
+        items.back()[1].bytes -= in_flight * (kept_[p].kept - again_[p].kept);
       }
-      items.back()[1].cost += again_[p].work() - kept_[p].work();
-      items.back()[1].bytes -= in_flight * (kept_[p].kept - again_[p].kept);
-    }
-    const double left = (room_ - std::max(working, working_again)) / runs_ - bytes;
+    if (items.empty()) return kNever;
+    const double left = room_ - std::max(working, working_again) - bytes;
     partition::Choices found = partition::choose(items, left);
     if (chosen != nullptr) found = partition::choose_exactly(items, left, found, kMostSteps);
-    if (found.options.empty() && !items.empty()) return kNever;
-    if (items.empty()) return kNever;
+    if (found.options.empty()) return kNever;
     for (std::size_t i = 0; chosen != nullptr && i < items.size(); ++i)
       if (found.options[i] == 1) chosen->push_back(layers_[part_of_item[i]]);
     return as_kept + found.cost;
   }
 
-  std::optional<ChosenLayers> of(const std::vector<std::size_t>& cuts) const {
-    std::vector<std::string> names;
+  // `slowest`: what the slowest stage takes with them.
+  std::vector<std::string> layers_for(const std::vector<std::size_t>& cuts, double* slowest) const {
+    std::vector<std::vector<Run>> runs(static_cast<std::size_t>(order_.schedule.stages));
     for (std::size_t k = 0; k < cuts.size(); ++k)
-      seconds_of(k == 0 ? 0 : cuts[k - 1], cuts[k], stage_at(k), kNever, &names);
-    if (names.empty()) return std::nullopt;
+      runs[stage_at(k)].push_back({k == 0 ? 0 : cuts[k - 1], cuts[k]});
+    std::vector<std::string> names;
+    for (std::size_t s = 0; s < runs.size(); ++s)
+      *slowest = std::max(*slowest, seconds_of(runs[s], s, kNever, &names));
+    return names;
+  }
+
+  // A layer that lies on two stages is done again by both where one of them is short of memory.
+  PartCosts with(const std::vector<std::string>& names) const {
     const std::set<std::string> repeated(names.begin(), names.end());
-    ChosenLayers made;
-    for (std::size_t p = 0; p < kept_.size(); ++p) {
-      const bool repeats = repeated.contains(layers_[p]);
-      made.costs.push_back(repeats ? again_[p] : kept_[p]);
-      if (repeats && (made.layers.empty() || made.layers.back() != layers_[p]))
-        made.layers.push_back(layers_[p]);
-    }
-    // Of cuts that are as good the runs are the most alike.
-    const StagedCosts staged(made.costs, room_);
-    made.cuts = cut_within_room(staged, order_).value_or(cuts);
+    PartCosts costs;
+    for (std::size_t p = 0; p < kept_.size(); ++p)
+      costs.push_back((repeated.contains(layers_[p]) ? again_ : kept_)[p]);
+    return costs;
+  }
+
+  std::optional<ChosenLayers> of(const std::vector<std::size_t>& cuts) const {
+    double slowest = 0;
+    const std::vector<std::string> names = layers_for(cuts, &slowest);
+    if (names.empty()) return std::nullopt;
+    ChosenLayers made{{}, with(names), cuts};
+    for (const std::string& layer : layers_)
+      if (std::ranges::find(names, layer) != names.end() &&
+          (made.layers.empty() || made.layers.back() != layer))
+        made.layers.push_back(layer);
     return made;
   }
 
@@ -131,7 +180,7 @@ class LayerChooser {
   const PartCosts &kept_, &again_;
   const std::span<const std::string> layers_;
   const Unfolded& order_;
-  const double room_, runs_;
+  const double room_;
   std::vector<double> work_before_;
 };
 

@@ -10,30 +10,37 @@ std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs
   const pipeline::Schedule& schedule = order.schedule;
   const auto stages = static_cast<std::size_t>(schedule.stages);
   const double runs = static_cast<double>(schedule.positions()) / schedule.stages;
-  std::vector<std::vector<double>> work(stages), bytes(stages), working(stages);
-  for (std::size_t s = 0; s < stages; ++s)
+  std::vector<std::vector<double>> work(stages), bytes(stages), working(stages), entering(stages);
+  for (std::size_t s = 0; s < stages; ++s) {
+    double sent = 0;
     for (const PartCost& cost : costs.at(s).costs) {
+      entering[s].push_back(order.in_flight[s] * sent);
+      sent = cost.sent;
       work[s].push_back(cost.work());
       bytes[s].push_back(cost.parameters + cost.gradients + cost.optimizer + order.in_flight[s] * cost.kept);
       working[s].push_back(cost.working / runs);
     }
+  }
   std::vector<pipeline::CutPlace> places;
   for (std::int32_t p = 0; p < schedule.positions(); ++p) {
     const auto stage = static_cast<std::size_t>(schedule.stage_at(p, 0));
-    places.push_back({work[stage], bytes[stage], costs.at(stage).room / runs, working[stage]});
+    places.push_back(
+        {work[stage], bytes[stage], costs.at(stage).room / runs, working[stage], entering[stage]});
   }
   return pipeline::cut_parts(places);
 }
 
 std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order) {
-  if (auto cuts = cut_within_room(costs, order)) return *std::move(cuts);
   std::vector<std::vector<double>> work;
   for (std::size_t s = 0; s < static_cast<std::size_t>(order.schedule.stages); ++s)
     work.push_back(work_of(costs.at(s).costs));
   std::vector<pipeline::CutPlace> places;
   for (std::int32_t p = 0; p < order.schedule.positions(); ++p)
     places.push_back({work[static_cast<std::size_t>(order.schedule.stage_at(p, 0))], {}, 0});
-  return *pipeline::cut_parts(places);
+  std::vector<std::size_t> cuts = *pipeline::cut_parts(places);
+  if (const auto price = price_in_time(costs, order, cuts, {}, Detail::sums); price.ok() && price->fits)
+    return cuts;
+  return cut_within_room(costs, order).value_or(std::move(cuts));
 }
 
 std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& order,

@@ -13,7 +13,7 @@ namespace weft::search {
 // By what each part takes there and holds; nothing where no cut fits so. A stage with chunks has as much room for each.
 std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order);
 
-// The same; by what parts take alone where no cut fits.
+// By what parts take alone where that fits, or where nothing does; else the same.
 std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order);
 
 // Moves single cuts, and pairs of neighbours, for as long as the step gets quicker by that, or what does not fit smaller.
