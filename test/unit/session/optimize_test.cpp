@@ -72,7 +72,7 @@ TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
             (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "sync", "delay",
                                            "codecs", "bucket", "decompose", "credit", "choose algorithms",
-                                           "schedule", "pipeline", "recompute"}));
+                                           "schedule", "pipeline", "recompute", "synthesize"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 

@@ -95,6 +95,7 @@ std::string_view usual_name(std::string_view schedule) {
       {"v_min", "V-min"},
       {"dualpipe", "DualPipe"},
       {"dualpipe_v", "DualPipe-V"}};
+  if (schedule.starts_with("synthesized_")) return "synthesized schedule";
   const auto* found =
       std::ranges::find(kNames, schedule, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(kNames) ? schedule : found->second;

@@ -8,6 +8,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/nearest.h"
+#include "weft/parallel/pipeline/synthesized.h"
 
 namespace weft {
 
@@ -65,6 +66,7 @@ Result<const ScheduleText*> find_schedule(std::string_view name) {
     plain += letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   for (const auto& [other, own] : kOtherNames)
     if (plain == other) plain = own;
+  if (is_synthesized(plain)) return find_synthesized(plain);
   std::vector<std::string_view> names;
   for (const ScheduleText& schedule : shipped_schedules()) {
     if (schedule.name == plain) return &schedule;

@@ -15,7 +15,8 @@ Result<std::vector<ScheduleText>> parse_library(std::span<const EmbeddedFile> fi
 
 const std::vector<ScheduleText>& shipped_schedules();
 
-// By name, as the files have it or as papers do: "1F1B", "1F1B-I", "ZB-H1". Fails with the nearest name.
+// By name, as the files have it or as papers do: "1F1B", "1F1B-I", "ZB-H1"; one that is synthesized by what it is made
+// for (synthesized.h). Fails with the nearest name.
 Result<const ScheduleText*> find_schedule(std::string_view name);
 
 }  // namespace weft::pipeline

@@ -19,6 +19,7 @@
 // and a B right after it may run beside each other.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct Statement {
   Span span;
 };
 
+struct SynthesisRequest;
+
 struct ScheduleText {
   std::string name;
   std::string comment;  // that the text begins with
@@ -57,6 +60,7 @@ struct ScheduleText {
   std::vector<Statement> body;
   std::vector<std::pair<std::int32_t, std::vector<Pass>>> orders;  // of STAGE lines
   std::int32_t slots = 0;
+  std::shared_ptr<const SynthesisRequest> synthesis = nullptr;  // in place of a body: it is made for this
 };
 
 Result<ScheduleText> parse_schedule(std::string_view text);

@@ -7,6 +7,7 @@
 
 #include "weft/base/nearest.h"
 #include "weft/parallel/pipeline/schedule_text.h"
+#include "weft/parallel/pipeline/synthesized.h"
 
 namespace weft::pipeline {
 namespace {
@@ -163,6 +164,7 @@ Result<Bound> bind(const ScheduleText& text, const std::map<std::string, double>
 
 Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, double>& parameters) {
   WEFT_TRY(bound, bind(text, parameters));
+  if (text.synthesis) return synthesized_schedule(text, bound.stages, bound.micro_batches, bound.chunks);
   if (!text.where.empty() && text.where.value(bound.slots) == 0)
     return user_error(fmt::format("{} is not for {} stages, {} micro-batches and {} chunks", text.name,
                                   bound.stages, bound.micro_batches, bound.chunks),

@@ -118,6 +118,8 @@ struct Stage {
 inline constexpr std::string_view kPipelineStage = "pipeline";
 // Beside what is kept and what all layers do again, it looks for the layers that each stage has to do again.
 inline constexpr std::string_view kRecomputeStage = "recompute";
+// Beside the schedules that ship, one is made for the times of the stages that were found.
+inline constexpr std::string_view kSynthesizeStage = "synthesize";
 
 // In the order they run.
 std::span<const Stage> stages();

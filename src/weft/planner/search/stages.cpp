@@ -336,7 +336,7 @@ std::span<const Stage> stages() { return kStages; }
 std::vector<std::string_view> stage_names() {
   std::vector<std::string_view> names;
   for (const Stage& stage : kStages) names.push_back(stage.name);
-  names.insert(names.end(), {kPipelineStage, kRecomputeStage});
+  names.insert(names.end(), {kPipelineStage, kRecomputeStage, kSynthesizeStage});
   return names;
 }
 

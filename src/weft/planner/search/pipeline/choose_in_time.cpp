@@ -20,6 +20,7 @@
 #include "weft/planner/search/pipeline/splits.h"
 #include "weft/planner/search/pipeline/stage_devices.h"
 #include "weft/planner/search/pipeline/stage_mesh_search.h"
+#include "weft/planner/search/pipeline/synthesize_schedule.h"
 #include "weft/planner/search/pipeline/unfolded_shapes.h"
 
 namespace weft::search {
@@ -112,6 +113,11 @@ class InTimeSearch {
         meshes->megatron = std::move(chosen.megatron);
         least_seconds = std::min(least_seconds, meshes->least_seconds);
         chosen = *std::move(meshes);
+      }
+    if (!over() && !is_off(kSynthesizeStage))
+      if (auto synthesized = with_synthesized_schedule(problem_, chosen)) {
+        synthesized->megatron = std::move(chosen.megatron);
+        chosen = *std::move(synthesized);
       }
     chosen.candidates = static_cast<std::int64_t>(candidates_.size());
     chosen.simulated = static_cast<std::int64_t>(micro_.size() + ends_.size());

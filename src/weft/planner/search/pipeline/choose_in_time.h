@@ -46,7 +46,7 @@ struct InTimeProblem {
   double beat_seconds = std::numeric_limits<double>::infinity();
   std::vector<double> work = {};      // by part: what stages are cut by; empty: what each of them takes
   CodecUse codecs = {};               // of what is priced as it is given
-  std::vector<std::string> off = {};  // of the search: kRecomputeStage
+  std::vector<std::string> off = {};  // of the search: kRecomputeStage, kSynthesizeStage
   // Whether ranks of a stage that have the same to send send slices (pipeline/slice_crossings.h); none: where it is
   // quicker.
   std::optional<bool> slice_sends = {};
@@ -72,6 +72,8 @@ struct Replica {
 
 struct ChosenInTime : PlanInTime {
   std::vector<Replica> replicas = {};  // those of one such axis; else none. What is priced is the slowest
+  StagedCosts costs = {};              // what it was priced by
+  cost::MeshLink wire = {};
   std::vector<std::string> parts;      // names
   std::optional<PlanInTime> megatron;  // the best of tensor x pipeline x data
   std::int64_t layers = 0, folded = 0;

@@ -149,6 +149,8 @@ Result<ChosenInTime> price_taking(const InTimeProblem& problem, const Distributi
   made.least_seconds = least_seconds(costs, pricer.shape());
   made.priced = std::move(priced);
   made.fits = made.priced.fits;
+  made.costs = std::move(costs);
+  made.wire = wire;
   for (std::size_t p = 0; p < parts.count(); ++p) made.parts.push_back(parts.name(p));
   made.layers = parts.folded_layers() > 0 ? parts.layers() : 0;
   made.folded = parts.folded_layers();
