@@ -2,7 +2,7 @@
 //
 //   build/release/bench_schedules [CORPUS]
 //
-// CORPUS holds zb-schedules, dnn-placement, dapple-profiles, pipedream and piper. Bubble rates of schedules and of
+// CORPUS holds zb-schedules, dnn-placement, pipedream and piper. Bubble rates of schedules and of
 // synthesis at the published memory; how synthesis grows; costs of cuts beside the optima and the times of the
 // programs that found them. Times are of one thread.
 #include <cstdio>
@@ -19,7 +19,6 @@
 #include "weft/formats/profile_text.h"
 #include "weft/formats/stage_costs_json.h"
 #include "weft/parallel/partition/steady.h"
-#include "weft/parallel/partition/two_stages.h"
 #include "weft/parallel/pipeline/library.h"
 #include "weft/parallel/pipeline/synthesize.h"
 
@@ -118,20 +117,6 @@ void placements(const std::filesystem::path& folder) {
   }
 }
 
-void two_stages(const std::filesystem::path& folder) {
-  cut_head("dapple-profiles: one step, against the optimum of two stages", "ms");
-  for (const Json& row : Json::parse(slurp(folder / "two_stage_optima.json"))) {
-    const auto profile = formats::read_profile(slurp(folder / row["profile"].get<std::string>())).value();
-    const partition::Step step{row["devices"], row["microbatches"], row["microbatch_in_profile_batches"],
-                               row["gbps"].get<double>() * 1e9 / 8};
-    double cost = 0;
-    const double seconds =
-        bench::processor_seconds_of([&] { cost = partition::cut_step(profile, step).value().cost; });
-    cut(fmt::format("{} {} Gb/s", row["profile"].get<std::string>(), row["gbps"].get<double>()), cost,
-        row["best_ms"], seconds, "-");
-  }
-}
-
 void steady(const std::filesystem::path& folder) {
   cut_head("pipedream: a stage's time, against its optimizer", "s");
   const Json reference = Json::parse(slurp(folder / "optimizer_reference.json"));
@@ -182,7 +167,6 @@ int main(int argc, char** argv) {
   const std::pair<const char*, void (*)(const std::filesystem::path&)> parts[] = {
       {"zb-schedules/settings.json", bubble_rates},
       {"dnn-placement", placements},
-      {"dapple-profiles", two_stages},
       {"pipedream", steady},
       {"piper", hybrids}};
   for (const auto& [name, part] : parts) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPartitionUsage = R"(weft partition: where to cut a model into stages
 
 usage:
-  weft partition FILE [--devices N] [--memory SIZE] [--micro-batches M] [--micro-batch SIZE]
+  weft partition FILE [--devices N] [--memory SIZE] [--micro-batches M]
                  [--topology RATE | N@RATE,N@RATE...] [--straight] [--format text|json]
 
 `weft help partition` explains the files and what a split costs.
@@ -29,7 +29,6 @@ Result<session::Reply> run_partition(int argc, char** argv) {
   app.add_option("--devices", partition.devices);
   app.add_option("--memory", partition.memory);
   app.add_option("--micro-batches", partition.micro_batches);
-  app.add_option("--micro-batch", partition.micro_batch);
   app.add_option("--topology", partition.topology);
   app.add_flag("--straight", partition.straight);
   add_format(&app, partition.format);

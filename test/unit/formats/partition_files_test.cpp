@@ -9,7 +9,6 @@
 #include "weft/formats/profile_text.h"
 #include "weft/formats/stage_costs_json.h"
 #include "weft/parallel/partition/steady.h"
-#include "weft/parallel/partition/two_stages.h"
 
 namespace weft::formats {
 namespace {
@@ -180,26 +179,6 @@ TEST(PartitionFiles, NoWorseThanPipeDream) {
     const auto judged = partition::judge(profile, levels, answer->stages);
     ASSERT_TRUE(judged.ok()) << judged.error().message;
     EXPECT_NEAR(*judged, answer->cost, 1e-9);
-  }
-}
-
-TEST(PartitionFiles, TwoStagesOfDapple) {
-  const std::filesystem::path folder = kCorpus / "dapple-profiles";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP();
-  for (const Json& row : json_of(folder / "two_stage_optima.json")) {
-    const auto profile = read_profile(slurp(folder / row["profile"].get<std::string>()));
-    ASSERT_TRUE(profile.ok()) << profile.error().message;
-    const partition::Step step{row["devices"], row["microbatches"], row["microbatch_in_profile_batches"],
-                               row["gbps"].get<double>() * 1e9 / 8};
-    const auto answer = partition::cut_step(*profile, step);
-    ASSERT_TRUE(answer.ok());
-    EXPECT_NEAR(answer->cost, row["best_ms"], 1e-3) << row["profile"];
-    EXPECT_NEAR(answer->data_parallel, row["dp_no_overlap_ms"], 1e-3);
-    EXPECT_EQ(answer->stages[0].nodes.size(), row["first_stage_nodes"]);
-    EXPECT_EQ(answer->stages[0].replicas, row["replicas"][0]);
-    const auto judged = partition::judge(*profile, step, answer->stages);
-    ASSERT_TRUE(judged.ok()) << judged.error().message;
-    EXPECT_NEAR(*judged, answer->cost, 1e-6);
   }
 }
 

@@ -10,7 +10,6 @@
 #include "weft/parallel/partition/hybrid.h"
 #include "weft/parallel/partition/placement.h"
 #include "weft/parallel/partition/steady.h"
-#include "weft/parallel/partition/two_stages.h"
 
 namespace weft::partition {
 namespace {
@@ -230,28 +229,6 @@ TEST(Steady, LevelsArePricedByTheJudge) {
     const auto judged = judge(profile, levels, answer->stages);
     ASSERT_TRUE(judged.ok()) << judged.error().message;
     EXPECT_NEAR(*judged, answer->cost, 1e-12);
-  }
-}
-
-TEST(TwoStages, AsGoodAsAllSplits) {
-  Random random(4);
-  for (int round = 0; round < 40; ++round) {
-    const auto count = static_cast<std::int32_t>(1 + random.below(6));
-    const Profile profile = random_profile(random, count);
-    const Step step{static_cast<std::int32_t>(1 + random.below(5)),
-                    static_cast<std::int32_t>(1 + random.below(5)), 2, 1e9};
-    double least = kNone;
-    each_split(count, profile.edges, 2, [&](const Assignment& split) {
-      for (std::int32_t own = 1; own <= step.devices; ++own) {
-        std::vector<ReplicatedStage> stages = {{split[0], own}};
-        if (split.size() == 2) stages.push_back({split[1], step.devices - own});
-        if (stages.back().replicas < 1 || (split.size() == 1 && own < step.devices)) continue;
-        if (const auto cost = judge(profile, step, stages); cost.ok()) least = std::min(least, *cost);
-      }
-    });
-    const auto answer = cut_step(profile, step);
-    ASSERT_TRUE(answer.ok());
-    EXPECT_NEAR(answer->cost, least, 1e-9) << round;
   }
 }
 

@@ -21,14 +21,13 @@
 #include "weft/parallel/partition/hybrid.h"
 #include "weft/parallel/partition/placement.h"
 #include "weft/parallel/partition/steady.h"
-#include "weft/parallel/partition/two_stages.h"
 
 namespace weft::command {
 namespace {
 
 constexpr std::int64_t kMostPartitionBytes = std::int64_t{64} << 20;
 constexpr std::int32_t kMostPartitionDevices = 10'000, kMostStepMicroBatches = 1 << 20;
-constexpr std::string_view kDefaultRate = "25 Gb/s";  // of the ten optima of DAPPLE's profiles
+constexpr std::string_view kDefaultRate = "25 Gb/s";
 
 // The answer to one file. `lines` are for people.
 struct Cut {
@@ -145,26 +144,6 @@ Result<Cut> cut_stage_costs(const Partition& request, const formats::JsonNode& t
   return cut;
 }
 
-Result<Cut> cut_in_step(const Partition& request, const partition::Profile& profile) {
-  partition::Step step;
-  if (request.devices > 0) step.devices = request.devices;
-  step.micro_batches = request.micro_batches;
-  step.micro_batch = request.micro_batch;
-  WEFT_TRY(rate, read_amount("--topology", request.topology.empty() ? kDefaultRate : request.topology,
-                             Dimension::bytes_per_second));
-  step.bandwidth = rate;
-  WEFT_TRY(answer, partition::cut_step(profile, step));
-  WEFT_TRY_STATUS(agree(answer.cost, partition::judge(profile, step, answer.stages)));
-  Cut cut{head("profile, one step", answer.cost, "ms", answer.exact, answer.ideals), {}};
-  cut.json["data_parallel_ms"] = answer.data_parallel;
-  for (const partition::ReplicatedStage& stage : answer.stages) {
-    cut.json["stages"].push_back(
-        {{"nodes", ids_of(stage.nodes, profile.nodes)}, {"replicas", stage.replicas}});
-    cut.lines.push_back(fmt::format("{:>6} nodes on {} devices", stage.nodes.size(), stage.replicas));
-  }
-  return cut;
-}
-
 void add_steady(const std::vector<partition::SteadyStage>& stages, const partition::Profile& profile,
                 std::size_t depth, formats::Json& list, std::vector<std::string>& lines) {
   for (const partition::SteadyStage& stage : stages) {
@@ -193,8 +172,10 @@ Result<Cut> cut_in_steady_state(const Partition& request, const partition::Profi
 
 Result<Cut> cut_profile(const Partition& request, std::string_view text) {
   if (!request.memory.empty()) return user_error("--memory: a profile says nothing of memory");
+  if (request.micro_batches > 0)
+    return user_error("--micro-batches: a profile is cut for the steady state, expected none");
   WEFT_TRY(profile, formats::read_profile(text));
-  return request.micro_batches > 0 ? cut_in_step(request, profile) : cut_in_steady_state(request, profile);
+  return cut_in_steady_state(request, profile);
 }
 
 Result<Cut> cut_text(const Partition& request, const std::string& text) {
@@ -222,8 +203,6 @@ Result<std::string> answer(const Partition& request) {
   if (request.micro_batches < 0 || request.micro_batches > kMostStepMicroBatches)
     return user_error(fmt::format("--micro-batches: expected 1 to {}, found {}", kMostStepMicroBatches,
                                   request.micro_batches));
-  if (!(request.micro_batch > 0) || !std::isfinite(request.micro_batch))
-    return user_error(fmt::format("--micro-batch: expected a number above 0, found {}", request.micro_batch));
   WEFT_TRY(text, read_file(request.file, kMostPartitionBytes));
   const auto begin = std::chrono::steady_clock::now();
   auto cut = cut_text(request, text);

@@ -11,8 +11,7 @@ struct Partition {
   std::string file;
   std::int32_t devices = 0;        // 0: as the file has it
   std::string memory;              // of a device, "16 GiB"; none: as the file has it
-  std::int32_t micro_batches = 0;  // 0: as the file has it; of a profile: the steady state
-  double micro_batch = 8;          // mini-batches of a profile in a micro-batch
+  std::int32_t micro_batches = 0;  // 0: as the file has it
   std::string topology;            // "25 Gb/s", or levels from the innermost: "4@10 GB/s, 2@1 GB/s"
   bool straight = false;           // no replicas
   session::Format format = session::Format::text;
