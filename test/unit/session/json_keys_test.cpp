@@ -1,4 +1,5 @@
 // docs/json.md and the JSON of EXPLAIN have the same keys.
+#include <algorithm>
 #include <regex>
 #include <set>
 #include <string>
@@ -75,7 +76,7 @@ std::set<std::string> written() {
            "inproc, "
            "distribution = 'stage=2: stage; micro=4', remember = false)",
            "EXPLAIN TRAIN digits_mlp ON pod WITH (b = 4096, prove = false, "
-           "distribution = 'node=4: slice b, takes 3:1:2:2; gpu=8: slice b; micro=8')",
+           "distribution = 'node=4: slice b, takes 3:1:2:2; gpu=8: slice b; micro=2')",
        }) {
     Session session;
     session.format = Format::json;

@@ -61,10 +61,7 @@ StepFacts facts_of(const Report& report, const sim::Prediction& prediction) {
                   {"spilling", report.spilled_seconds}};
   facts.memory = items_of(prediction.memory);
   facts.memory_bytes = prediction.peak_bytes;
-  // "compute: 71 % of the step"
-  facts.limit = prediction.bound.empty() ? std::string() : "critical path: " + prediction.bound;
-  if (const std::size_t at = facts.limit.rfind(": "); at > 13 && at != std::string::npos)
-    facts.limit.replace(at, 2, ", ");
+  facts.limit = prediction.bound;
   return facts;
 }
 

@@ -203,6 +203,12 @@ void time_json(const Report&, const StepFacts& facts, Json& json) {
 
 LineText limit_text(const Report& report, const StepFacts& facts) {
   LineText text{facts.limit};
+  // The simulated critical path: other shares than those of all compute and communication above.
+  if (!facts.limit.empty() && report.prediction != nullptr && !report.alone && !report.pipeline) {
+    if (const std::size_t at = facts.limit.rfind(": "); at != std::string::npos)
+      text.value =
+          fmt::format("critical path: {}, {}", facts.limit.substr(0, at), facts.limit.substr(at + 2));
+  }
   if (const double least = lower_bound_of(report); least > 0)
     text.note = fmt::format("no plan can take less than {}", print_seconds(least));
   return text;
