@@ -50,7 +50,8 @@ TEST(KernelSource, FilesAreInTheOrderOfTheirIncludesAndOnce) {
   EXPECT_EQ(count(source, "typedef weft_bf16 T"), 0u);  // an example of the preamble
 }
 
-TEST(KernelSource, ThePreludeIsAFileToo) { EXPECT_EQ(prelude(), kernel_source("prelude")); }
+// Functions that have no expression of their own follow it.
+TEST(KernelSource, ThePreludeIsAFileToo) { EXPECT_TRUE(prelude().starts_with(kernel_source("prelude"))); }
 
 }  // namespace
 }  // namespace weft::device::cuda

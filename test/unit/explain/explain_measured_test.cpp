@@ -51,51 +51,55 @@ class MeasuredPlan : public testing::Test {
 };
 
 TEST_F(MeasuredPlan, NothingIsSaidOfAPlanThatDidNotRun) {
-  EXPECT_EQ(print_text(made_), R"(INFER deep ()
+  EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-chosen    one core, the plan as it is written
-step      48 us at best, by the roofline of core
-bound by  memory: 100 % of the step
-memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
-try       (PAGE 'step.html') draws the timeline; ON pod plans it for 32 devices
+Plan      one core · the model as it is written
+Step      48 us at best, by the roofline
+Memory    3.91 KiB of 977 KiB (< 1 %) · inputs 3.91 KiB
+Time      ████████████████████  █ memory-bound 100 %
+Limit     memory: 100 % of the step
+Next      EXPLAIN (PAGE 'step.html') draws the step; VERBOSE prints all sections
 
+Sure      a lower bound from the device's peak rates, not a prediction
+
+Operators
 step          operators  result          moved  at best  bound by
 forward                               46.9 KiB    48 us  memory
 ├─ first      exp        f32[a=1000]  7.81 KiB     8 us  memory
 ├─ block × 2                          31.2 KiB    32 us  memory
 │  └─ h       exp, relu  f32[a=1000]  15.6 KiB    16 us  memory
 └─ last       exp        f32[a=1000]  7.81 KiB     8 us  memory
-
 parameters 0, multiply-adds 0, 34 kFLOP in all
-memory 3.91 KiB: inputs 3.91 KiB; less than 1 % of the 977 KiB of one core
-at best 48 us on one core: the roofline of f32 1 TFLOP/s, memory 1 GB/s, 0 ns a launch
+roofline of core: f32 1 TFLOP/s, memory 1 GB/s, 0 ns per launch
 )");
 }
 
 // A folded layer has the time of all its iterations; what is inside has the mean of one.
 TEST_F(MeasuredPlan, TimesStandBesideTheRoofline) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
-  EXPECT_EQ(print_text(made_), R"(INFER deep ()
+  EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-chosen    one core, the plan as it is written
-step      120 us, measured on 1 thread; 48 us at best, by the roofline of core
-bound by  memory: 100 % of the step
-memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
-try       ON LOCAL 2: the same step on two ranks of this machine
+Plan      one core · the model as it is written
+Step      120 us measured · 48 us at best, by the roofline
+Memory    3.91 KiB of 977 KiB (< 1 %) · 9 KiB measured · inputs 3.91 KiB
+Time      ████████████████████  █ memory-bound 100 %
+Limit     memory: 100 % of the step
+Next      EXPLAIN (PAGE 'step.html') draws the step; VERBOSE prints all sections
 
+Sure      measured: median of 20 steps, 1 thread
+
+Operators
 step          operators  result          moved  at best  measured  ratio  bound by
 forward                               46.9 KiB    48 us    116 us   2.4x  memory
 ├─ first      exp        f32[a=1000]  7.81 KiB     8 us     12 us   1.5x  memory
 ├─ block × 2                          31.2 KiB    32 us    100 us   3.1x  memory
 │  └─ h       exp, relu  f32[a=1000]  15.6 KiB    16 us     50 us   3.1x  memory
 └─ last       exp        f32[a=1000]  7.81 KiB     8 us      4 us  0.50x  memory
-
 parameters 0, multiply-adds 0, 34 kFLOP in all
-memory 3.91 KiB: inputs 3.91 KiB; less than 1 % of the 977 KiB of one core
-memory taken 9 KiB; no packing takes less than 8 KiB
-at best 48 us on one core: the roofline of f32 1 TFLOP/s, memory 1 GB/s, 0 ns a launch
-measured 120 us a step (median of 20 steps, 1 thread), 2.5x the roofline; busy 97 %
-nodes that ran as one share the time by their estimates
+roofline of core: f32 1 TFLOP/s, memory 1 GB/s, 0 ns per launch
+busy 97 %
+memory 9 KiB; no packing takes less than 8 KiB
+nodes that ran as one unit share its time by their estimates
 )");
 }
 
@@ -103,14 +107,18 @@ nodes that ran as one share the time by their estimates
 TEST_F(MeasuredPlan, VerboseHasALineANode) {
   made_.verbose = true;
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 75e-6);
-  EXPECT_EQ(print_text(made_), R"(INFER deep ()
+  EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-chosen    one core, the plan as it is written
-step      75 us, measured on 2 threads; 48 us at best, by the roofline of core
-bound by  memory: 100 % of the step
-memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
-try       ON LOCAL 2: the same step on two ranks of this machine
+Plan      one core · the model as it is written
+Step      75 us measured · 48 us at best, by the roofline
+Memory    3.91 KiB of 977 KiB (< 1 %) · 9 KiB measured · inputs 3.91 KiB
+Time      ████████████████████  █ memory-bound 100 %
+Limit     memory: 100 % of the step
+Next      EXPLAIN (PAGE 'step.html') draws the step; VERBOSE prints all sections
 
+Sure      measured: median of 20 steps, 1 thread
+
+Operators
 step          operators  result          moved  at best  measured  ratio  bound by
 forward                               46.9 KiB    48 us    116 us   2.4x  memory
 ├─ first      exp        f32[a=1000]  7.81 KiB     8 us     12 us   1.5x  memory
@@ -121,13 +129,11 @@ forward                               46.9 KiB    48 us    116 us   2.4x  memory
 │     └─ %3   relu %2    f32[a=1000]  7.81 KiB     8 us     30 us   3.8x  memory
 └─ last       exp        f32[a=1000]  7.81 KiB     8 us      4 us  0.50x  memory
    └─ %6      exp %5     f32[a=1000]  7.81 KiB     8 us      4 us  0.50x  memory
-
 parameters 0, multiply-adds 0, 34 kFLOP in all
-memory 3.91 KiB: inputs 3.91 KiB; less than 1 % of the 977 KiB of one core
-memory taken 9 KiB; no packing takes less than 8 KiB
-at best 48 us on one core: the roofline of f32 1 TFLOP/s, memory 1 GB/s, 0 ns a launch
-measured 75 us a step (median of 20 steps, 2 threads), 3.1x the roofline of 2 × core; busy 77 %
-the table adds up what all threads did; nodes that ran as one share the time by their estimates
+roofline of core: f32 1 TFLOP/s, memory 1 GB/s, 0 ns per launch
+busy 77 %; the table adds up all threads
+memory 9 KiB; no packing takes less than 8 KiB
+nodes that ran as one unit share its time by their estimates
 )");
 }
 

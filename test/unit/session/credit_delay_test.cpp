@@ -81,7 +81,7 @@ TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
   };
   EXPECT_NE(refused("credit = '16 KiB'").find("expected a credit of 32 KiB or more"), std::string::npos);
-  EXPECT_NE(refused("credit = '4 MiB', micro_batches = 2").find("a credit is for plans without stages"),
+  EXPECT_NE(refused("credit = '4 MiB', micro_batches = 2").find("credit cannot be combined with stages"),
             std::string::npos);
 }
 

@@ -361,7 +361,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   for (const char* setting : {"replan_every = 2", "sync_every = 2"})
     EXPECT_NE(
         train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, takes 3:1; micro=2'", setting))
-            .find("for plans without stages and micro-batches"),
+            .find("cannot be combined with stages or micro-batches"),
         std::string::npos)
         << setting;
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, takes 3:1'").find("is not said"),

@@ -126,13 +126,13 @@ TEST(Precision, BytesAParameterAreInThePlanAndSaid) {
     return answer(session, "EXPLAIN (FORMAT json) TRAIN digits_mlp WITH (b = 32, " + with + ")");
   };
   const Json mixed = explain("precision = bf16");
-  EXPECT_EQ(mixed["settings"]["bytes a parameter"], "18 (weight 2, gradient 4, master 4, moments 8)");
+  EXPECT_EQ(mixed["settings"]["bytes per parameter"], "18 (weight 2, gradient 4, master 4, moments 8)");
   EXPECT_EQ(mixed["memory"]["parameters"], 2 * 9610);
   EXPECT_EQ(mixed["memory"]["optimizer"], 12 * 9610);
-  EXPECT_EQ(explain("precision = bf16, gradients = bf16")["settings"]["bytes a parameter"],
+  EXPECT_EQ(explain("precision = bf16, gradients = bf16")["settings"]["bytes per parameter"],
             "16 (weight 2, gradient 2, master 4, moments 8)");
   const Json pure = explain("precision = pure_bf16");
-  EXPECT_EQ(pure["settings"]["bytes a parameter"], "8 (weight 2, gradient 2, moments 4)");
+  EXPECT_EQ(pure["settings"]["bytes per parameter"], "8 (weight 2, gradient 2, moments 4)");
   EXPECT_EQ(pure["memory"]["optimizer"], 4 * 9610);
 }
 

@@ -282,7 +282,7 @@ TEST(StepPage, OfAReportHasItsLinesItsSectionsAndItsTimelines) {
   ASSERT_GE(page.facts.size(), 2u);
   EXPECT_EQ(page.facts[0].name, "Plan");
   EXPECT_EQ(page.facts[0].value, "DP 2 (ZeRO-1)");
-  EXPECT_TRUE(page.facts[1].note.find("predicted (+100 %)") != std::string::npos) << page.facts[1].note;
+  EXPECT_TRUE(page.facts[1].note.find("predicted (2x as long)") != std::string::npos) << page.facts[1].note;
   ASSERT_GE(page.tables.size(), 3u);
   EXPECT_EQ(page.tables[0].option, "MESH");
   ASSERT_EQ(page.tables[0].rows.size(), 1u);

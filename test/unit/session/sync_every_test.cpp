@@ -196,7 +196,7 @@ TEST_F(SyncEvery, WhatCannotBeIsSaidSo) {
             std::string::npos);
   EXPECT_NE(train("sync_every = 2, precision = f16").find("cannot be combined with precision = f16"), std::string::npos);
   EXPECT_NE(train("sync_every = 2, precision = f64").find("cannot be combined with precision = f64"), std::string::npos);
-  EXPECT_NE(train("sync_every = 2, micro_batches = 2").find("stages and micro-batches"), std::string::npos);
+  EXPECT_NE(train("sync_every = 2, micro_batches = 2").find("stages or micro-batches"), std::string::npos);
   EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice b, shard parameters'").find("share"),
             std::string::npos);
   EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice f'").find("sums no gradients"),

@@ -26,8 +26,8 @@ Section stages_section(std::span<const search::StageReport> reports, bool timed)
                    {"nodes", Align::right, Fit::whole, 1},
                    {"step", Align::right},
                    {"memory", Align::right},
-                   {"tried", Align::right},
-                   {"spent", Align::right},
+                   {"tried", Align::right, Fit::whole, 2},
+                   {"spent", Align::right, Fit::whole, 1},
                    {"what it did", Align::left, Fit::wrap}}};
   section.option = "STAGES";
   for (const search::StageReport& report : reports) {

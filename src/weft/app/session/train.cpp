@@ -227,8 +227,10 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
   Proof proof;
   WEFT_TRY(plan, proven_plan(state, context, ready, proof));
   if (training.look_every > 0 && plan.choice.spread->chosen.plan.time)
-    return user_error("replan_every is for plans without stages and micro-batches",
-                      "leave out replan_every, or the stages and micro-batches");
+    return user_error(
+        "replan_every cannot be combined with stages or micro-batches: ranks are compared with each "
+        "other, and stages do different work",
+        "leave out one of them");
   run::DistributedRun run = training;
   run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
     return on_checkpoint(step, run::to_checkpoint(weights));
