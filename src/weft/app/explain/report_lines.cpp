@@ -352,8 +352,8 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
   if (facts.at_best) return {"a lower bound from the device's peak rates, not a prediction"};
   if (report.prediction == nullptr)
     return {report.is_local()
-                ? "simulated with this machine's statistics, not measured"
-                : fmt::format("simulated with the figures of {}, not measured", report.cluster.device.name)};
+                ? "predicted from this machine's statistics, not measured"
+                : fmt::format("predicted from the figures of {}, not measured", report.cluster.device.name)};
   LineText text{"simulated, not measured"};
   double all_computing = 0;
   for (const double seconds : report.prediction->seconds_by_source) all_computing += seconds;
