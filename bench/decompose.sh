@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 # step_time SETTING: seconds of a step on two ranks.
 step_time() {
   "$weft" --format json -c "TRAIN char_gpt ON LOCAL 2 FROM '$root/docs/weftql.md' STEPS $steps
-    WITH (b = 4, s = 128, d = 192, layers = 2, distribution = 'rank=2: slice h, f', decompose = $1)" >"$work/out" 2>"$work/err" ||
+    WITH (b = 4, s = 128, d = 192, layers = 2, distribution = 'rank=2: slice h, f', tile_collectives = $1)" >"$work/out" 2>"$work/err" ||
     { tail -n 5 "$work/out" "$work/err" >&2; return 1; }
   python3 -c 'import json, sys; it = json.loads(sys.stdin.readlines()[-1]); print(it["seconds"] / it["steps"])' <"$work/out"
 }
@@ -25,7 +25,7 @@ step_time() {
 # predicted DISTRIBUTION BATCH SETTING: what EXPLAIN says of a step, and what was not hidden.
 predicted() {
   "$weft" -c "EXPLAIN (FORMAT json) TRAIN gpt3_175b ON dgx_h100
-    WITH (layers = 1, b = $2, precision = bf16, distribution = '$1', decompose = $3)" >"$work/out" 2>"$work/err" ||
+    WITH (layers = 1, b = $2, precision = bf16, distribution = '$1', tile_collectives = $3)" >"$work/out" 2>"$work/err" ||
     { tail -n 5 "$work/out" "$work/err" >&2; return 1; }
   python3 -c 'import json, sys
 it = json.load(sys.stdin)

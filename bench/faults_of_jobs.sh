@@ -118,7 +118,7 @@ script 3000 "checkpoint = 'undisturbed'"
 "$weft" run job.weft >out 2>&1
 for round in $(seq "$rounds"); do
   rm -f kept log.csv
-  script 3000 "copy_every = 5, restarts = 3, log = 'log.csv'"
+  script 3000 "in_memory_checkpoint_every = 5, max_restarts = 3, log = 'log.csv'"
   echo "SAVE digits_mlp TO 'kept';" >>job.weft
   "$weft" run job.weft >out 2>&1 &
   started=$!

@@ -109,8 +109,8 @@ TEST(PretendedGpu, AKernelThatTraps) {
   // In a later one, which is one launch.
   expect_fault(on_pretended("fails_at=170"),
                {"rank 0 on cuda:0 (Pretended H200) failed in step ",
-                "which is one launch, in one of the units ", "(code 700)", "unit_by_unit = true"});
-  expect_fault(on_pretended("fails_at=300", ", unit_by_unit = true"), {"failed in step ", ", in unit "});
+                "which is one launch, in one of the units ", "(code 700)", "serialize_kernels = true"});
+  expect_fault(on_pretended("fails_at=300", ", serialize_kernels = true"), {"failed in step ", ", in unit "});
 }
 
 TEST(PretendedGpu, AKernelOfOneOfSeveralRanksThatTraps) {
@@ -119,8 +119,8 @@ TEST(PretendedGpu, AKernelOfOneOfSeveralRanksThatTraps) {
                {"on cuda:0 (Pretended H200) failed in step 1, in unit "});
   expect_fault(on_pretended("fails_at=400", "", "RANKS 2"),
                {"on cuda:0 (Pretended H200) failed in step ",
-                "which is one launch for 2 ranks, in one of the units ", "unit_by_unit = true"});
-  expect_fault(on_pretended("fails_at=400", ", unit_by_unit = true", "RANKS 2"),
+                "which is one launch for 2 ranks, in one of the units ", "serialize_kernels = true"});
+  expect_fault(on_pretended("fails_at=400", ", serialize_kernels = true", "RANKS 2"),
                {"failed in step ", ", in unit "});
 }
 

@@ -271,7 +271,7 @@ TEST(Jobs, RanksThatAreLeftGoOn) {
 
 TEST(Jobs, RanksOfThisMachineStartAgain) {
   const Job job;
-  job.write("job.weft", train(800, "checkpoint = 'kept', checkpoint_every = 20, restarts = 3"));
+  job.write("job.weft", train(800, "checkpoint = 'kept', checkpoint_every = 20, max_restarts = 3"));
   const Outcome again = job.shell(
       "$weft run job.weft & weft=$!; for i in $(seq 600); do test -s kept && break; sleep 0.02; done; "
       "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft");
@@ -292,7 +292,7 @@ constexpr const char* kKillRanksUnderWay =
 TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
   const Job job;
   job.write("job.weft",
-            train(800, "copy_every = 5, restarts = 3, log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
+            train(800, "in_memory_checkpoint_every = 5, max_restarts = 3, log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
   const Outcome again = job.shell(kKillRanksUnderWay);
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "warning: ranks start again from step "), 1) << again.text;
@@ -307,7 +307,7 @@ TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
 TEST(Jobs, RanksThatLearnByThemselvesGoOnFromTheMemoryOfTheOthers) {
   const Job job;
   // Steps of copies and of averages do not divide each other, nor what they start again from.
-  const std::string alone = "sync_every = 7, copy_every = 10, restarts = 3";
+  const std::string alone = "sync_every = 7, in_memory_checkpoint_every = 10, max_restarts = 3";
   job.write("job.weft", train(800, alone + ", log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
   const Outcome again = job.shell(kKillRanksUnderWay);
   EXPECT_EQ(again.exit_code, 0) << again.text;
@@ -322,7 +322,7 @@ TEST(Jobs, RanksThatAreThreadsSeeTheSameData) {
   const Outcome threads =
       job.run(fmt::format("TRAIN digits_mlp ON LOCAL 4 FROM '{}' STEPS 60 WITH (distribution = 'rank=4: "
                           "slice f', transport = inproc, "
-                          "threads = 4, check_every = 1, prove = false);",
+                          "threads = 4, replica_check_every = 1, prove = false);",
                           kDigits));
   EXPECT_EQ(threads.exit_code, 0) << threads.text;
 }
@@ -355,7 +355,7 @@ TEST(Jobs, TheCheckpointsPlanIsFollowed) {
   ASSERT_EQ(job.run(fmt::format(fmt::runtime(plain), 6, sliced) + "SAVE digits_mlp TO 'whole'").exit_code, 0);
   EXPECT_EQ(job.tensors("resumed"), job.tensors("whole"));
   const Outcome anew =
-      job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", follow_plan = false"));
+      job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", keep_plan = false"));
   EXPECT_EQ(count(anew.text, "\nrank=2: slice b\n"), 0) << anew.text;
   const Outcome other =
       job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", b = 32"));

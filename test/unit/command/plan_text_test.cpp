@@ -45,7 +45,7 @@ constexpr std::string_view kSpreads[] = {
     "distribution = 'rank=2: slice b', codecs = 'gradients: bf16 always'",
     "distribution = 'rank=2: slice b, shard parameters', codecs = 'weights: int8 always, gradients: e5m2 "
     "always'",
-    "distribution = 'rank=2: slice b', delay = 1",
+    "distribution = 'rank=2: slice b', gradient_delay = 1",
     "distribution = 'rank=2: slice b', sync_every = 4",
     "distribution = 'stage=2: stage; micro=2'",
     "distribution = 'stage=2: stage; micro=4; schedule gpipe'",

@@ -220,9 +220,9 @@ TEST(Statistics, AreKeptWhenRememberedShownAndCleared) {
   };
   EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
   EXPECT_EQ(say("CLEAR STATISTICS"), "cleared statistics: 0 rows of this machine\n");
-  say("SET remember = false; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
+  say("SET keep_measurements = false; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
   EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
-  say("SET remember = true; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
+  say("SET keep_measurements = true; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
   EXPECT_NE(say("SHOW STATISTICS").find("times of operators"), std::string::npos);
   const std::string cleared = say("CLEAR STATISTICS");
   EXPECT_NE(cleared, "cleared statistics: 0 rows of this machine\n");

@@ -78,7 +78,7 @@ TEST(DeviceFlights, AStepThatIsOneLaunchNamesItsNumberAndTheUnitsThatAreLeft) {
                                      "the units 65 to 128 of {} (",
                                      broken.tasks)))
       << error.message;
-  EXPECT_TRUE(has(error.hint, "unit_by_unit = true")) << error.hint;
+  EXPECT_TRUE(has(error.hint, "serialize_kernels = true")) << error.hint;
 }
 
 TEST(DeviceFlights, UnitByUnitNamesItInAnyStep) {
@@ -90,7 +90,7 @@ TEST(DeviceFlights, UnitByUnitNamesItInAnyStep) {
   EXPECT_TRUE(has(status.error().message, fmt::format("failed in step 3, in unit {} of {} ({})",
                                                       broken.number, broken.tasks, broken.name)))
       << status.error().message;
-  EXPECT_FALSE(has(status.error().hint, "unit_by_unit")) << status.error().hint;
+  EXPECT_FALSE(has(status.error().hint, "serialize_kernels")) << status.error().hint;
 }
 
 TEST(DeviceFlights, UnitByUnitComputesTheSame) {

@@ -164,7 +164,7 @@ TEST(BatchNormOnRanks, LocalStatisticsAreOfEqualShares) {
 // Ranks get their plans as text, and refuse one in which a node reads from a later phase.
 TEST(BatchNormOnRanks, PlansThatRulesRewroteRun) {
   for (const std::string_view with : {"accumulate = 2", "clip_norm = 1", "clip_norm = 1, accumulate = 2",
-                                      "decompose = 2", "accumulate = 2, optimizer = sgd"}) {
+                                      "tile_collectives = 2", "accumulate = 2, optimizer = sgd"}) {
     const std::string text =
         said_of(fmt::format("EXPLAIN (FORMAT plan) TRAIN normed ON LOCAL 2 WITH (rules = true, "
                             "{}, distribution = 'rank=2: slice b')",

@@ -24,7 +24,7 @@ double learned(const std::string& model, const std::string& file, int ranks, int
                const std::string& with) {
   Session session;
   return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} ON LOCAL {} WITH (transport = inproc, "
-                                     "check_every = 5, threads = 1, {})",
+                                     "replica_check_every = 5, threads = 1, {})",
                                      model, file, steps, ranks, with))["last_loss"];
 }
 

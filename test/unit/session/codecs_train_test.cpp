@@ -20,7 +20,7 @@ const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as i
 Json trained(const std::string& model, const std::string& file, const std::string& on, int steps,
              const std::string& with) {
   Session session;
-  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, check_every = "
+  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, replica_check_every = "
                                      "5, threads = 1, rules = false, {})",
                                      model, file, steps, on, with));
 }
@@ -94,7 +94,7 @@ TEST(CodecsTrain, WhatIsLostIsSentLater) {
 
 TEST(CodecsTrain, GoesOnFromAFileAsIfItHadNotStoppedAndOnOtherRanks) {
   const std::string with =
-      "b = 24, f = 130, learning_rate = 0.01, transport = inproc, check_every = 2, rules = false, codecs = "
+      "b = 24, f = 130, learning_rate = 0.01, transport = inproc, replica_check_every = 2, rules = false, codecs = "
       "'gradients: int4 "
       "always'";
   const auto statement = [&](int steps, int ranks) {

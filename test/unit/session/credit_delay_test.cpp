@@ -1,4 +1,4 @@
-// credit: long all-reduces in parts. delay: gradients that are applied a step later.
+// all_reduce_window: partitioned all-reduces. gradient_delay: gradients applied one step late.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -36,7 +36,7 @@ class CreditAndDelay : public testing::Test {
   std::string train(int ranks, int steps, const std::string& with) const {
     return fmt::format(
         "TRAIN digits_mlp ON LOCAL {0} FROM '{1}' STEPS {2} WITH (b = 13, f = 200, seed = 5, threads = 1, "
-        "transport = inproc, check_every = 1, rules = false, distribution = 'rank={0}: slice b', {3})",
+        "transport = inproc, replica_check_every = 1, rules = false, distribution = 'rank={0}: slice b', {3})",
         ranks, kDigitsFile, steps, with);
   }
 
@@ -59,9 +59,9 @@ class CreditAndDelay : public testing::Test {
 // 200 x 64 numbers are 50 KiB: two parts by themselves, and several in a bucket.
 TEST_F(CreditAndDelay, PartsHaveTheBitsOfTheWhole) {
   for (const int ranks : thorough_or<std::vector<int>>({2, 3, 4}, {3})) {
-    const Learned whole = learned(ranks, 3, "prove = false, credit = off");
-    EXPECT_EQ(learned(ranks, 3, "prove = false, credit = '32 KiB', buckets = off"), whole) << ranks;
-    EXPECT_EQ(learned(ranks, 3, "prove = false, credit = '33 KiB', buckets = '1 MiB'"), whole) << ranks;
+    const Learned whole = learned(ranks, 3, "prove = false, all_reduce_window = off");
+    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '32 KiB', buckets = off"), whole) << ranks;
+    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '33 KiB', buckets = '1 MiB'"), whole) << ranks;
   }
 }
 
@@ -69,7 +69,7 @@ TEST_F(CreditAndDelay, ACreditIsSaidInThePlanAndProven) {
   Session session;
   const std::string explain = fmt::format(
       "EXPLAIN TRAIN digits_mlp ON LOCAL 3 WITH (b = 13, f = 200, distribution = 'rank=3: slice b', "
-      "buckets = '1 MiB', credit = '32 KiB')");
+      "buckets = '1 MiB', all_reduce_window = '32 KiB')");
   const nlohmann::json told = answer(session, explain);
   EXPECT_NE(told.dump().find("1 all-reduce in 3 parts of 32 KiB at most"), std::string::npos) << told.dump(2);
   EXPECT_NE(told.dump().find("proven equal to the plan of one device"), std::string::npos);
@@ -80,26 +80,26 @@ TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
   const auto refused = [&](const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
   };
-  EXPECT_NE(refused("credit = '16 KiB'").find("expected a credit of 32 KiB or more"), std::string::npos);
-  EXPECT_NE(refused("credit = '4 MiB', micro_batches = 2").find("credit cannot be combined with stages"),
+  EXPECT_NE(refused("all_reduce_window = '16 KiB'").find("expected a window of 32 KiB or more"), std::string::npos);
+  EXPECT_NE(refused("all_reduce_window = '4 MiB', micro_batches = 2").find("all_reduce_window cannot be combined with stages"),
             std::string::npos);
 }
 
 // -- delay -----------------------------------------------------------------------------------------
 
 TEST_F(CreditAndDelay, DelayZeroIsTheSynchronousPlan) {
-  EXPECT_EQ(learned(3, 3, "prove = false, delay = 0"), learned(3, 3, "prove = false"));
+  EXPECT_EQ(learned(3, 3, "prove = false, gradient_delay = 0"), learned(3, 3, "prove = false"));
 }
 
 // The first step applies nothing, and each later one what the step before it made.
 TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
   const std::string sgd = "prove = false, optimizer = sgd, learning_rate = 0.1";
   for (const int ranks : thorough_or<std::vector<int>>({2, 3, 4}, {2, 3})) {
-    const Learned late = learned(ranks, 2, sgd + ", delay = 1, credit = '32 KiB'"),
+    const Learned late = learned(ranks, 2, sgd + ", gradient_delay = 1, all_reduce_window = '32 KiB'"),
                   once = learned(ranks, 1, sgd);
     EXPECT_TRUE(late.contains("w1.delayed.rank")) << ranks;
     EXPECT_EQ(without_states(late), without_states(once)) << ranks;
-    EXPECT_NE(without_states(learned(ranks, 3, sgd + ", delay = 1")), without_states(learned(ranks, 2, sgd)))
+    EXPECT_NE(without_states(learned(ranks, 3, sgd + ", gradient_delay = 1")), without_states(learned(ranks, 2, sgd)))
         << "gradients of two steps were made with the same weights, and of a third not";
   }
 }
@@ -107,7 +107,7 @@ TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
 TEST_F(CreditAndDelay, GoesOnFromACheckpointWithTheSameBits) {
   const std::string kept = folder_ / "kept.safetensors", whole = folder_ / "whole.safetensors";
   const auto to = [&](const std::string& file) {
-    return fmt::format("prove = false, delay = 1, checkpoint = '{}'", file);
+    return fmt::format("prove = false, gradient_delay = 1, checkpoint = '{}'", file);
   };
   Session session, first, second;
   answer(session, train(3, 5, to(whole)));
@@ -123,7 +123,7 @@ TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
                                    "node=4: slice b; gpu=8: slice b, shard optimizer",
                                    "node=4: slice b; gpu=8: slice b, shard parameters"}) {
     const nlohmann::json told = answer(
-        session, fmt::format("EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, delay = 1, credit = "
+        session, fmt::format("EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, gradient_delay = 1, all_reduce_window = "
                              "'32 KiB', distribution = '{}')",
                              spread));
     EXPECT_NE(told.dump().find("but for gradients that are applied a step later"), std::string::npos)
@@ -138,12 +138,12 @@ TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
     return answer(session,
                   fmt::format(
                       "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
-                      "= 1, restart = true, threads = 1, transport = inproc, prove = false, rules = false, "
+                      "= 1, from_scratch = true, threads = 1, transport = inproc, prove = false, rules = false, "
                       "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
                       kDigitsFile, with))["test"]["loss"]
         .get<double>();
   };
-  EXPECT_LT(loss(", delay = 1"), 1.2 * loss(""));
+  EXPECT_LT(loss(", gradient_delay = 1"), 1.2 * loss(""));
 }
 
 TEST_F(CreditAndDelay, WhatADelayDoesNotGoWithIsRefused) {
@@ -151,12 +151,12 @@ TEST_F(CreditAndDelay, WhatADelayDoesNotGoWithIsRefused) {
   const auto refused = [&](const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
   };
-  EXPECT_NE(refused("delay = 2").find("expected 0 or 1 steps"), std::string::npos);
-  EXPECT_NE(refused("delay = 1, sync_every = 4").find("delay cannot be combined with sync_every"), std::string::npos);
-  EXPECT_NE(refused("delay = 1, codecs = 'gradients: int8'").find("delay cannot be combined with codecs"),
+  EXPECT_NE(refused("gradient_delay = 2").find("expected 0 or 1 steps"), std::string::npos);
+  EXPECT_NE(refused("gradient_delay = 1, sync_every = 4").find("delay cannot be combined with sync_every"), std::string::npos);
+  EXPECT_NE(refused("gradient_delay = 1, codecs = 'gradients: int8'").find("delay cannot be combined with codecs"),
             std::string::npos);
-  EXPECT_NE(refused("delay = 1, precision = f16").find("delay cannot be combined with precision = f16"), std::string::npos);
-  EXPECT_NE(refused("delay = 1, micro_batches = 2").find("delay cannot be combined with stages"),
+  EXPECT_NE(refused("gradient_delay = 1, precision = f16").find("delay cannot be combined with precision = f16"), std::string::npos);
+  EXPECT_NE(refused("gradient_delay = 1, micro_batches = 2").find("delay cannot be combined with stages"),
             std::string::npos);
 }
 

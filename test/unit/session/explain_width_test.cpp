@@ -24,7 +24,7 @@ TEST(Width, AnswersFitTheScreen) {
   for (const std::string_view statement :
        {"EXPLAIN (MESH, OPERATORS, COLLECTIVES, ALTERNATIVES) TRAIN gpt3_175b ON pod WITH (b = 128, "
         "precision = bf16, layers = 1, prove = false, "
-        "decompose = off, distribution = 'node=4: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
+        "tile_collectives = off, distribution = 'node=4: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
         "EXPLAIN (OPERATORS) TRAIN mixtral_8x7b WITH (layers = 1)", "EXPLAIN (OPERATORS) INFER alexnet",
         "EXPLAIN (SUMMARY) TRAIN gpt2 WITH (layers = 2)",
         "EXPLAIN (ANALYZE, OPERATORS) TRAIN digits_mlp STEPS 2 WITH (threads = 1)",

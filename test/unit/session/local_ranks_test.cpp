@@ -280,7 +280,7 @@ TEST(LocalRanks, TrainOnLocalRanksAsAStatement) {
   expect_says(said, "tested on the last 60 rows");
   EXPECT_EQ(said.find("proven"), std::string::npos) << said;
   expect_says(run(session, fmt::format("TRAIN digits_mlp ON LOCAL 3 FROM '{}' STEPS 1 WITH (distribution = "
-                                       "'rank=3: slice b', prove = false, restart = true)",
+                                       "'rank=3: slice b', prove = false, from_scratch = true)",
                                        kDigits)),
               "not proven: the setting prove is false");
   const Reply refused = session.execute("TRAIN digits_mlp ON LOCAL 100000 FROM 'x.csv' STEPS 1");

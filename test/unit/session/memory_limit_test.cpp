@@ -111,7 +111,7 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   const auto explained = [](const std::string& how, const std::string& on, const std::string& limit) {
     Session session;
     return answer(session, fmt::format("EXPLAIN {} TRAIN char_gpt {} STEPS 1 WITH ({}, memory_limit = '{}', "
-                                       "threads = 2, remember = false, rules = false, prove = false)",
+                                       "threads = 2, keep_measurements = false, rules = false, prove = false)",
                                        how, on, kSizes, limit));
   };
   EXPECT_FALSE(explained("", "", "64 MiB").contains("within_limit"));
@@ -165,12 +165,12 @@ TEST(MemoryLimit, TilesThatDoNotFitAreNotCut) {
   const std::string sizes =
       "b = 8, s = 64, d = 64, h = 4, layers = 2, prove = false, distribution = 'rank=2: slice "
       "h, f, v, s'";
-  const Learned whole = learn("ON LOCAL 2", sizes + ", decompose = off, memory = '4 MiB'");
-  const Learned tiled = learn("ON LOCAL 2", sizes + ", decompose = 4, memory = '4 MiB'");
+  const Learned whole = learn("ON LOCAL 2", sizes + ", tile_collectives = off, memory = '4 MiB'");
+  const Learned tiled = learn("ON LOCAL 2", sizes + ", tile_collectives = 4, memory = '4 MiB'");
   EXPECT_EQ(tiled.said.value("untiled", false), true) << tiled.said.dump();
   EXPECT_EQ(tiled.said["recompute"], whole.said["recompute"]);
   EXPECT_EQ(tiled.tensors, whole.tensors);
-  const Learned roomy = learn("ON LOCAL 2", sizes + ", decompose = 4, memory = '40 MiB'");
+  const Learned roomy = learn("ON LOCAL 2", sizes + ", tile_collectives = 4, memory = '40 MiB'");
   EXPECT_FALSE(roomy.said.contains("untiled")) << roomy.said.dump();
 }
 

@@ -66,10 +66,10 @@ TEST(MoreFreedom, NeverMakesAPlanSlower) {
   const std::vector<std::pair<std::string, std::string>> settings = {
       {"codecs = 'gradients: int8'", ""},
       {"codecs = 'gradients: int8 or int4, weights: int8'", "codecs = 'gradients: int8'"},
-      {"", "decompose = off"},
+      {"", "tile_collectives = off"},
       {"", "buckets = off"},
       {"rules = true", "rules = false"},
-      {"", "credit = off"},
+      {"", "all_reduce_window = off"},
       {"", "rules = false"},
       {"", "micro_batches = 2"},
       {"", "memory_limit = '2 GiB'"},
@@ -115,7 +115,7 @@ TEST(MoreFreedom, AnAlternativeIsPricedAsItWouldBeRun) {
 
 // A setting says what the plan must be able to do; the search finds one that can.
 TEST(MoreFreedom, SettingsConstrainTheSearch) {
-  for (const std::string setting : {"sync_every = 8", "delay = 1"})
+  for (const std::string setting : {"sync_every = 8", "gradient_delay = 1"})
     for (const Planned& one : every(3, planned())) {
       SCOPED_TRACE(setting + " " + one.model);
       const Json found = explained(one, setting);

@@ -70,8 +70,8 @@ return y=%6
 
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
-            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "sync", "delay",
-                                           "codecs", "bucket", "decompose", "credit", "choose algorithms",
+            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "local sgd", "delay gradients",
+                                           "codecs", "bucket", "tile collectives", "partition all-reduces", "choose algorithms",
                                            "schedule", "pipeline", "recompute", "synthesize"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
@@ -94,10 +94,10 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   const StageReport& bucketed = report(*choice, "bucket");
   EXPECT_EQ(bucketed.was, StageReport::Was::run);
   EXPECT_EQ(bucketed.changed, bucketed.seconds < rewritten.seconds) << bucketed.said;
-  const StageReport& tiled = report(*choice, "decompose");
+  const StageReport& tiled = report(*choice, "tile collectives");
   EXPECT_EQ(tiled.was, StageReport::Was::run);
   EXPECT_EQ(tiled.changed, tiled.seconds < bucketed.seconds) << tiled.said;
-  const StageReport& cut = report(*choice, "credit");
+  const StageReport& cut = report(*choice, "partition all-reduces");
   EXPECT_EQ(cut.was, StageReport::Was::run);
   EXPECT_EQ(cut.changed, cut.seconds < tiled.seconds) << cut.said;
   EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
@@ -105,7 +105,7 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
 
 TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   Case on(2);
-  on.problem.off = {"rewrite", "rewrite communication", "bucket", "decompose", "credit"};
+  on.problem.off = {"rewrite", "rewrite communication", "bucket", "tile collectives", "partition all-reduces"};
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);

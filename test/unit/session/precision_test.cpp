@@ -55,7 +55,7 @@ TEST(Precision, DigitsAreLearnedAsInF32) {
   const double f32 = last_loss(digits("", ""));
   ASSERT_LT(f32, 1.5);
   EXPECT_NEAR(last_loss(digits("", ", precision = bf16")), f32, 0.02 * f32);
-  EXPECT_NEAR(last_loss(digits("", ", precision = bf16, gradients = bf16")), f32, 0.02 * f32);
+  EXPECT_NEAR(last_loss(digits("", ", precision = bf16, gradient_precision = bf16")), f32, 0.02 * f32);
   EXPECT_NEAR(last_loss(digits("", ", precision = f16")), f32, 0.01 * f32);
 }
 
@@ -129,7 +129,7 @@ TEST(Precision, BytesAParameterAreInThePlanAndSaid) {
   EXPECT_EQ(mixed["settings"]["bytes per parameter"], "18 (weight 2, gradient 4, master 4, moments 8)");
   EXPECT_EQ(mixed["memory"]["parameters"], 2 * 9610);
   EXPECT_EQ(mixed["memory"]["optimizer"], 12 * 9610);
-  EXPECT_EQ(explain("precision = bf16, gradients = bf16")["settings"]["bytes per parameter"],
+  EXPECT_EQ(explain("precision = bf16, gradient_precision = bf16")["settings"]["bytes per parameter"],
             "16 (weight 2, gradient 2, master 4, moments 8)");
   const Json pure = explain("precision = pure_bf16");
   EXPECT_EQ(pure["settings"]["bytes per parameter"], "8 (weight 2, gradient 2, moments 4)");
@@ -173,7 +173,7 @@ TEST(Precision, AnOverflowSkipsTheStep) {
     answer(session,
            fmt::format(
                "{}TRAIN m FROM '{}' STEPS {} WITH (rules = false, optimizer = sgd, learning_rate = 0.25, "
-               "precision = f16, loss_scale = {}, loss_scale_steps = 2); SAVE m TO '{}'",
+               "precision = f16, loss_scale = {}, loss_scale_window = 2); SAVE m TO '{}'",
                model, folder / "one.csv", steps, 0x1p17, folder / "m"));
   };
   train(1);  // 2^17 is too large
@@ -262,7 +262,7 @@ TEST(Precision, MicroBatchesAndStagesAddUpInF32) {
 
 TEST(Precision, GradientsAreOfTheTypeOrWide) {
   Session session;
-  EXPECT_NE(complaint(session, digits("", ", precision = f16, gradients = bf16")).find("gradients = bf16"),
+  EXPECT_NE(complaint(session, digits("", ", precision = f16, gradient_precision = bf16")).find("gradient_precision = bf16"),
             std::string::npos);
 }
 

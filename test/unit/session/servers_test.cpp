@@ -18,17 +18,17 @@ const std::string kDigitTable = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 double loss_with(const std::string& with) {
   Session session;
   return answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 12 ON LOCAL 3 WITH (b = 31, "
-                                     "check_every = 3, rules = false, "
+                                     "replica_check_every = 3, rules = false, "
                                      "transport = inproc, distribution = 'rank=3: slice b'{})",
                                      kDigitTable, with))["last_loss"]
       .get<double>();
 }
 
 TEST(Servers, RanksLearnAsAmongThemselves) {
-  const double among_ranks = loss_with(""), with_one = loss_with(", servers = 1");
+  const double among_ranks = loss_with(""), with_one = loss_with(", parameter_servers = 1");
   EXPECT_NEAR(with_one, among_ranks, 1e-4 * among_ranks);
-  EXPECT_EQ(loss_with(", servers = 2"), with_one);
-  EXPECT_EQ(loss_with(", servers = off"), among_ranks);
+  EXPECT_EQ(loss_with(", parameter_servers = 2"), with_one);
+  EXPECT_EQ(loss_with(", parameter_servers = off"), among_ranks);
 }
 
 Json plan_on_wires(const std::string& with) {
@@ -43,8 +43,8 @@ Json plan_on_wires(const std::string& with) {
 // On wires that are slow, servers shorten the step, and more of them more, as far as there are ranks.
 TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
   const auto seconds = [](const Json& plan) { return plan["step_seconds"].get<double>(); };
-  const Json none = plan_on_wires(""), two = plan_on_wires(", servers = 2"),
-             eight = plan_on_wires(", servers = 8");
+  const Json none = plan_on_wires(""), two = plan_on_wires(", parameter_servers = 2"),
+             eight = plan_on_wires(", parameter_servers = 8");
   EXPECT_FALSE(none.contains("servers"));
   EXPECT_LT(seconds(two), seconds(none));
   // What a rank sends is 1.75 of the data among 8 ranks, and all of it once where servers add up all.
@@ -63,23 +63,23 @@ TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
 TEST(Servers, RefusesWhatItCannotDo) {
   Session session;
   for (const std::string number : {"0", "-1", "1.5", "65", "'2'", "many"})
-    EXPECT_NE(complaint(session, "SET servers = " + number).find("expected off or from 1 to 64 servers"),
+    EXPECT_NE(complaint(session, "SET parameter_servers = " + number).find("expected off or 1 to 64 servers"),
               std::string::npos)
         << number;
   const auto refused = [&](const std::string& on, const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp {} WITH ({})", on, with));
   };
   EXPECT_NE(
-      refused("ON dgx1", "servers = 1").find("servers cannot be combined with a cluster without a network"),
+      refused("ON dgx1", "parameter_servers = 1").find("servers cannot be combined with a cluster without a network"),
       std::string::npos);
-  EXPECT_NE(refused("ON LOCAL 2", "servers = 1, micro_batches = 2")
+  EXPECT_NE(refused("ON LOCAL 2", "parameter_servers = 1, micro_batches = 2")
                 .find("servers cannot be combined with stages or micro-batches"),
             std::string::npos);
-  EXPECT_NE(refused("ON LOCAL 2", "servers = 1, algorithm = 'all_reduce_ring'")
+  EXPECT_NE(refused("ON LOCAL 2", "parameter_servers = 1, algorithm = 'all_reduce_ring'")
                 .find("servers cannot be combined with algorithm"),
             std::string::npos);
   EXPECT_NE(
-      complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (servers = 1)", kDigitTable))
+      complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (parameter_servers = 1)", kDigitTable))
           .find("servers cannot be combined with a single rank"),
       std::string::npos);
 }

@@ -90,7 +90,7 @@ TEST(SessionTrain, WhatWasSavedAndLoadedGoesOnBitForBit) {
 TEST(SessionTrain, AnotherSeedIsAnotherRun) {
   Session session;
   const std::string train =
-      fmt::format("TRAIN digits_mlp FROM '{}' STEPS 3 WITH (restart = true, seed = ", kDigits);
+      fmt::format("TRAIN digits_mlp FROM '{}' STEPS 3 WITH (from_scratch = true, seed = ", kDigits);
   const Json one = answer(session, train + "1)"), two = answer(session, train + "2)"),
              again = answer(session, train + "1)");
   EXPECT_NE(one["last_loss"], two["last_loss"]);
@@ -101,7 +101,7 @@ TEST(SessionTrain, TrainGoesOnFromWhatTheSessionHolds) {
   Session session;
   answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5", kDigits));
   EXPECT_EQ(answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5", kDigits))["first_step"], 5);
-  EXPECT_EQ(answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5 WITH (restart = true)",
+  EXPECT_EQ(answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5 WITH (from_scratch = true)",
                                         kDigits))["first_step"],
             0);
 }
@@ -254,7 +254,7 @@ TEST(SessionTrain, AKillDuringSaveNeverLosesTheFile) {
 TEST(SessionTrain, DoublePrecisionRunsByDefinition) {
   Session session;
   const std::string train =
-      fmt::format("TRAIN digits_mlp FROM '{}' STEPS 3 WITH (restart = true, b = 8", kDigits);
+      fmt::format("TRAIN digits_mlp FROM '{}' STEPS 3 WITH (from_scratch = true, b = 8", kDigits);
   const Json single = answer(session, train + ")"), twice = answer(session, train + ", precision = f64)");
   EXPECT_NEAR(single["last_loss"].get<double>(), twice["last_loss"].get<double>(), 1e-4);
 }

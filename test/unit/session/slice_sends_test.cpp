@@ -42,13 +42,13 @@ TEST(SliceSends, RanksLearnWhatOneRankLearns) {
     SCOPED_TRACE(one.distribution);
     const auto loss = [&](const std::string& with) {
       return gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
-                      fmt::format("seed = 3, transport = inproc, check_every = 3, distribution = '{}'{}",
+                      fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'{}",
                                   one.distribution, with));
     };
-    const double sliced = loss(", slice_sends = true");
+    const double sliced = loss(", scatter_gather_sends = true");
     EXPECT_NEAR(sliced, alone, 1e-4 * alone);
-    EXPECT_EQ(sliced, loss(", slice_sends = true"));
-    EXPECT_NEAR(loss(", slice_sends = true, codecs = 'activations: int8 always'"), alone, 0.02 * alone);
+    EXPECT_EQ(sliced, loss(", scatter_gather_sends = true"));
+    EXPECT_NEAR(loss(", scatter_gather_sends = true, codecs = 'activations: int8 always'"), alone, 0.02 * alone);
   }
 }
 
@@ -57,7 +57,7 @@ TEST(SliceSends, ThePlanSaysSoAndIsProven) {
   const auto explain = [](const std::string& form, const std::string& with) {
     return fmt::format(
         "EXPLAIN {} TRAIN char_gpt ON LOCAL 4 WITH (b = 4, s = 12, d = 24, layers = 2, h = 6, "
-        "distribution = 'stage=2: stage; gpu=2: slice h, f; micro=2', slice_sends = {})",
+        "distribution = 'stage=2: stage; gpu=2: slice h, f; micro=2', scatter_gather_sends = {})",
         form, with);
   };
   Session session;
@@ -86,7 +86,7 @@ Json on_pod(const std::string& with) {
 // Between nodes 8 GPUs send an eighth each; within a machine nothing is gained.
 TEST(SliceSends, WhereItPays) {
   const std::string spread = "distribution = 'node=4: stage; gpu=8: slice f, v; micro=4'";
-  const Json automatic = on_pod(spread), off = on_pod(spread + ", slice_sends = false");
+  const Json automatic = on_pod(spread), off = on_pod(spread + ", scatter_gather_sends = false");
   EXPECT_TRUE(automatic.contains("slices"));
   EXPECT_LT(automatic["step_seconds"].get<double>(), off["step_seconds"].get<double>());
 }
@@ -137,7 +137,7 @@ TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
   const double alone = gpt_loss("", "seed = 3");
   for (const Case& one : every(2, cases))
     EXPECT_NEAR(gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
-                         fmt::format("seed = 3, transport = inproc, check_every = 3, distribution = '{}'",
+                         fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'",
                                      one.distribution)),
                 alone, 1e-4 * alone)
         << one.distribution;
@@ -145,7 +145,7 @@ TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
 
 TEST(SliceSends, RefusesWhatItIsNot) {
   Session session;
-  EXPECT_NE(complaint(session, "SET slice_sends = 8").find("automatic"), std::string::npos);
+  EXPECT_NE(complaint(session, "SET scatter_gather_sends = 8").find("automatic"), std::string::npos);
 }
 
 }  // namespace

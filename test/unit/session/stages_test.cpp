@@ -51,7 +51,7 @@ TEST(Stages, PlansWithStagesAreOneMoreAndCanBeSwitchedOff) {
   Session session;
   const Json stages = stages_of(session, std::string(kOnCluster) + ")");
   ASSERT_NE(row(stages, "pipeline"), nullptr) << stages;
-  const Json off = stages_of(session, std::string(kOnCluster) + ", optimizer_off = 'pipeline')");
+  const Json off = stages_of(session, std::string(kOnCluster) + ", disabled_stages = 'pipeline')");
   EXPECT_EQ(row(off, "pipeline"), nullptr) << off;
 }
 

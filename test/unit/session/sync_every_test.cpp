@@ -19,7 +19,7 @@ namespace {
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 
 constexpr std::string_view kSmall =
-    "b = 12, f = 8, seed = 5, threads = 1, transport = inproc, prove = false, rules = false, check_every = "
+    "b = 12, f = 8, seed = 5, threads = 1, transport = inproc, prove = false, rules = false, replica_check_every = "
     "1, "
     "buckets = off";
 
@@ -92,7 +92,7 @@ TEST_F(SyncEvery, RanksReallyPart) {
 // What was saved when ranks agreed goes on with the same bits; moments were made alike then.
 TEST_F(SyncEvery, GoesOnWithTheSameBits) {
   for (const std::string with :
-       {"sync_every = 2", "sync_every = 2, outer_rate = 0.7, outer_momentum = 0.9"}) {
+       {"sync_every = 2", "sync_every = 2, outer_learning_rate = 0.7, outer_momentum = 0.9"}) {
     const auto parts = learned({4, 4}, with);
     EXPECT_EQ(parts, learned({4, 4}, with)) << with;
     EXPECT_EQ(parts.contains("w1.outer"), with.find("outer") != std::string::npos);
@@ -103,7 +103,7 @@ TEST_F(SyncEvery, GoesOnWithTheSameBits) {
   const auto train = [&](int steps, const std::string& with) {
     return fmt::format(
         "TRAIN digits_mlp ON LOCAL 3 FROM '{}' STEPS {} WITH ({}, distribution = 'rank=3: slice b', "
-        "sync_every = 2, outer_rate = 0.7, outer_momentum = 0.9{})",
+        "sync_every = 2, outer_learning_rate = 0.7, outer_momentum = 0.9{})",
         kDigits, steps, kSmall, with);
   };
   answer(session, train(8, fmt::format(", checkpoint = '{}', checkpoint_every = 4", whole)));
@@ -123,7 +123,7 @@ TEST_F(SyncEvery, GoesOnWithTheSameBitsInNarrowTypes) {
   const auto train = [&](int steps, const std::string& file) {
     return fmt::format(
         "TRAIN digits_mlp ON LOCAL 3 FROM '{}' STEPS {} WITH ({}, distribution = 'rank=3: slice "
-        "b', sync_every = 4, outer_rate = 0.7, precision = pure_bf16, checkpoint = '{}', "
+        "b', sync_every = 4, outer_learning_rate = 0.7, precision = pure_bf16, checkpoint = '{}', "
         "checkpoint_every = 5)",
         kDigits, steps, kSmall, file);
   };
@@ -150,14 +150,14 @@ TEST_F(SyncEvery, LearnsAsTheOthersDo) {
     return answer(
                session,
                fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 120 WITH (f = 32, b = 32, seed = 1, "
-                           "restart = true, threads = 1, transport = inproc, prove = false, holdout = "
+                           "from_scratch = true, threads = 1, transport = inproc, prove = false, holdout = "
                            "300, distribution = 'rank=2: slice b', {})",
                            kDigits, with))["test"]["loss"]
         .get<double>();
   };
   const double together = losses("learning_rate = 0.003");
   EXPECT_LT(losses("learning_rate = 0.003, sync_every = 8"), 1.3 * together);
-  EXPECT_LT(losses("learning_rate = 0.003, sync_every = 8, outer_rate = 0.7, outer_momentum = 0.5"),
+  EXPECT_LT(losses("learning_rate = 0.003, sync_every = 8, outer_learning_rate = 0.7, outer_momentum = 0.5"),
             1.5 * together);
 }
 

@@ -65,7 +65,7 @@ TEST(TrainingOptions, RowsWithoutALabelDoNotCount) {
   const std::string data = write_guesses(folder);
   Session session;
   const std::string train =
-      "TRAIN guess {}FROM '{}' STEPS 2 WITH (restart = true, optimizer = sgd, "
+      "TRAIN guess {}FROM '{}' STEPS 2 WITH (from_scratch = true, optimizer = sgd, "
       "learning_rate = 1.0{})";
   const Json alone = answer(session, kGuess + fmt::format(fmt::runtime(train), "", data, ""));
   EXPECT_NEAR(alone["first_loss"].get<double>(), std::log(2.0), 1e-6);
@@ -90,7 +90,7 @@ TEST(TrainingOptions, LabelsCanBeSmoothed) {
   smooth.replace(smooth.find("label) OVER"), 6, "label, smoothing => 0.2)");
   Session session;
   const std::string train =
-      "TRAIN guess {}FROM '{}' STEPS 2 WITH (restart = true, optimizer = sgd, "
+      "TRAIN guess {}FROM '{}' STEPS 2 WITH (from_scratch = true, optimizer = sgd, "
       "learning_rate = 1.0{})";
   const Json alone = answer(session, smooth + fmt::format(fmt::runtime(train), "", data, ""));
   // Of a label's weight 0.1 goes to the other class.
@@ -126,7 +126,7 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   const double paused = answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1", kLine))["last_loss"];
   // The fourth step of Adam, whatever came between.
   answer(session,
-         fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (restart = true); SAVE line TO '{}'", kLine, file));
+         fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (from_scratch = true); SAVE line TO '{}'", kLine, file));
   const double slope = tensor_at(file, "slope");
   Session other;
   other.execute(kAsWritten);
@@ -138,7 +138,7 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   EXPECT_EQ(tensor_at(file, "step"), 4);
   EXPECT_GT(paused, 0);
   // Starting anew forgets them all.
-  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (restart = true, optimizer = sgd); "
+  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (from_scratch = true, optimizer = sgd); "
                               "SAVE line TO '{}'",
                               kLine, file));
   EXPECT_THROW(tensor_at(file, "slope.first"), std::runtime_error);
@@ -168,7 +168,7 @@ TEST(TrainingOptions, AdamCountsItsOwnStepsBesideDropout) {
 
 TEST(TrainingOptions, TheSeedDrawsTheMasksOfDropout) {
   Session session;
-  const std::string train = "TRAIN dropped FROM '{}' STEPS 1 WITH (restart = true, seed = {})";
+  const std::string train = "TRAIN dropped FROM '{}' STEPS 1 WITH (from_scratch = true, seed = {})";
   answer(session, kDropped + "SHOW MODELS");
   const auto loss = [&](int seed) {
     return answer(session, fmt::format(fmt::runtime(train), kLine, seed))["first_loss"].get<double>();
@@ -198,7 +198,7 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
   for (const std::string_view where : {"", "ON LOCAL 2 "}) {
     // Rates 1 and 1/2: the loss falls to a quarter, then to 9/16 of that.
     const auto after = [&](std::string_view options, int steps = 2) {
-      answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, {})", where, kLine,
+      answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, {})", where, kLine,
                                   steps, options));
       return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
     };
@@ -236,7 +236,7 @@ TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
               slope * slope + height * height, 1e-5);
   // Ranks that hold a part each of gradients and parameters agree on it.
   const std::string train =
-      "TRAIN digits_mlp {}FROM '{}' STEPS 5 WITH (restart = true, b = 32, optimizer = {}, "
+      "TRAIN digits_mlp {}FROM '{}' STEPS 5 WITH (from_scratch = true, b = 32, optimizer = {}, "
       "learning_rate = 0.1, clip_norm = 0.05{})";
   for (const std::string_view optimizer : {"sgd", "adam"}) {
     if (optimizer == "sgd" && !is_thorough()) continue;
@@ -261,7 +261,7 @@ TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
       // Ranks add up their gradients before any optimizer sees them: one without a state and one with.
       if (!where.empty() && optimizer != "sgd" && optimizer != "adam") continue;
       const auto loss_after = [&](int steps, std::string_view options) {
-        answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, optimizer = {}, "
+        answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, optimizer = {}, "
                                     "learning_rate = 0.1, {})",
                                     where, kLine, steps, optimizer, options));
         return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
@@ -304,7 +304,7 @@ TEST(TrainingOptions, TheBestCheckpointIsKept) {
   const Json away = answer(
       session,
       fmt::format(
-          "TRAIN line FROM '{}' STEPS 4 WITH (restart = true, b = 2, holdout = 2, learning_rate = 1.1, "
+          "TRAIN line FROM '{}' STEPS 4 WITH (from_scratch = true, b = 2, holdout = 2, learning_rate = 1.1, "
           "checkpoint = '{}', checkpoint_best = '{}', checkpoint_every = 2)",
           kLine, last, best));
   EXPECT_EQ(away["best"]["step"], 2);
@@ -332,7 +332,7 @@ TEST(TrainingOptions, WhatIsLoadedKnowsItsSizes) {
   EXPECT_NE(
       complaint(other, fmt::format("INFER digits_mlp FROM '{}' WITH (f = 128)", kDigits)).find("f32[64,48]"),
       std::string::npos);
-  answer(other, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1 WITH (restart = true); "
+  answer(other, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1 WITH (from_scratch = true); "
                             "SAVE digits_mlp TO '{1}'",
                             kDigits, file));
   EXPECT_EQ(formats::load(file)->find("b1")->shape[0], 128);

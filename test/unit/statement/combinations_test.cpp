@@ -45,12 +45,12 @@ TEST(Combinations, AreRefusedWithTheReason) {
   settings.servers = 1;
   EXPECT_EQ(
       said(settings, cluster_of_two(/*network=*/false)),
-      "servers cannot be combined with a cluster without a network: servers are hosts beside those of the "
+      "parameter_servers cannot be combined with a cluster without a network: servers are hosts beside those of the "
       "cluster");
   settings = {};
   settings.delay = 1;
   settings.sync_every = 2;
-  EXPECT_NE(said(settings, cluster_of_two(true)).find("delay cannot be combined with sync_every"),
+  EXPECT_NE(said(settings, cluster_of_two(true)).find("gradient_delay cannot be combined with sync_every"),
             std::string::npos);
 }
 

@@ -168,7 +168,7 @@ struct Report {
   std::vector<search::Step> rules;                // that led to the plan of one device
   std::vector<search::Step> communication_rules;  // and from there to the plan of the ranks
   std::vector<std::pair<std::string, std::string>>
-      notes;  // by JSON key: slices, credit, servers, delay, sync
+      notes;  // by JSON key, the name of a setting
   std::vector<search::CodedExchanges> coded;
   std::string proof;
   bool proven = false;

@@ -228,7 +228,7 @@ std::string search_next(const search::Ended ended) {
     case search::Ended::settled: return {};
     case search::Ended::estimate_limit:
       return fmt::format("a larger search_limit: the search stopped for {}", search::name(ended));
-    case search::Ended::time_limit: return "more seconds: the search ran out of time";
+    case search::Ended::time_limit: return "more planning_seconds: the search ran out of time";
     case search::Ended::interrupted: return "run it again: the search was interrupted";
   }
   return {};
@@ -294,7 +294,17 @@ LineText wire_text(const Report& report, const StepFacts&) {
   return {text};
 }
 void wire_json(const Report& report, const StepFacts&, Json& json) {
-  for (const auto& [key, what] : report.notes) json[key] = what;
+  // Programs may still read the names that these settings had before.
+  constexpr std::pair<std::string_view, std::string_view> kFormer[] = {{"all_reduce_window", "credit"},
+                                                                       {"parameter_servers", "servers"},
+                                                                       {"gradient_delay", "delay"},
+                                                                       {"sync_every", "sync"},
+                                                                       {"scatter_gather_sends", "slices"}};
+  for (const auto& [key, what] : report.notes) {
+    json[key] = what;
+    for (const auto& [now, before] : kFormer)
+      if (now == key) json[before] = what;
+  }
   if (!report.coded.empty()) json["codecs"] = codecs_json(report.coded);
 }
 

@@ -67,11 +67,11 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   report.stages = planned->reports;
   report.coded = planned->coded;
   const std::pair<std::string_view, std::string> notes[] = {
-      {"credit", planned->credit},
-      {"servers", explain::print_servers(choice.chosen.prediction, plan.mesh, prepared.settings.servers,
+      {"all_reduce_window", planned->credit},
+      {"parameter_servers", explain::print_servers(choice.chosen.prediction, plan.mesh, prepared.settings.servers,
                                          /*share=*/!report.is_local())},
-      {"delay", planned->delayed},
-      {"sync", planned->averages}};
+      {"gradient_delay", planned->delayed},
+      {"sync_every", planned->averages}};
   for (const auto& [key, text] : notes)
     if (!text.empty()) report.notes.emplace_back(key, text);
   WEFT_TRY(first, first_steps(state, prepared));

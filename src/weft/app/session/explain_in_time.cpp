@@ -61,7 +61,7 @@ class InTimeExplainer {
     std::string slices = step_.plan ? step_.plan->slices : std::string();
     if (choice.priced.slices && slices.empty())
       slices = "ranks of a stage that hold the same tensor send a slice of it each";
-    if (!slices.empty()) report_.notes.emplace_back("slices", std::move(slices));
+    if (!slices.empty()) report_.notes.emplace_back("scatter_gather_sends", std::move(slices));
     explain::Pipeline& pipeline = *report_.pipeline;
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);
     pipeline.lower_bound_seconds = bound.seconds;

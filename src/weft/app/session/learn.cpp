@@ -27,7 +27,7 @@ bool is_remembered(const Session::State& state, const Settings& settings, double
   state.warnings.add(
       "what was measured is not remembered",
       user_error(fmt::format("other processes had {:.0f} % of the processors meanwhile", 100 * others),
-                 "measure again when the machine is idle, or SET remember = true"));
+                 "measure again when the machine is idle, or SET keep_measurements = true"));
   return false;
 }
 namespace {

@@ -133,16 +133,18 @@ Answer run_create(Session::State& state, const Context& context, const Statement
 Answer run_set(Session::State& state, const Context& context, const language::syntax::Set& set) {
   Settings changed = state.settings;
   WEFT_TRY_STATUS(apply(changed, set.name, set.value));
+  note_old_name(state, set.name.text);
+  const std::string_view name = current_name(set.name.text);
   // What does not exist is better known now than with the next EXPLAIN.
   if (set.name.text == "device" && !changed.device.empty())
     WEFT_TRY_STATUS(target_of(state.catalog, named_target(changed.device, set.value.span)));
   state.settings = changed;
   std::string value;
   for (const SettingSpec& spec : setting_specs())
-    if (spec.name == set.name.text) value = spec.show(state.settings);
+    if (spec.name == name) value = spec.show(state.settings);
   if (context.format == Format::json)
-    return nlohmann::ordered_json{{"set", set.name.text}, {"value", value}}.dump() + "\n";
-  return fmt::format("{} = {}\n", set.name.text, value);
+    return nlohmann::ordered_json{{"set", name}, {"value", value}}.dump() + "\n";
+  return fmt::format("{} = {}\n", name, value);
 }
 
 // Hints are kept for the planner. What they name must exist somewhere in the catalog, so that a slip

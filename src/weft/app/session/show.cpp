@@ -189,6 +189,7 @@ Answer run_describe(const Session::State& state, const Context& context,
     Settings settings = state.settings;
     WEFT_TRY(sizes, sizes_of(catalog, describe.name));
     WEFT_TRY(overrides, apply_list(settings, describe.settings, sizes, name));
+    note_old_names(state, describe.settings, sizes);
     language::BindOptions options{.mode = language::Mode::infer,
                                   .sizes = overrides,
                                   .precision = settings.precision,

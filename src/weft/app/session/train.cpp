@@ -144,7 +144,7 @@ class Learning {
   bool begun_ = false;
 };
 
-// Gradients that a training with `delay` had made and not applied; a plan without has no place for them.
+// Gradients that a training with `gradient_delay` had made and not applied; a plan without has no place for them.
 void warn_of_dropped(const Session::State& state, const run::Weights& start, const plan::Graph& plan) {
   const auto sources = distribute::sources_of(plan);
   std::vector<std::string> dropped;
@@ -157,7 +157,7 @@ void warn_of_dropped(const Session::State& state, const run::Weights& start, con
   if (!dropped.empty())
     state.warnings.add("it goes on without gradients that were made and not applied",
                        user_error(fmt::format("of {}", fmt::join(dropped, ", ")),
-                                  "delay = 1 on as many ranks applies them"));
+                                  "gradient_delay = 1 on as many ranks applies them"));
 }
 
 Result<Trained> train_alone(const Session::State& state, const Context& context, const ReadyToTrain& ready,

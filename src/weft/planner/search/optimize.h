@@ -121,9 +121,14 @@ inline constexpr std::string_view kRecomputeStage = "recompute";
 // Beside the schedules that ship, one is made for the times of the stages that were found.
 inline constexpr std::string_view kSynthesizeStage = "synthesize";
 
+// Settings switch these off.
+inline constexpr std::string_view kTileStage = "tile collectives", kPartitionStage = "partition all-reduces";
+
 // In the order they run.
 std::span<const Stage> stages();
 std::vector<std::string_view> stage_names();  // and those of plans in time
+// "tile collectives" of "decompose", which was its name before.
+std::string_view current_stage_name(std::string_view name);
 
 Result<Choice> optimize(const Problem& problem);
 

@@ -9,11 +9,11 @@ namespace weft::search {
 namespace {
 
 constexpr Requirement kRequirements[] = {
-    {"credit", "it holds back sums of one backward pass, and each micro-batch has its own",
+    {"all_reduce_window", "it holds back sums of one backward pass, and each micro-batch has its own",
      [](const Asked& asked) { return asked.credit > 0; }, nullptr},
-    {"delay", "stages would apply gradients of different steps",
+    {"gradient_delay", "stages would apply gradients of different steps",
      [](const Asked& asked) { return asked.delay > 0; }, check_delayable},
-    {"servers", "each stage would need servers of its own",
+    {"parameter_servers", "each stage would need servers of its own",
      [](const Asked& asked) { return asked.servers > 0; }, nullptr},
     {"sync_every", "a rank that holds one stage cannot learn by itself",
      [](const Asked& asked) { return asked.sync_every > 1; }, check_learns_alone},

@@ -1,8 +1,8 @@
 // weft/planner/search/requirements.h -- what settings require of the plan of a mesh, in one table.
 //
 //   sync_every = 8                        ranks slice the batch, and each has whole parameters and states
-//   delay = 1                             ranks sum gradients
-//   credit, delay, servers, sync_every    a step without stages and micro-batches
+//   gradient_delay = 1                    ranks sum gradients
+//   all_reduce_window, gradient_delay, parameter_servers, sync_every    a step without stages and micro-batches
 //
 // The search looks only at distributions that meet them. The same row gives the error where a distribution is given
 // that does not.

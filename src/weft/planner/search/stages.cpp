@@ -267,60 +267,71 @@ bool picks_codecs(const Problem& problem) {
 }
 
 constexpr Stage kStages[] = {
-    {.name = "rewrite", .purpose = "rules make the plan of one device cheaper", .run = rewrite_stage},
+    {.name = "rewrite", .purpose = "apply rewrite rules to the plan of one device", .run = rewrite_stage},
     {.name = kDistributeStage,
-     .purpose = "the plan is spread over the devices of the cluster",
+     .purpose = "distribute the plan over the devices of the cluster",
      .several = true,
      .run = distribute_stage},
     {.name = "rewrite communication",
-     .purpose = "rules split, merge and move what the ranks exchange",
+     .purpose = "apply rewrite rules that split, merge and move collectives",
      .several = true,
      .searches = true,
      .run = rewrite_communication_stage,
      .is_optional = [](const Problem&) { return true; }},
-    {.name = "sync",
-     .purpose = "ranks learn by themselves for some steps, and then average what they learned",
+    {.name = "local sgd",
+     .purpose = "update parameters on each rank and average them every few steps",
      .several = true,
      .run = sync_stage,
      .is_needed = [](const Problem& problem) { return problem.distribution.asked.sync_every > 1; }},
-    {.name = "delay",
-     .purpose = "gradients are summed beside the next step, and applied by it",
+    {.name = "delay gradients",
+     .purpose = "reduce gradients during the next step, which applies them",
      .several = true,
      .run = delay_stage,
      .is_needed = [](const Problem& problem) { return problem.distribution.asked.delay > 0; }},
     {.name = kCodecsStage,
-     .purpose = "gradients and weights are made small for the wires",
+     .purpose = "compress gradients and weights for communication",
      .several = true,
      .run = codecs_stage,
      .is_needed = [](const Problem& problem) { return problem.codecs.any(); },
      .is_optional = picks_codecs},
     {.name = kBucketStage,
-     .purpose = "gradients that are ready at about the same time are summed by one call",
+     .purpose = "reduce gradients that are ready at about the same time in one call",
      .several = true,
      .run = bucket_stage,
      .is_optional = [](const Problem& problem) { return problem.bucket_bytes == 0; }},
-    {.name = "decompose",
-     .purpose = "collectives travel in tiles beside the products around them",
+    {.name = kTileStage,
+     .purpose = "split collectives into tiles that overlap with the products beside them",
      .several = true,
      .searches = true,
      .run = decompose_stage,
      .is_optional = [](const Problem& problem) { return problem.tiles == 0; }},
-    {.name = "credit",
-     .purpose = "long all-reduces go in parts, so that what is there first is read first",
+    {.name = kPartitionStage,
+     .purpose = "partition long all-reduces, so that results needed first arrive first",
      .several = true,
      .searches = true,
      .run = credit_stage},
     {.name = "choose algorithms",
-     .purpose = "each exchange is done by what is quickest on its wires",
+     .purpose = "choose the fastest algorithm for each collective",
      .several = true,
      .run = choose_algorithms_stage},
     {.name = "schedule",
-     .purpose = "each rank's tasks are put in order, and the step is simulated",
+     .purpose = "order the tasks of each rank and simulate the step",
      .several = true,
      .run = schedule_stage},
 };
 
 }  // namespace
+
+std::string_view current_stage_name(std::string_view name) {
+  // Before and now.
+  constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {{"sync", "local sgd"},
+                                                                        {"delay", "delay gradients"},
+                                                                        {"decompose", kTileStage},
+                                                                        {"credit", kPartitionStage}};
+  for (const auto& [before, now] : kRenamed)
+    if (before == name) return now;
+  return name;
+}
 
 bool is_off(const Problem& problem, std::string_view stage) {
   return std::ranges::find(problem.off, stage) != problem.off.end();

@@ -115,9 +115,9 @@ Result<double> time_of(const Value& value, std::string_view name) {
 }
 
 Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
-  constexpr std::string_view kExample = "for example: optimizer_off = 'rewrite, rewrite communication'";
+  constexpr std::string_view kExample = "for example: disabled_stages = 'rewrite, rewrite communication'";
   if (value.kind != ValueKind::text)
-    return user_error("expected stages of the optimizer as text", std::string(kExample), value.span);
+    return user_error("expected planner stages as text", std::string(kExample), value.span);
   std::vector<std::string> off;
   for (std::string_view rest = value.text; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -125,14 +125,15 @@ Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     while (stage.starts_with(' ')) stage.remove_prefix(1);
     while (stage.ends_with(' ')) stage.remove_suffix(1);
+    stage = search::current_stage_name(stage);
     std::vector<std::string_view> names = search::stage_names();
     std::erase(names, "distribute");
     if (stage == "distribute")
-      return user_error("distribute cannot be left out: a plan for several devices is spread over them",
-                        "distribution = '..' says how, without a search", value.span);
+      return user_error("the stage distribute cannot be skipped: a plan for several devices needs it",
+                        "distribution = '..' gives a distribution without a search", value.span);
     if (std::ranges::find(names, stage) == names.end()) {
       std::string hint = did_you_mean(stage, names);
-      return user_error(fmt::format("no stage of the optimizer: {}", stage),
+      return user_error(fmt::format("unknown planner stage: {}", stage),
                         hint.empty() ? fmt::format("stages are {}", fmt::join(names, ", ")) : std::move(hint),
                         value.span);
     }

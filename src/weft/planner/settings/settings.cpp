@@ -34,15 +34,15 @@ using train::TrainingOptions;
 constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
-    {"accumulate", "steps whose gradients are averaged for one update of the parameters", Decides::model,
+    {"accumulate", "gradient accumulation: steps whose gradients are averaged before one update",
+     Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 1e6, "a whole number from 1 to 1,000,000"));
        settings.training.accumulate = given;
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.accumulate); }},
-    {"algorithm", "what runs the collectives of LOCAL's ranks, by name; '' is what the prices choose",
-     Decides::plan,
+    {"algorithm", "collective algorithms of LOCAL ranks, by name; '' lets the planner choose", Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
        if (value.kind != ValueKind::text)
@@ -57,9 +57,25 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.algorithm); }},
-    {"batch_norm",
-     "whose statistics a batch norm takes in TRAIN: global is of the whole batch, local of each device's "
-     "share",
+    {"all_reduce_window",
+     "bytes of all-reduces in flight per axis, '4 MiB'; longer ones are partitioned; off: one call each; "
+     "automatic: the fastest",
+     Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (set_by_word(settings.credit, value)) return {};
+       WEFT_TRY(bytes, quantity(value, Dimension::bytes));
+       if (!(bytes >= search::kLeastCredit))
+         return user_error(
+             fmt::format(
+                 "expected a window of {} or more, the smallest part that ranks exchange, found {}",
+                 print_bytes(search::kLeastCredit), print_bytes(bytes)),
+             "for example: all_reduce_window = '4 MiB'; automatic is what is quickest, off is none",
+             value.span);
+       settings.credit = bytes;
+       return {};
+     },
+     [](const Settings& settings) { return print_by_word(settings.credit, print_quoted_bytes); }},
+    {"batch_norm", "batch norm statistics in TRAIN: global (the whole batch) or local (each device's share)",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kNorms[] = {"global", "local"};
@@ -71,7 +87,7 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&TrainingOptions::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&TrainingOptions::beta2, share>("beta2", "decay of Adam's second moment"),
     {"buckets",
-     "what gradients are summed in, in bytes: '25 MiB'; automatic is what is quickest; off: each by itself",
+     "bucket size of gradient all-reduces, '25 MiB'; off: one call per gradient; automatic: the fastest",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.bucket_bytes, value)) return {};
@@ -82,23 +98,19 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return print_by_word(settings.bucket_bytes, print_quoted_bytes); }},
-    running_count<&RunOptions::check_every>(
-        "check_every",
-        "steps after which ranks compare a sample of the weights that they hold alike; 0 is never"),
     running_file<&RunOptions::checkpoint>(
-        "checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",
+        "checkpoint", "file that TRAIN saves to at the end and every checkpoint_every steps; '' is none",
         Decides::host),
     running_file<&RunOptions::checkpoint_best>(
         "checkpoint_best",
-        "a file for the best of what is tested every checkpoint_every steps: the least loss on the holdout, "
-        "or in training; '' is none",
+        "file for the weights with the lowest loss, on the holdout or else in training, checked every "
+        "checkpoint_every steps; '' is none",
         Decides::host),
-    running_count<&RunOptions::checkpoint_every>(
-        "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
+    running_count<&RunOptions::checkpoint_every>("checkpoint_every",
+                                                 "steps between checkpoints; 0: one at the end"),
     training_number<&TrainingOptions::clip_norm, not_negative>(
-        "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
-    {"codecs",
-     "what may be made small on the wires, and by what: 'gradients: int8, weights: int8'; '' is nothing",
+        "clip_norm", "maximum norm of all gradients together; larger ones are scaled down; 0 is no limit"),
+    {"codecs", "lossy compression of communication: 'gradients: int8, weights: int8'; '' is none",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
@@ -114,59 +126,7 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", search::print(settings.codecs)); }},
-    running_count<&RunOptions::copy_every>("copy_every",
-                                           "steps after which each of LOCAL's ranks copies what it holds, in "
-                                           "memory: where one dies, restarts go on "
-                                           "from there; 0 is never"),
-    {"credit",
-     "bytes of all-reduces that may be under way along an axis: '4 MiB'; longer ones go in parts of it; "
-     "automatic "
-     "is what is quickest; off: each is one call",
-     Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       if (set_by_word(settings.credit, value)) return {};
-       WEFT_TRY(bytes, quantity(value, Dimension::bytes));
-       if (!(bytes >= search::kLeastCredit))
-         return user_error(
-             fmt::format(
-                 "expected a credit of {} or more, which is the least piece that ranks pass on, found {}",
-                 print_bytes(search::kLeastCredit), print_bytes(bytes)),
-             "for example: credit = '4 MiB'; automatic is what is quickest, off is none", value.span);
-       settings.credit = bytes;
-       return {};
-     },
-     [](const Settings& settings) { return print_by_word(settings.credit, print_quoted_bytes); }},
-    {"decompose",
-     "tiles that a collective and the products around it are cut into, so that one travels while the next is "
-     "multiplied; automatic is what is quickest; off: none",
-     Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       if (set_by_word(settings.tiles, value)) return {};
-       constexpr std::string_view kExample =
-           "for example: decompose = 4; automatic is what is quickest, off is none";
-       constexpr auto kMost = static_cast<double>(search::kMostTiles);
-       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
-           !(value.number.value >= 2 && value.number.value <= kMost))
-         return user_error(fmt::format("expected automatic, off or from 2 to {} tiles", search::kMostTiles),
-                           std::string(kExample), value.span);
-       settings.tiles = static_cast<std::int64_t>(value.number.value);
-       return {};
-     },
-     [](const Settings& settings) {
-       return print_by_word(settings.tiles, [](std::int64_t tiles) { return fmt::format("{}", tiles); });
-     }},
-    {"delay",
-     "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at "
-     "once",
-     Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       if (value.kind != ValueKind::number || (value.number.value != 0 && value.number.value != 1))
-         return user_error("expected 0 or 1 steps", "for example: delay = 1", value.span);
-       settings.delay = static_cast<std::int64_t>(value.number.value);
-       return {};
-     },
-     [](const Settings& settings) { return fmt::format("{}", settings.delay); }},
-    {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
+    {"device", "device or cluster that EXPLAIN plans for without ON; '' is one core of this machine",
      Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)
@@ -177,9 +137,15 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return settings.device.empty() ? "''" : settings.device; }},
     running_time<"device_timeout", &RunOptions::device_timeout>(
-        "in which a GPU gets nothing done until it counts as lost: '10m'; 0 is for ever"),
-    {"distribution", "how plans are spread over a cluster, instead of a search; '' is to search",
-     Decides::plan,
+        "time without progress after which a GPU counts as lost: '10m'; 0 is never"),
+    {"disabled_stages", "planner stages to skip: 'rewrite, rewrite communication'; '' is none", Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, stages_to_leave_out(value));
+       settings.optimizer_off = std::move(given);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", fmt::join(settings.optimizer_off, ", ")); }},
+    {"distribution", "distribution to use instead of a search; '' searches", Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample =
            "for example: distribution = 'node=4: slice b; gpu=8: slice h, f'";
@@ -196,14 +162,23 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.distribution); }},
-    training_number<&TrainingOptions::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
-    running_truth<"follow_plan", &RunOptions::follow_plan>(
-        "whether TRAIN goes on with the plan that the weights were trained with, so that the bits are the "
-        "same"),
-    running_truth<"gives_way", &RunOptions::gives_way>(
-        "whether a step on a GPU leaves room there for what is urgent"),
-    {"gradients", "what gradients are summed in where precision is bf16 or f16: f32, or that type itself",
-     Decides::model,
+    training_number<&TrainingOptions::epsilon, not_negative>("epsilon",
+                                                             "constant added to Adam's denominator"),
+    running_truth<"from_scratch", &RunOptions::restart>(
+        "whether TRAIN starts from new initial values even if the model has weights"),
+    {"gradient_delay",
+     "steps between computing and applying a gradient: 1 overlaps its all-reduce with the next step; 0: "
+     "applied at once",
+     Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::number || (value.number.value != 0 && value.number.value != 1))
+         return user_error("expected 0 or 1 steps", "for example: gradient_delay = 1", value.span);
+       settings.delay = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.delay); }},
+    {"gradient_precision",
+     "type in which gradients are reduced if precision is bf16 or f16: f32, or that type", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, kSumPrecisions));
        settings.training.gradients = *plan::find_dtype(text);
@@ -211,9 +186,9 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return std::string(plan::name(settings.training.gradients)); }},
     running_count<&RunOptions::holdout>(
-        "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
-    {"holdout_by", "which rows are held out: the last, or those that the seed draws from anywhere",
-     Decides::nothing,
+        "holdout",
+        "rows (of a text: bytes) at the end of the data that TRAIN tests on and does not train on"),
+    {"holdout_by", "which rows are held out: last, or seed for a random sample", Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kWays[] = {"last", "seed"};
        WEFT_TRY(text, word_of(value, kWays));
@@ -221,9 +196,23 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.holdout_drawn ? "seed" : "last"); }},
+    running_count<&RunOptions::copy_every>("in_memory_checkpoint_every",
+                                           "steps between in-memory copies of weights and optimizer states "
+                                           "on LOCAL ranks, from which restarts continue; 0 is never"),
+    {"keep_measurements",
+     "whether later plans use the times that EXPLAIN ANALYZE measures; automatic: unless other work "
+     "disturbed them",
+     Decides::host,
+     [](Settings& settings, const Value& value) -> Status {
+       return set_truth_or_automatic(settings.running.remember, value);
+     },
+     [](const Settings& settings) { return print_truth_or_automatic(settings.running.remember); }},
+    running_truth<"keep_plan", &RunOptions::follow_plan>(
+        "whether TRAIN continues with the plan that the weights were trained with, so that results are "
+        "bitwise the same"),
     training_number<&TrainingOptions::learning_rate, not_negative>("learning_rate",
-                                                                   "the size of an optimizer's steps"),
-    {"log", "a file that TRAIN writes the loss of every step to: .csv, or a name with tfevents; '' is none",
+                                                                   "step size of the optimizer"),
+    {"log", "file for the loss of every step: .csv, or a name with tfevents for TensorBoard; '' is none",
      Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
@@ -232,22 +221,23 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.log); }},
-    {"loss_scale", "what f16 multiplies the loss by at first; an overflow halves it and skips the step",
-     Decides::model,
+    {"loss_scale", "initial loss scale of f16; an overflow halves it and skips the step", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, train::kLeastLossScale, 0x1p64, "a number from 1 to 2^64"));
        settings.training.loss_scale = given;
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale); }},
-    {"loss_scale_steps", "steps without an overflow after which it doubles", Decides::model,
+    {"loss_scale_window", "steps without an overflow after which the loss scale doubles", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.training.loss_scale_steps = given;
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale_steps); }},
-    {"memory_limit", "bytes a device may use; 0 is all it has", Decides::plan | Decides::host,
+    running_count<&RunOptions::restarts>(
+        "max_restarts", "how often TRAIN ON LOCAL restarts failed ranks from the last checkpoint"),
+    {"memory_limit", "bytes per device; 0 is all it has", Decides::plan | Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0)
          return settings.memory_limit = 0, Status();
@@ -261,7 +251,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) {
        return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
      }},
-    {"micro_batches", "parts of a step's batch, one after the other; their gradients add up to one update",
+    {"micro_batches", "micro-batches per step, run one after another; their gradients accumulate",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, 65536, "a whole number from 1 to 65,536"));
@@ -269,11 +259,10 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.micro_batches); }},
-    training_number<&TrainingOptions::momentum, share>("momentum",
-                                                       "how much of the last step momentum keeps"),
+    training_number<&TrainingOptions::momentum, share>("momentum", "coefficient of the optimizer momentum"),
     {"network",
-     "what a rank of JOB sends to other hosts while all do, and the latency: '1.2 GB/s, 30 us'; '' is to "
-     "measure it",
+     "bandwidth and latency per rank of JOB while all ranks send to other hosts: '1.2 GB/s, 30 us'; '' "
+     "measures them",
      Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, network_of(value));
@@ -293,21 +282,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(train::name(settings.training.optimizer)); }},
-    {"optimizer_off",
-     "stages of the optimizer that are left out: 'rewrite, rewrite communication'; '' is none", Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, stages_to_leave_out(value));
-       settings.optimizer_off = std::move(given);
-       return {};
-     },
-     [](const Settings& settings) { return fmt::format("'{}'", fmt::join(settings.optimizer_off, ", ")); }},
-    running_share<&RunOptions::outer_momentum>(
-        "outer_momentum",
-        "how much of the last average's change the next one keeps, where sync_every is above 1"),
-    {"outer_rate",
-     "how far parameters go towards the average, where sync_every is above 1; DiLoCo has 0.7, and a momentum "
-     "of "
-     "0.9",
+    {"outer_learning_rate",
+     "learning rate of the outer optimizer if sync_every is above 1; DiLoCo uses 0.7, with a momentum of 0.9",
      Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 10, "a number from 0 to 10"));
@@ -315,23 +291,50 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.running.outer_rate); }},
-    {"overlap",
-     "whether ranks of LOCAL move bytes while they compute; automatic is where a processor is free",
+    running_share<&RunOptions::outer_momentum>("outer_momentum",
+                                               "momentum of the outer optimizer if sync_every is above 1"),
+    {"overlap", "whether LOCAL ranks communicate while they compute; automatic: if a processor is free",
      Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.running.overlap, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.running.overlap); }},
-    {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here", Decides::host,
+    {"parameter_servers",
+     "spare hosts that sum all-reduces where that is faster, each with a network card; ON LOCAL: processes "
+     "that do; off is none",
+     Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "off") return settings.servers = 0, Status();
+       constexpr double kMost = 64;
+       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
+           !(value.number.value >= 1 && value.number.value <= kMost))
+         return user_error(fmt::format("expected off or 1 to {} servers", kMost),
+                           "for example: parameter_servers = 2", value.span);
+       settings.servers = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.servers == 0 ? std::string("off") : fmt::format("{}", settings.servers);
+     }},
+    {"plan_limit", "maximum nodes of a plan; stops a runaway REPEAT", Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(nodes, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.plan_limit = static_cast<std::int64_t>(nodes);
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
+    {"planning_seconds", "time limit of planning, including rules and proof; 0 is no limit", Decides::nothing,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
+         WEFT_TRY(given, quantity(value, Dimension::seconds));
+         return set_seconds(settings, given, value);
+       }
+       WEFT_TRY(given, number_within(value, 0, 1e9, "a number of seconds that is not negative"));
+       return set_seconds(settings, given, value);
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     {"post_validation",
-     "whether parameters change before clip_norm's norm is known, and that is taken back where it is too "
-     "large",
+     "whether parameters are updated before the norm for clip_norm is known, and restored if it is too large",
      Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "post_validation"));
@@ -342,8 +345,8 @@ constexpr SettingSpec kSpecs[] = {
        return std::string(settings.training.post_validation ? "true" : "false");
      }},
     {"precision",
-     "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, f8 as bf16 with products of "
-     "weights in f8, pure_bf16 or pure_f16 without",
+     "precision policy: f32, f64, bf16 or f16 (with f32 master weights and losses), f8 (as bf16, but "
+     "products with weights in f8), pure_bf16 or pure_f16",
      Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, train::precision_names()));
@@ -360,8 +363,7 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return std::string(settings.prove ? "true" : "false"); }},
     {"recompute",
-     "what TRAIN computes again rather than keep for the backward pass: layers, selective, none or names; "
-     "automatic is what memory_limit asks for",
+     "activation recomputation in TRAIN: layers, selective, none or names; automatic: as memory_limit needs",
      Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text && value.kind != ValueKind::word)
@@ -381,103 +383,63 @@ constexpr SettingSpec kSpecs[] = {
        return settings.recompute ? fmt::format("'{}'", train::print(*settings.recompute))
                                  : std::string("automatic");
      }},
-    {"remember",
-     "whether later plans rest on what EXPLAIN ANALYZE measures; automatic is where nothing else ran "
-     "meanwhile",
-     Decides::host,
-     [](Settings& settings, const Value& value) -> Status {
-       return set_truth_or_automatic(settings.running.remember, value);
-     },
-     [](const Settings& settings) { return print_truth_or_automatic(settings.running.remember); }},
     running_count<&RunOptions::replan_every>(
         "replan_every",
-        "steps after which a slow rank or link lets ranks change to a plan that suits it; 0 is never"),
-    running_truth<"restart", &RunOptions::restart>(
-        "whether TRAIN starts from new initial values even if the model has learned before"),
-    running_count<&RunOptions::restarts>(
-        "restarts",
-        "times that TRAIN ON LOCAL starts its ranks again from the last checkpoint when one died"),
-    {"resume",
-     "whether TRAIN goes on from its checkpoint where there is one; automatic is when weft launch started "
-     "ranks again",
+        "steps between checks for slow ranks and links, after which the plan may change; 0 is never"),
+    running_count<&RunOptions::check_every>(
+        "replica_check_every",
+        "steps between comparisons of replicated weights across ranks, by a sample; 0 is never"),
+    {"resume", "whether TRAIN continues from its checkpoint; automatic: if weft launch restarted the ranks",
      Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.running.resume, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.running.resume); }},
     {"rules",
-     "whether proven rules rewrite plans: true wherever that is cheaper, automatic where a step gets 2 % "
+     "whether proven rules rewrite plans: true: wherever they are cheaper; automatic: if a step gets 2 % "
      "faster",
      Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.rules, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.rules); }},
-    {"search_limit", "distributions that the search for a plan may look at", Decides::nothing,
+    {"scatter_gather_sends",
+     "whether ranks of a stage that hold the same activations send a slice each, which the next stage "
+     "gathers; automatic: if faster",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
-       settings.search_limit = static_cast<std::int64_t>(given);
-       return {};
+       return set_truth_or_automatic(settings.slice_sends, value);
      },
-     [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
-    {"schedule", "how the learning rate changes: constant, linear, cosine or step", Decides::model,
+     [](const Settings& settings) { return print_truth_or_automatic(settings.slice_sends); }},
+    {"schedule", "learning rate schedule: constant, linear, cosine or step", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, run::schedule_names()));
        settings.running.schedule = *run::find_schedule(text);
        return {};
      },
      [](const Settings& settings) { return std::string(run::name(settings.running.schedule)); }},
-    running_share<&RunOptions::schedule_end>("schedule_end",
-                                             "the share of it that linear and cosine leave at the end"),
+    running_share<&RunOptions::schedule_end>(
+        "schedule_end", "share of the learning rate left at the end of linear and cosine"),
     running_count<&RunOptions::schedule_every>(
-        "schedule_every", "steps after which step lowers it; 0 is a third of the schedule's"),
-    running_share<&RunOptions::schedule_factor>("schedule_factor", "what step multiplies it by"),
+        "schedule_every", "steps between decays of the schedule step; 0 is a third of the schedule"),
+    running_share<&RunOptions::schedule_factor>("schedule_factor",
+                                                "factor of each decay of the schedule step"),
     running_count<&RunOptions::schedule_steps>("schedule_steps",
-                                               "steps of the schedule, from the model's first on; 0 is those "
-                                               "of the TRAIN at hand, from its first on"),
-    {"seconds", "that planning may take, rules and proof included; 0 is as long as it needs",
-     Decides::nothing,
+                                               "length of the schedule, from the model's first step; 0: the "
+                                               "steps of this TRAIN, from its first step"),
+    {"search_limit", "maximum number of distributions that the search estimates", Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
-         WEFT_TRY(given, quantity(value, Dimension::seconds));
-         return set_seconds(settings, given, value);
-       }
-       WEFT_TRY(given, number_within(value, 0, 1e9, "a number of seconds that is not negative"));
-       return set_seconds(settings, given, value);
-     },
-     [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
-    running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
-    {"servers",
-     "spare hosts that add up all-reduces where that is quicker, each with a network card; ON LOCAL, "
-     "processes "
-     "that "
-     "do; off is none",
-     Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::word && value.text == "off") return settings.servers = 0, Status();
-       constexpr double kMost = 64;
-       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
-           !(value.number.value >= 1 && value.number.value <= kMost))
-         return user_error(fmt::format("expected off or from 1 to {} servers", kMost),
-                           "for example: servers = 2", value.span);
-       settings.servers = static_cast<std::int64_t>(value.number.value);
+       WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       settings.search_limit = static_cast<std::int64_t>(given);
        return {};
      },
-     [](const Settings& settings) {
-       return settings.servers == 0 ? std::string("off") : fmt::format("{}", settings.servers);
-     }},
-    {"slice_sends",
-     "whether ranks of a stage that have the same to send to the next one send a slice of it each, to be put "
-     "together there; automatic is where that is quicker",
-     Decides::plan,
-     [](Settings& settings, const Value& value) -> Status {
-       return set_truth_or_automatic(settings.slice_sends, value);
-     },
-     [](const Settings& settings) { return print_truth_or_automatic(settings.slice_sends); }},
+     [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
+    running_count<&RunOptions::seed>("seed", "seed of initial values, data order and dropout"),
+    running_truth<"serialize_kernels", &RunOptions::unit_by_unit>(
+        "whether a GPU runs one unit at a time, so that an error names the one that failed"),
     {"sync_every",
-     "steps that ranks which slice the batch learn by themselves, until they average what they learned; 1 is "
-     "to "
-     "sum gradients in every step",
+     "local SGD: steps between averages of the parameters of data-parallel ranks; 1: gradients are reduced "
+     "in every step",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, whole_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
@@ -486,9 +448,9 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.sync_every); }},
-    running_truth<"synthesize", &RunOptions::synthesize>(
-        "whether algorithms made for the wires compete with those that ship"),
-    {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
+    running_truth<"synthesize_collectives", &RunOptions::synthesize>(
+        "whether generated collective algorithms compete with the shipped ones"),
+    {"temperature", "sampling temperature of GENERATE; 0 always takes the most likely token",
      Decides::nothing,
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));
@@ -497,18 +459,37 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.running.temperature); }},
     running_count<&RunOptions::test_every>(
-        "test_every", "steps from one test on the holdout to the next while TRAIN runs; 0 is one at the end"),
-    running_count<&RunOptions::threads>("threads", "that TRAIN and INFER run on; 0 is one for each processor",
+        "test_every", "steps between tests on the holdout during TRAIN; 0: one at the end"),
+    running_count<&RunOptions::threads>("threads", "threads of TRAIN and INFER; 0: one per processor",
                                         Decides::host),
+    {"tile_collectives",
+     "tiles that a collective and the matrix products beside it are split into, so that they overlap; off: "
+     "none; automatic: the fastest",
+     Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (set_by_word(settings.tiles, value)) return {};
+       constexpr std::string_view kExample =
+           "for example: tile_collectives = 4; automatic is what is quickest, off is none";
+       constexpr auto kMost = static_cast<double>(search::kMostTiles);
+       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
+           !(value.number.value >= 2 && value.number.value <= kMost))
+         return user_error(fmt::format("expected automatic, off or from 2 to {} tiles", search::kMostTiles),
+                           std::string(kExample), value.span);
+       settings.tiles = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) {
+       return print_by_word(settings.tiles, [](std::int64_t tiles) { return fmt::format("{}", tiles); });
+     }},
     {"tiled_loss",
-     "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or "
-     "more, on processors",
+     "whether a loss over classes computes its logits tile by tile; automatic: from 64 MiB of logits, on "
+     "processors",
      Decides::model | Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.tiled_loss, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.tiled_loss); }},
-    {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
+    {"transport", "between LOCAL ranks: automatic, shm, tcp, or inproc (threads of one process)",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kTransports[] = {"automatic", "shm", "tcp", "inproc"};
@@ -517,16 +498,12 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return settings.running.transport; }},
-    running_truth<"unit_by_unit", &RunOptions::unit_by_unit>(
-        "whether a GPU gets the next unit when one is done, to name the one that fails"),
     running_time<"wall_time", &RunOptions::wall_time>(
-        "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never"),
-    running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing",
+        "run time after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is no limit"),
+    running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate rises from 0",
                                        Decides::model),
-    training_number<&TrainingOptions::weight_decay, not_negative>("weight_decay",
-                                                                  "how fast AdamW shrinks weights"),
-    {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",
-     Decides::model,
+    training_number<&TrainingOptions::weight_decay, not_negative>("weight_decay", "weight decay of AdamW"),
+    {"weight_decay_on", "parameters that decay: all, or matrices (two or more indices)", Decides::model,
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kParts[] = {"all", "matrices"};
        WEFT_TRY(text, word_of(value, kParts));
@@ -536,6 +513,8 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) {
        return std::string(settings.training.decay_vectors ? "all" : "matrices");
      }},
+    running_truth<"yield", &RunOptions::gives_way>(
+        "whether a step on a GPU leaves some multiprocessors free for high-priority work"),
 };
 
 // What others call a setting, or do with one.
@@ -547,18 +526,44 @@ std::string other_word_for(std::string_view name) {
       {"epochs", "TRAIN counts steps: STEPS 1000"},
       {"dtype", "it is written precision = bf16"},
       {"gpus", "say what to plan for with ON: ON pod, ON h100"},
-      {"dp", "data parallel is an index sliced across the ranks: distribution = 'rank=4: slice b'"},
-      {"tp", "tensor parallel is an index sliced across the ranks: distribution = 'gpu=8: slice h, f'"},
-      {"pp",
-       "layers one after the other are stages: distribution = 'stage=4: stage; micro=8; schedule 1f1b'"},
-      {"zero", "ZeRO is shard: distribution = 'rank=4: slice b, shard optimizer'"},
+      {"dp", "HINT DP 4, or in full: distribution = 'rank=4: slice b'"},
+      {"tp", "HINT TP 8, or in full: distribution = 'gpu=8: slice h, f'"},
+      {"pp", "HINT PP 4, or in full: distribution = 'stage=4: stage; micro=8; schedule 1f1b'"},
+      {"zero", "HINT ZERO 1, or in full: distribution = 'rank=4: slice b, shard optimizer'"},
   };
   for (const auto& [word, advice] : kWords)
     if (word == name) return std::string(advice);
   return {};
 }
 
+// Names that settings had before: scripts and weights still have them.
+struct SettingAlias {
+  std::string_view before, now;
+};
+constexpr SettingAlias kAliases[] = {
+    {"check_every", "replica_check_every"},
+    {"copy_every", "in_memory_checkpoint_every"},
+    {"credit", "all_reduce_window"},
+    {"decompose", "tile_collectives"},
+    {"delay", "gradient_delay"},
+    {"follow_plan", "keep_plan"},
+    {"gives_way", "yield"},
+    {"gradients", "gradient_precision"},
+    {"loss_scale_steps", "loss_scale_window"},
+    {"optimizer_off", "disabled_stages"},
+    {"outer_rate", "outer_learning_rate"},
+    {"remember", "keep_measurements"},
+    {"restart", "from_scratch"},
+    {"restarts", "max_restarts"},
+    {"seconds", "planning_seconds"},
+    {"servers", "parameter_servers"},
+    {"slice_sends", "scatter_gather_sends"},
+    {"synthesize", "synthesize_collectives"},
+    {"unit_by_unit", "serialize_kernels"},
+};
+
 const SettingSpec* find_setting(std::string_view name) {
+  name = current_name(name);
   if (name == "memory") name = "memory_limit";  // what people write first
   for (const SettingSpec& spec : kSpecs)
     if (spec.name == name) return &spec;
@@ -566,6 +571,11 @@ const SettingSpec* find_setting(std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view current_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kAliases, name, &SettingAlias::before);
+  return found == std::end(kAliases) ? name : found->now;
+}
 
 std::span<const SettingSpec> setting_specs() { return kSpecs; }
 
@@ -606,12 +616,13 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
   std::vector<language::SizeOverride> overrides;
   std::vector<std::string_view> given;
   for (const language::syntax::Setting& setting : list) {
-    if (std::ranges::find(given, setting.name.text) != given.end())
-      return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away",
-                        setting.name.span);
-    given.push_back(setting.name.text);
     // A size of the model hides a setting of the same name.
-    if (std::ranges::find(sizes, setting.name.text) != sizes.end()) {
+    const bool is_size = std::ranges::find(sizes, setting.name.text) != sizes.end();
+    const std::string_view name = is_size ? setting.name.text : current_name(setting.name.text);
+    if (std::ranges::find(given, name) != given.end())
+      return user_error(fmt::format("{} is given twice", name), "leave out one of them", setting.name.span);
+    given.push_back(name);
+    if (is_size) {
       if (setting.value.kind != ValueKind::number || !setting.value.number.is_whole)
         return user_error(fmt::format("size {} must be a whole number", setting.name.text),
                           fmt::format("for example: {} = 8", setting.name.text), setting.value.span);

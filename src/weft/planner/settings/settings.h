@@ -120,6 +120,8 @@ struct SettingSpec {
 
 std::span<const SettingSpec> setting_specs();
 std::vector<std::string_view> setting_names();
+// "yield" of "gives_way", which was its name before; all other names are as given.
+std::string_view current_name(std::string_view name);
 
 // "beta1 = 0.8", "precision = bf16": those that are not as without SET, where `takes` them.
 std::vector<std::string> print_changed(const Settings& settings,

@@ -37,12 +37,12 @@ constexpr Combination kLearning[] = {
      [](const Settings& settings, const Target&) {
        return settings.sync_every > 1 && computes_in(settings, plan::DType::f64);
      }},
-    {"delay", "sync_every", "a delayed gradient is summed in every step", "leave out one of them",
+    {"gradient_delay", "sync_every", "a delayed gradient is summed in every step", "leave out one of them",
      [](const Settings& settings, const Target&) { return settings.delay > 0 && settings.sync_every > 1; }},
-    {"delay", "codecs", "what a codec lost is sent with the next gradient, which is then one step late",
+    {"gradient_delay", "codecs", "what a codec lost is sent with the next gradient, which is then one step late",
      "leave out one of them",
      [](const Settings& settings, const Target&) { return settings.delay > 0 && settings.codecs.any(); }},
-    {"delay", "precision = f16", "the loss scale may have changed when a gradient is applied",
+    {"gradient_delay", "precision = f16", "the loss scale may have changed when a gradient is applied",
      "precision = bf16 has the range of f32",
      [](const Settings& settings, const Target&) {
        return settings.delay > 0 && computes_in(settings, plan::DType::f16);
@@ -50,23 +50,23 @@ constexpr Combination kLearning[] = {
 };
 
 constexpr Combination kAlways[] = {
-    {"servers", "a single rank", "there is nothing to sum", "leave out servers",
+    {"parameter_servers", "a single rank", "there is nothing to sum", "leave out parameter_servers",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.devices() < 2;
      }},
-    {"servers", "ON GPU", "ranks on one GPU reach each other's memory", "leave out servers",
+    {"parameter_servers", "ON GPU", "ranks on one GPU reach each other's memory", "leave out parameter_servers",
      [](const Settings& settings, const Target& target) { return settings.servers > 0 && target.on_gpu(); }},
-    {"servers", "ranks of a launcher", "LOCAL starts servers as processes, and a launcher starts ranks alone",
-     "leave out servers",
+    {"parameter_servers", "ranks of a launcher", "LOCAL starts servers as processes, and a launcher starts ranks alone",
+     "leave out parameter_servers",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.on_processors() && run::launched_ranks() > 1;
      }},
-    {"servers", "a cluster without a network", "servers are hosts beside those of the cluster",
-     "leave out servers",
+    {"parameter_servers", "a cluster without a network", "servers are hosts beside those of the cluster",
+     "leave out parameter_servers",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && !target.runs_here() && !has_network(target);
      }},
-    {"servers", "algorithm = 'all_reduce_..'", "both say what runs all-reduces", "leave out one of them",
+    {"parameter_servers", "algorithm = 'all_reduce_..'", "both say what runs all-reduces", "leave out one of them",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.on_processors() && names_all_reduce(settings);
      }},

@@ -38,6 +38,17 @@ Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
   return names;
 }
 
+void note_old_name(const Knowledge& state, std::string_view name) {
+  if (const std::string_view now = current_name(name); now != name)
+    state.warnings.note_once(fmt::format("{} is now called {}", name, now), "the old name still works");
+}
+
+void note_old_names(const Knowledge& state, std::span<const language::syntax::Setting> list,
+                    std::span<const std::string_view> sizes) {
+  for (const language::syntax::Setting& setting : list)
+    if (std::ranges::find(sizes, setting.name.text) == sizes.end()) note_old_name(state, setting.name.text);
+}
+
 std::vector<run::DataFile> data_of(const Run& run) {
   std::vector<run::DataFile> files;
   for (const language::syntax::DataFile& file : run.data)
@@ -367,10 +378,10 @@ Status check_precision(const Run& run, const Settings& settings) {
       training.gradients == training.precision.compute)
     return {};
   return user_error(
-      fmt::format("gradients are summed in f32 or in the type that is computed in: gradients = {}, "
+      fmt::format("gradients are reduced in f32 or in the type of the computation: gradient_precision = {}, "
                   "precision = {}",
                   plan::name(training.gradients), training.precision.name),
-      fmt::format("gradients = {}, or f32", plan::name(training.precision.compute)), run.span);
+      fmt::format("gradient_precision = {}, or f32", plan::name(training.precision.compute)), run.span);
 }
 
 std::string stated_rates(const cluster::Device& device) {
@@ -419,6 +430,7 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
   WEFT_TRY(names, sizes_of(state.catalog, run.model));
   WEFT_TRY(overrides, apply_list(prepared.settings, run.settings, names, run.model.text));
   prepared.overrides = std::move(overrides);
+  note_old_names(state, run.settings, names);
   prepared.settings.training.scheduled = prepared.settings.running.warmup > 0 ||
                                          prepared.settings.running.schedule != run::ScheduleKind::constant;
   WEFT_TRY_STATUS(check_precision(run, prepared.settings));

@@ -71,6 +71,12 @@ Result<Prepared> prepare(const Knowledge& state, const language::syntax::Run& ru
                          const std::function<bool()>& interrupted = {});
 
 // The sizes a model declares; fails when there is no such model.
+// "gives_way is now called yield", once in a session.
+void note_old_name(const Knowledge& state, std::string_view name);
+// Of a WITH list, whose entries may be sizes of the model.
+void note_old_names(const Knowledge& state, std::span<const language::syntax::Setting> list,
+                    std::span<const std::string_view> sizes);
+
 Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
                                                const language::syntax::Name& model);
 

@@ -36,6 +36,10 @@ void Warnings::note(std::string_view what, std::string_view more) {
   untold_ += fmt::format("note: {}\n  {}\n", what, more);
 }
 
+void Warnings::note_once(std::string_view what, std::string_view more) {
+  if (known_.emplace(what).second) note(what, more);
+}
+
 std::string Warnings::take() { return std::exchange(untold_, {}); }
 
 }  // namespace weft::planner

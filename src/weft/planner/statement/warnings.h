@@ -25,6 +25,8 @@ class Warnings {
 
   // What is right, and might surprise.
   void note(std::string_view what, std::string_view more);
+  // The same, and only the first time.
+  void note_once(std::string_view what, std::string_view more);
 
   // What was not told before.
   std::string take();

@@ -39,6 +39,35 @@ std::string asked_of(const Knowledge& state, const Settings& settings) {
   return fmt::format("{}", fmt::join(asked, ", "));
 }
 
+// Items between commas outside quotes.
+std::vector<std::string> items_of(std::string_view asked) {
+  std::vector<std::string> items;
+  bool is_quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= asked.size(); ++at) {
+    if (at < asked.size() && asked[at] == '\'') is_quoted = !is_quoted;
+    if (at < asked.size() && (is_quoted || !asked.substr(at).starts_with(", "))) continue;
+    if (at > begin) items.emplace_back(asked.substr(begin, at - begin));
+    begin = at + 2;
+  }
+  return items;
+}
+
+// With the names that settings have now, in their order: weights may be older.
+std::string with_current_names(std::string_view asked) {
+  std::vector<std::string> items = items_of(asked);
+  const auto name_of = [](std::string_view item) { return item.substr(0, item.find(" = ")); };
+  std::size_t settings = 0;
+  for (std::string& item : items) {
+    if (item.starts_with("HINT ")) break;
+    const std::string_view name = name_of(item);
+    item = fmt::format("{}{}", current_name(name), std::string_view(item).substr(name.size()));
+    ++settings;
+  }
+  std::ranges::stable_sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(settings), {}, name_of);
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
 std::int64_t workers_now(const Prepared& prepared) {
   return prepared.ranks == 1 ? prepared.target.threads
                              : std::max<std::int64_t>(prepared.target.threads / prepared.ranks, 1);
@@ -95,6 +124,7 @@ Result<KeptPlan> read_kept(const std::string& text) try {
       value.get_to(field);
     }
   });
+  kept.asked = with_current_names(kept.asked);
   if (wrong != nullptr)
     return user_error(
         fmt::format("the plan that the weights were trained with cannot be read: expected {} from 1 to {}",

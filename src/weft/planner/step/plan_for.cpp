@@ -97,8 +97,8 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   problem.tiles = settings.tiles.value_or(0);
-  if (!settings.tiles) problem.off.emplace_back("decompose");
-  if (!settings.credit) problem.off.emplace_back("credit");
+  if (!settings.tiles) problem.off.emplace_back(search::kTileStage);
+  if (!settings.credit) problem.off.emplace_back(search::kPartitionStage);
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
   search::ChooseOptions& options = problem.distribution;
   options.memory_bytes = memory_of_a_rank(settings, target);
@@ -184,7 +184,8 @@ Result<search::Choice> take_over(const Knowledge& state, const Prepared& prepare
   plain.codecs = {};
   plain.sync_every = 1;
   plain.delay = 0;
-  plain.optimizer_off.insert(plain.optimizer_off.end(), {"bucket", "decompose", "credit"});
+  for (const std::string_view stage : {std::string_view("bucket"), search::kTileStage, search::kPartitionStage})
+    plain.optimizer_off.emplace_back(stage);
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));
   WEFT_TRY(mesh, plan::read_mesh(read_head(text).mesh));

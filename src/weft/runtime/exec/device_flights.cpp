@@ -194,7 +194,7 @@ Error DeviceFlights::explain(const Error& error) {
   const Step now = step();
   std::string hint = error.hint;
   if (!often_)
-    hint = fmt::format("WITH (unit_by_unit = true) runs one unit at a time and names the one that fails{}{}",
+    hint = fmt::format("WITH (serialize_kernels = true) runs one unit at a time and names the one that fails{}{}",
                        hint.empty() ? "" : "; ", hint);
   Error said =
       device_->fault().say(world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank,

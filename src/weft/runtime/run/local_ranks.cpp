@@ -143,7 +143,7 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
     const std::shared_ptr<Job>& job = *launched;
     if (everyone > options.ranks)
       return fail(user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
-                             "SET servers = off"));
+                             "SET parameter_servers = off"));
     if (job->ranks() != options.ranks)
       return fail(
           user_error(fmt::format("the launcher started {} ranks, LOCAL says {}", job->ranks(), options.ranks),

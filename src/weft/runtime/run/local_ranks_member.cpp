@@ -283,7 +283,7 @@ Status Member::compare_replicas(std::int64_t step) {
                       sides.odd.size() == 1 ? "has" : "have", source.name, transport::name_ranks(sides.alike),
                       print_exact(step)),
           "ranks went apart: hosts that compute otherwise, or a fault of memory; LOAD the last checkpoint; "
-          "check_every = 0 does not look");
+          "replica_check_every = 0 does not look");
     }
     ++at;
   }

@@ -170,14 +170,14 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
   if (found == weights.tensors.end()) {
     if (!needed) return nullptr;
     return user_error(fmt::format("what {} learned holds no parameter {}", weights.model, name),
-                      "TRAIN with restart = true starts from new initial values");
+                      "TRAIN with from_scratch = true starts from new initial values");
   }
   const Tensor& tensor = found->second;
   if (tensor.dtype != dtype || tensor.shape != shape)
     return user_error(
         fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, name,
                     print_shape(tensor.dtype, tensor.shape), print_shape(dtype, shape)),
-        "give the sizes and the precision it was trained with; TRAIN with restart = true starts anew");
+        "give the sizes and the precision it was trained with; TRAIN with from_scratch = true starts anew");
   return &tensor;
 }
 

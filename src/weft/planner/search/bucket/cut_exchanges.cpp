@@ -72,7 +72,7 @@ Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<cons
 Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& machine,
                                    const CreditOptions& options) {
   CutExchanges result;
-  result.said = "no all-reduce is longer than its credit";
+  result.said = "no all-reduce is longer than the window";
   if (before.plan.time) return result;
   WEFT_TRY(bytes, bytes_by_node(before));
   WEFT_TRY(costs, machine.costs(before.plan.mesh));

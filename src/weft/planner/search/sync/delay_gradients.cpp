@@ -209,8 +209,8 @@ Status check_delayable(const distribute::DistributedPlan& plan) {
   const std::vector<bool> is_gradient = gradient_sums(plan.graph);
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n)
     if (sums_addends(plan, is_gradient, plan.graph.view(NodeId(n)))) return {};
-  return user_error("delay: this plan sums no gradients among ranks",
-                    "delay = 0, or a distribution that slices the batch");
+  return user_error("gradient_delay: this plan reduces no gradients across ranks",
+                    "gradient_delay = 0, or a distribution that slices the batch");
 }
 
 Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand) {
