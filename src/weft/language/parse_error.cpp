@@ -50,7 +50,8 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"TRAIN or INFER", "write EXPLAIN TRAIN name or EXPLAIN INFER name"},
     {"text, json, plan, megatron, deepspeed, torchtitan or dtensor after FORMAT",
      "write EXPLAIN (FORMAT json) INFER name"},
-    {"SLICE or REPLICATE", "write HINT SLICE b ACROSS node, or HINT REPLICATE w ACROSS node"},
+    {"SLICE, REPLICATE, DP, TP, PP, EP, CP or ZERO",
+     "for example: HINT TP 8 WITHIN node, PP 4, or HINT SLICE b ACROSS node"},
     {"what to show, such as MODELS", "write SHOW MODELS"},
     {"what to clear, such as STATISTICS", "write CLEAR STATISTICS"},
     {"= or TO after the setting's name", "write SET name = value"},
@@ -149,7 +150,8 @@ void Grammar::fail_statement() {
 
 void Grammar::fail_object(std::string_view where) {
   if (error_) return;
-  static constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
+  static constexpr auto kObjects =
+      std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
   fail_expected(fmt::format("DEVICE, CLUSTER, FUNCTION, LAYER or MODEL {}", where), remedy(kObjects));
 }
 

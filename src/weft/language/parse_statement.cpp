@@ -10,7 +10,8 @@
 // target     = LOCAL [ count ] | name [ RANKS count ]
 // set        = SET name ( "=" | TO ) value
 // hint       = HINT item {"," item}
-// item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name
+// item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name | ZERO count
+//            | ( DP | TP | PP | EP | CP ) count [ ( WITHIN | ON ) name ]
 // show       = SHOW name
 // clear      = CLEAR name
 // describe   = DESCRIBE name [ WITH settings ]
@@ -264,8 +265,25 @@ HintItem Grammar::hint_item() {
     result.kind = HintKind::replicate;
     result.subject = name("a tensor after REPLICATE");
   } else {
-    static constexpr auto kHints = std::to_array<std::string_view>({"SLICE", "REPLICATE"});
-    fail_expected("SLICE or REPLICATE", remedy(kHints));
+    const auto* const word = std::ranges::find_if(
+        kParallelisms, [&](std::string_view name) { return same_word(lexeme(token_.span), name); });
+    if (word == std::end(kParallelisms)) {
+      static constexpr auto kHints =
+          std::to_array<std::string_view>({"SLICE", "REPLICATE", "TP", "DP", "PP", "EP", "CP", "ZERO"});
+      fail_expected("SLICE, REPLICATE, DP, TP, PP, EP, CP or ZERO", remedy(kHints));
+      return result;
+    }
+    const auto kind = static_cast<std::size_t>(word - std::begin(kParallelisms));
+    result.kind = static_cast<HintKind>(static_cast<std::size_t>(HintKind::data) + kind);
+    advance();
+    const bool is_zero = result.kind == HintKind::zero;
+    result.degree = whole_number(is_zero ? "the stage of ZeRO, 0, 1 or 3" : "a number of ranks, such as 8",
+                                 is_zero ? 0 : 1);
+    result.within = !is_zero && accept(Keyword::kw_within);
+    if (result.within || (!is_zero && accept(Keyword::kw_on)))
+      result.axis = name("an axis of the cluster, such as node");
+    result.span = since(start);
+    return result;
   }
   expect(Keyword::kw_across, "and an axis of the cluster");
   result.axis = name("an axis of the cluster, such as node");

@@ -233,6 +233,13 @@ void Printer::write(const Parameter& parameter) {
 }
 
 void Printer::write(const HintItem& item) {
+  if (item.kind >= HintKind::data) {
+    const auto kind = static_cast<std::size_t>(item.kind) - static_cast<std::size_t>(HintKind::data);
+    out_ += fmt::format("{} {}", syntax::kParallelisms[kind], item.degree.whole);
+    if (!item.axis.given()) return;
+    out_ += item.within ? " WITHIN " : " ON ";
+    return write(item.axis);
+  }
   out_ += item.kind == HintKind::slice ? "SLICE " : "REPLICATE ";
   write(item.subject);
   if (item.tensor.given()) {
@@ -342,6 +349,12 @@ std::string print(const Script& script, Parentheses parentheses) {
     was_long = is_long;
   }
   return result;
+}
+
+std::string print(const HintItem& item) {
+  Printer printer(Parentheses::needed);
+  printer.write(item);
+  return std::move(printer).take();
 }
 
 std::string print(const Query& query, Parentheses parentheses) {

@@ -22,6 +22,7 @@ std::string print(const syntax::Script& script, Parentheses parentheses = Parent
 std::string print(const syntax::Statement& statement, Parentheses parentheses = Parentheses::needed);
 
 // On one line.
+std::string print(const syntax::HintItem& item);
 std::string print(const syntax::Query& query, Parentheses parentheses = Parentheses::needed);
 std::string print(const syntax::Expression& expression, Parentheses parentheses = Parentheses::needed);
 

@@ -19,6 +19,7 @@ class Printer {
 
   void lay_out(const syntax::Statement& statement);
   void write(const syntax::Query& query);
+  void write(const syntax::HintItem& item);
   void write(const syntax::Expression& expression, Level loosest = Level::logical_or);
 
   std::string take() && { return std::move(out_); }
@@ -57,7 +58,6 @@ class Printer {
   void write(const syntax::Tensor& tensor);
   void write(const syntax::Size& size);
   void write(const syntax::Parameter& parameter);
-  void write(const syntax::HintItem& item);
   void write(const syntax::Run& run);
   void write(const syntax::Goal& goal);
   void write(const syntax::Explain& explain);

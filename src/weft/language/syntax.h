@@ -218,12 +218,16 @@ struct Set : Statement {
   Value value;
 };
 
-enum class HintKind : std::uint8_t { slice, replicate };
-struct HintItem {  // SLICE b OF x ACROSS node, REPLICATE w ACROSS gpu
+enum class HintKind : std::uint8_t { slice, replicate, data, tensor, pipeline, expert, context, zero };
+// Of those after replicate, in their order.
+inline constexpr std::string_view kParallelisms[] = {"DP", "TP", "PP", "EP", "CP", "ZERO"};
+struct HintItem {  // SLICE b OF x ACROSS node, REPLICATE w ACROSS gpu, TP 8 WITHIN node, ZERO 1
   HintKind kind;
   Name subject;  // slice: an index; replicate: a tensor
   Name tensor;   // slice: after OF; may be absent
-  Name axis;
+  Name axis;     // may be absent after a degree
+  Number degree;
+  bool within;  // WITHIN the axis, not ON it
   Span span;
 };
 struct Hint : Statement {

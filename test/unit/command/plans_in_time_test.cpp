@@ -85,7 +85,7 @@ TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
         {"LOCAL 2", "stage=2: stage, chunks=2; micro=2; schedule interleaved"},
         {"LOCAL 2", "rank=2: slice b; micro=2"},
         {"LOCAL 4", "stage=2: stage; gpu=2: slice b, in stage 1 slice h, f, v; micro=2"},
-        {"LOCAL 2", "data=2: slice b, takes 3:1; micro=2"}}) {
+        {"LOCAL 2", "data=2: slice b, micro-batches 3:1; micro=2"}}) {
     const std::string text = explain(ranks, fmt::format("clip_norm = 1, distribution = '{}'", distribution));
     EXPECT_NE(text.find("clip_norm = 1"), std::string::npos);
     EXPECT_NE(text.find("# place 0"), std::string::npos) << text;
@@ -142,8 +142,8 @@ TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
 // A sum over ranks for every micro-batch is right where each takes as many, and else one would wait for ever.
 TEST_F(PlansInTime, RanksThatTakeUnequalNumbersMoveNothingForEach) {
   for (const bool unequal : {false, true}) {
-    const std::string text = explain(
-        "LOCAL 2", fmt::format("distribution = 'data=2: slice b{}; micro=2'", unequal ? ", takes 3:1" : ""));
+    const std::string text = explain("LOCAL 2", fmt::format("distribution = 'data=2: slice b{}; micro=2'",
+                                                            unequal ? ", micro-batches 3:1" : ""));
     std::string turned = changed(text, {"# place", "@loss", "axis=data"}, "axis=data", "axis=?");
     turned = changed(turned, {"# place", "@loss", "axis=micro"}, "axis=micro", "axis=data");
     turned = changed(turned, {"axis=?"}, "axis=?", "axis=micro");

@@ -234,9 +234,10 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
        {"rank=4: slice b", "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s", "gpu=8",
         "stage=8: stage, chunks=2; data=16: slice b, shard optimizer; gpu=8: slice h, f; micro=96; schedule "
         "interleaved",
-        "gpu=2: slice b; replicate w on gpu; micro=4", "micro=4", "data=2: slice b, takes 5:3; micro=4",
-        "data=3: slice takes, b, shard optimizer, takes 1:2:3; gpu=2: slice f; micro=2", "data=2: takes 1:1",
-        "stage=2: stage; schedule \"my own\"", "gpu=2: shard optimizer",
+        "gpu=2: slice b; replicate w on gpu; micro=4", "micro=4",
+        "data=2: slice b, micro-batches 5:3; micro=4",
+        "data=3: slice takes, b, shard optimizer, micro-batches 1:2:3; gpu=2: slice f; micro=2",
+        "data=2: takes 1:1", "stage=2: stage; schedule \"my own\"", "gpu=2: shard optimizer",
         "gpu=2: slice f; replicate block.0.w on gpu; slice d of x on gpu",
         "\"two words\"=2: slice \"a,b\"; replicate \"say \\\"w\\\"\" on \"two words\""}) {
     const auto read = read_distribution(text);
@@ -250,7 +251,7 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
 TEST(Distribution, AnyTextIsReadOrRefused) {
   const std::string good =
       "node=4: slice b, shard parameters; gpu=8; slice d of \"x\" on node; replicate w on gpu; "
-      "s=2: stage, chunks=2; data=2: slice b, takes 5:1; micro=3; schedule zb_h1";
+      "s=2: stage, chunks=2; data=2: slice b, micro-batches 5:1; micro=3; schedule zb_h1";
   Random random(3);
   for (std::size_t at = 0; at <= good.size(); ++at) {
     (void)read_distribution(good.substr(0, at));
@@ -299,11 +300,12 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
           fmt::format("{}'{}'", number, wrong))
           << takes;
   EXPECT_EQ(why("data=2: slice b, takes 5:; micro=4"), number + "';'");
-  EXPECT_EQ(why("data=2: slice b, takes 5:2:1; micro=4"),
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:2:1; micro=4"),
             "data has 2 ranks, and what they take are 3 numbers");
   EXPECT_EQ(why("data=2: slice b, takes 8; micro=4"), "data has 2 ranks, and what they take are 1 numbers");
-  EXPECT_EQ(why("data=2: slice b, takes 5:3, takes 5:3"), "expected one takes on an axis, found 'takes'");
-  EXPECT_EQ(why("data=2: stage, takes 5:3; micro=4"), "expected chunks=N after stage, found 'takes'");
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:3, micro-batches 5:3"),
+            "expected one takes on an axis, found 'takes'");
+  EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"), "expected chunks=N after stage, found 'takes'");
   // Alone it is an index of that name.
   EXPECT_EQ(read_distribution("data=2: slice b, takes")->axes.front().slice,
             (std::vector<std::string>{"b", "takes"}));
@@ -312,10 +314,10 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
 // The rows of what a rank takes lie next to each other where its axis is the last that cuts them.
 TEST(Distribution, RanksThatTakeUnequalNumbersAreTheLastAxisWithinAStage) {
   const Distribution whole =
-      *read_distribution("data=2: slice b, takes 5:3; stage=2: stage; gpu=2: slice b; micro=4");
+      *read_distribution("data=2: slice b, micro-batches 5:3; stage=2: stage; gpu=2: slice b; micro=4");
   EXPECT_EQ(axes_within_stage(whole), (std::vector<std::size_t>{2, 0}));
   EXPECT_EQ(print(within_stage(whole)), "gpu=2: slice b; data=2: slice b");
-  EXPECT_TRUE(is_in_time(*read_distribution("data=2: slice b, takes 5:3")));
+  EXPECT_TRUE(is_in_time(*read_distribution("data=2: slice b, micro-batches 5:3")));
 }
 
 TEST(Distribution, KnowsItsTimeFromItsPlace) {

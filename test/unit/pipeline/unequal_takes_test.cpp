@@ -48,33 +48,34 @@ std::string refuted(const plan::Graph& graph, std::string_view text) {
 
 TEST(UnequalTakes, AreTheStepOfOneDevice) {
   for (const std::string_view text :
-       {"data=2: slice b, takes 5:3; micro=4", "data=2: slice b, takes 1:7; micro=4",
-        "data=2: slice b, takes 4:4; micro=4", "data=3: slice b, takes 1:2:3; micro=2",
-        "data=4: slice b, takes 1:2:1:4; micro=2", "data=2: slice b, takes 1:5; micro=3",
-        "data=2: slice b, shard optimizer, takes 3:1; micro=2",
-        "data=2: slice b, shard parameters, takes 3:1; micro=2"})
+       {"data=2: slice b, micro-batches 5:3; micro=4", "data=2: slice b, micro-batches 1:7; micro=4",
+        "data=2: slice b, micro-batches 4:4; micro=4", "data=3: slice b, micro-batches 1:2:3; micro=2",
+        "data=4: slice b, micro-batches 1:2:1:4; micro=2", "data=2: slice b, micro-batches 1:5; micro=3",
+        "data=2: slice b, shard optimizer, micro-batches 3:1; micro=2",
+        "data=2: slice b, shard parameters, micro-batches 3:1; micro=2"})
     EXPECT_EQ(refuted(small_mlp().graph, text), "") << text;
 }
 
 TEST(UnequalTakes, GoWithOtherAxesInAnyOrder) {
   for (const std::string_view text :
-       {"data=2: slice b, takes 3:1; gpu=2: slice f; micro=2",
-        "gpu=2: slice f; data=2: slice b, takes 3:1; micro=2",
-        "data=2: slice b, takes 3:1; other=2: slice b; micro=2",
-        "other=2: slice b; data=2: slice b, takes 3:1; micro=2",
-        "other=2: slice b, shard parameters; data=2: slice b, takes 1:3; gpu=2: slice f; micro=2"})
+       {"data=2: slice b, micro-batches 3:1; gpu=2: slice f; micro=2",
+        "gpu=2: slice f; data=2: slice b, micro-batches 3:1; micro=2",
+        "data=2: slice b, micro-batches 3:1; other=2: slice b; micro=2",
+        "other=2: slice b; data=2: slice b, micro-batches 3:1; micro=2",
+        "other=2: slice b, shard parameters; data=2: slice b, micro-batches 1:3; gpu=2: slice f; micro=2"})
     EXPECT_EQ(refuted(small_mlp().graph, text), "") << text;
-  EXPECT_EQ(refuted(small_gpt().graph, "data=2: slice b, takes 3:1; gpu=2: slice h, f, v, s; micro=2"), "");
+  EXPECT_EQ(
+      refuted(small_gpt().graph, "data=2: slice b, micro-batches 3:1; gpu=2: slice h, f, v, s; micro=2"), "");
 }
 
 TEST(UnequalTakes, GoWithStages) {
   for (const std::string_view schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe"})
-    EXPECT_EQ(
-        refuted(small_gpt().graph,
-                fmt::format("data=2: slice b, takes 5:3; stage=2: stage; micro=4; schedule {}", schedule)),
-        "")
+    EXPECT_EQ(refuted(small_gpt().graph,
+                      fmt::format("data=2: slice b, micro-batches 5:3; stage=2: stage; micro=4; schedule {}",
+                                  schedule)),
+              "")
         << schedule;
-  EXPECT_EQ(refuted(small_gpt().graph, "stage=2: stage; data=2: slice b, takes 1:3; micro=2"), "");
+  EXPECT_EQ(refuted(small_gpt().graph, "stage=2: stage; data=2: slice b, micro-batches 1:3; micro=2"), "");
 }
 
 // What is cut by the batch along the unequal axis alone, as places in the batch are, is another value for each
@@ -87,16 +88,17 @@ TEST(UnequalTakes, KnowThePlacesOfTheirRows) {
       "AS WITH logits AS (SELECT sum(x * w) * (1 + b / 10) FROM x, w GROUP BY b, c)\n"
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
   for (const std::string_view text :
-       {"data=2: slice b; micro=2", "data=2: slice b, takes 3:1; micro=2",
-        "data=2: slice b, takes 1:7; micro=4", "data=3: slice b, takes 1:2:3; micro=2",
-        "data=2: slice b, shard optimizer, takes 3:1; micro=2",
-        "other=2: slice b; data=2: slice b, takes 3:1; micro=2"})
+       {"data=2: slice b; micro=2", "data=2: slice b, micro-batches 3:1; micro=2",
+        "data=2: slice b, micro-batches 1:7; micro=4", "data=3: slice b, micro-batches 1:2:3; micro=2",
+        "data=2: slice b, shard optimizer, micro-batches 3:1; micro=2",
+        "other=2: slice b; data=2: slice b, micro-batches 3:1; micro=2"})
     EXPECT_EQ(refuted(placed.graph, text), "") << text;
 }
 
 // Every micro-batch is taken once, and the rows of a rank are those of what it takes.
 TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
-  const auto made = taking(small_mlp().graph, "data=3: slice b, takes 3:1:2; gpu=2: slice b; micro=2");
+  const auto made =
+      taking(small_mlp().graph, "data=3: slice b, micro-batches 3:1:2; gpu=2: slice b; micro=2");
   ASSERT_TRUE(made.ok()) << made.error().message;
   plan::NodeId input;
   for (std::size_t n = 0; n < made->graph.node_count(); ++n)
@@ -114,7 +116,7 @@ TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
 }
 
 TEST(UnequalTakes, FitFewerMicroBatches) {
-  auto distribution = *distribute::read_distribution("data=2: slice b, takes 12:4; micro=8");
+  auto distribution = *distribute::read_distribution("data=2: slice b, micro-batches 12:4; micro=8");
   distribution.micro_batches = 2;
   fit_takes(distribution);
   EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
@@ -134,32 +136,32 @@ TEST(UnequalTakes, FitFewerMicroBatches) {
 
 TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
   const auto why = [](std::string_view text) { return refuted(small_mlp().graph, text); };
-  EXPECT_EQ(why("data=2: slice b, takes 5:4; micro=4"),
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:4; micro=4"),
             "ranks along data take 9 micro-batches, and with micro=4 there are 2 x 4");
-  EXPECT_EQ(why("data=2: slice b, takes 1000000:1000000; micro=4"),
+  EXPECT_EQ(why("data=2: slice b, micro-batches 1000000:1000000; micro=4"),
             "ranks along data take 2000000 micro-batches, and with micro=4 there are 2 x 4");
   EXPECT_EQ(
-      why("data=2: slice b, takes 5:3"),
+      why("data=2: slice b, micro-batches 5:3"),
       "ranks along data take 8 micro-batches, and how many each would take of equal numbers is not said");
   EXPECT_EQ(
-      why("data=2: slice b, takes 1:1"),
+      why("data=2: slice b, micro-batches 1:1"),
       "ranks along data take 2 micro-batches, and how many each would take of equal numbers is not said");
-  EXPECT_EQ(why("data=2: slice f, takes 5:3; micro=4"),
+  EXPECT_EQ(why("data=2: slice f, micro-batches 5:3; micro=4"),
             "ranks along data take unequal numbers of micro-batches, and it does not slice b");
-  EXPECT_EQ(why("data=2: slice b, takes 3:1; node=2: slice b, takes 3:1; micro=2"),
+  EXPECT_EQ(why("data=2: slice b, micro-batches 3:1; node=2: slice b, micro-batches 3:1; micro=2"),
             "ranks take unequal numbers of micro-batches along one axis, found data and node");
-  EXPECT_EQ(why("data=2: slice b, takes 9:5; micro=7"),
+  EXPECT_EQ(why("data=2: slice b, micro-batches 9:5; micro=7"),
             "b = 24 does not go in 7 micro-batches on each of 2 ranks");
   // A rank that takes one alone goes one way of both, and holds half of what the others do.
-  EXPECT_EQ(
-      refuted(small_gpt().graph, "data=2: slice b, takes 7:1; stage=2: stage; micro=4; schedule dualpipe"),
-      "with 1 the schedule dualpipe has its parts on other stages than with 4");
+  EXPECT_EQ(refuted(small_gpt().graph,
+                    "data=2: slice b, micro-batches 7:1; stage=2: stage; micro=4; schedule dualpipe"),
+            "with 1 the schedule dualpipe has its parts on other stages than with 4");
 }
 
 // Nothing else is cut along an axis that cuts micro-batches further.
 TEST(UnequalTakes, OfRowsAlone) {
   for (const std::string_view slice : {"p, b", "f, b"})
-    EXPECT_NE(refuted(small_mlp().graph, fmt::format("data=2: slice {}, takes 3:1; micro=2", slice))
+    EXPECT_NE(refuted(small_mlp().graph, fmt::format("data=2: slice {}, micro-batches 3:1; micro=2", slice))
                   .find("needs the whole batch at once"),
               std::string::npos)
         << slice;
@@ -170,7 +172,7 @@ TEST(UnequalTakes, OfRowsAlone) {
 class WrongTakes : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto made = taking(small_mlp().graph, "data=2: slice b, takes 3:1; micro=2");
+    auto made = taking(small_mlp().graph, "data=2: slice b, micro-batches 3:1; micro=2");
     ASSERT_TRUE(made.ok()) << made.error().message;
     plan_ = std::move(*made);
     for (std::int32_t rank = 0; rank < 2; ++rank) ranks_.push_back(std::move(unroll(*plan_, rank)->graph));
@@ -247,7 +249,7 @@ TEST_F(WrongTakes, AGradientWeightedByWhatARankTakesIsRefused) {
 
 // A rank that runs another's micro-batches for its own.
 TEST_F(WrongTakes, ARankThatTakesAnothersRowsIsRefused) {
-  const auto turned = taking(small_mlp().graph, "data=2: slice b, takes 1:3; micro=2");
+  const auto turned = taking(small_mlp().graph, "data=2: slice b, micro-batches 1:3; micro=2");
   ASSERT_TRUE(turned.ok());
   const std::vector<const plan::Graph*> ranks = {&ranks_[0], &ranks_[1]};
   const auto proof = prove_ranks(small_mlp().graph, *turned, ranks, 1);

@@ -235,12 +235,12 @@ TEST_F(UnequalReplicas, WhatCannotBeIsNotPriced) {
     const auto priced = price_given(problem_, *distribute::read_distribution(text));
     return priced.ok() ? "" : priced.error().message;
   };
-  EXPECT_EQ(why("node=2: slice b, takes 2:6; gpu=2: slice b; micro=4"), "");
-  EXPECT_EQ(why("node=2: slice b, takes 2:5; gpu=2: slice b; micro=4"),
+  EXPECT_EQ(why("node=2: slice b, micro-batches 2:6; gpu=2: slice b; micro=4"), "");
+  EXPECT_EQ(why("node=2: slice b, micro-batches 2:5; gpu=2: slice b; micro=4"),
             "ranks along node take 7 micro-batches, and with micro=4 there are 2 x 4");
-  EXPECT_EQ(why("node=2: slice b, takes 2:6; gpu=2: slice b, takes 4:4; micro=4"),
+  EXPECT_EQ(why("node=2: slice b, micro-batches 2:6; gpu=2: slice b, micro-batches 4:4; micro=4"),
             "ranks take unequal numbers of micro-batches along one axis, found node and gpu");
-  const std::string moves = why("node=2: slice h, b, takes 2:6; gpu=2: slice b; micro=4");
+  const std::string moves = why("node=2: slice h, b, micro-batches 2:6; gpu=2: slice b; micro=4");
   EXPECT_NE(moves.find("needs the whole batch at once"), std::string::npos) << moves;
 }
 

@@ -37,7 +37,7 @@ TEST(CodecsInTime, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
   const std::vector<Case> cases = {{3, "data=3: slice b; micro=2"},
                                    {4, "stage=2: stage; data=2: slice b; micro=4"},
                                    {3, "data=3: slice b, shard parameters; micro=4"},
-                                   {2, "data=2: slice b, takes 3:1; micro=2"},
+                                   {2, "data=2: slice b, micro-batches 3:1; micro=2"},
                                    {4, "stage=2: stage; data=2: slice b; micro=1"}};
   for (const Case& one : every(3, cases)) {
     SCOPED_TRACE(one.distribution);

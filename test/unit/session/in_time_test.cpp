@@ -158,8 +158,9 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersLearnWhatOneDoes) {
     expect_alike(equal, unequal, 1e-4);
   }
   for (const char* distribution :
-       {"data=4: slice b, takes 1:2:1:4; micro=2", "data=2: slice b, takes 3:1; gpu=2: slice f; micro=2",
-        "data=2: slice b, shard parameters, takes 1:3; other=2: slice b; micro=2"}) {
+       {"data=4: slice b, micro-batches 1:2:1:4; micro=2",
+        "data=2: slice b, micro-batches 3:1; gpu=2: slice f; micro=2",
+        "data=2: slice b, shard parameters, micro-batches 1:3; other=2: slice b; micro=2"}) {
     SCOPED_TRACE(distribution);
     expect_alike(whole, mlp("ON LOCAL 4", distribution), 1e-4);
   }
@@ -167,8 +168,9 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersLearnWhatOneDoes) {
 
 TEST(TrainInTime, StagesOfReplicasThatTakeUnequalNumbersToo) {
   const Learned whole = learn("char_gpt", "", kText, 2, kGptSizes);
-  for (const char* distribution : {"stage=2: stage; data=2: slice b, takes 3:5; micro=4; schedule zb_h1",
-                                   "data=2: slice b, takes 3:1; gpu=2: slice h, f, v; micro=2"}) {
+  for (const char* distribution :
+       {"stage=2: stage; data=2: slice b, micro-batches 3:5; micro=4; schedule zb_h1",
+        "data=2: slice b, micro-batches 3:1; gpu=2: slice h, f, v; micro=2"}) {
     SCOPED_TRACE(distribution);
     expect_alike(whole,
                  learn("char_gpt", "ON LOCAL 4", kText, 2,
@@ -184,16 +186,17 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersInLowerPrecision) {
     const std::string with = fmt::format("{}, precision = {}", kMlpSizes, precision);
     const Learned equal = learn("digits_mlp", "ON LOCAL 2", kDigits, 6,
                                 fmt::format("{}, distribution = 'data=2: slice b; micro=2'", with)),
-                  unequal =
-                      learn("digits_mlp", "ON LOCAL 2", kDigits, 6,
-                            fmt::format("{}, distribution = 'data=2: slice b, takes 1:3; micro=2'", with));
+                  unequal = learn(
+                      "digits_mlp", "ON LOCAL 2", kDigits, 6,
+                      fmt::format("{}, distribution = 'data=2: slice b, micro-batches 1:3; micro=2'", with));
     expect_alike(equal, unequal, 1e-3);
   }
 }
 
 TEST(TrainInTime, RanksThatTakeUnequalNumbersGoOnFromACheckpoint) {
   const std::string with =
-      "b = 32, optimizer = adam, distribution = 'data=2: slice b, shard optimizer, takes 5:3; micro=4'";
+      "b = 32, optimizer = adam, distribution = 'data=2: slice b, shard optimizer, micro-batches 5:3; "
+      "micro=4'";
   const Learned once = learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {7}, with),
                 parts = learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {3, 4}, with);
   EXPECT_EQ(once.loss, parts.loss);
@@ -222,7 +225,8 @@ class SlowChildren {
 
 // Who is done first waits: what is learned does not hang on how quick anybody is.
 TEST(TrainInTime, ASlowRankLearnsTheSameBits) {
-  const std::string with = fmt::format("{}, distribution = 'data=2: slice b, takes 6:2; micro=4'", kMlpSizes);
+  const std::string with =
+      fmt::format("{}, distribution = 'data=2: slice b, micro-batches 6:2; micro=4'", kMlpSizes);
   const auto train = [&] {
     return learn_in_parts("digits_mlp", "ON LOCAL 2", kDigits, {10}, with, "automatic");
   };
@@ -360,13 +364,13 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
             std::string::npos);
   for (const char* setting : {"replan_every = 2", "sync_every = 2"})
     EXPECT_NE(
-        train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, takes 3:1; micro=2'", setting))
+        train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'", setting))
             .find("cannot be combined with stages or micro-batches"),
         std::string::npos)
         << setting;
-  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, takes 3:1'").find("is not said"),
+  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("is not said"),
             std::string::npos);
-  EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, takes 3:1; micro=2'")
+  EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'")
                 .find("b = 30 does not go in 2 micro-batches on each of 2 ranks"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),

@@ -57,11 +57,13 @@ bool is_documented(const std::string& key, const std::set<std::string>& keys) {
 std::set<std::string> written() {
   std::set<std::string> keys;
   for (const std::string_view statement : {
-           "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (threads = 1, keep_measurements = false, rules = true)",
+           "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (threads = 1, keep_measurements = false, rules = "
+           "true)",
            "EXPLAIN INFER gpt2 ON h100 WITH (layers = 2)",
            "EXPLAIN INFER digits_mlp WITH (precision = f64)",
            "EXPLAIN (TRAIL) TRAIN digits_mlp ON pod WITH (b = 4096)",
-           "EXPLAIN (TRAIL) TRAIN gpt2 ON pod WITH (b = 32, layers = 2, v = 5000, prove = false, planning_seconds = "
+           "EXPLAIN (TRAIL) TRAIN gpt2 ON pod WITH (b = 32, layers = 2, v = 5000, prove = false, "
+           "planning_seconds = "
            "2)",
            "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, distribution = 'rank=2: slice b', "
            "codecs = 'gradients: int8 always', disabled_stages = 'bucket')",
@@ -76,7 +78,7 @@ std::set<std::string> written() {
            "inproc, "
            "distribution = 'stage=2: stage; micro=4', keep_measurements = false)",
            "EXPLAIN TRAIN digits_mlp ON pod WITH (b = 4096, prove = false, "
-           "distribution = 'node=4: slice b, takes 3:1:2:2; gpu=8: slice b; micro=2')",
+           "distribution = 'node=4: slice b, micro-batches 3:1:2:2; gpu=8: slice b; micro=2')",
        }) {
     Session session;
     session.format = Format::json;
@@ -98,11 +100,13 @@ TEST(JsonKeys, DocumentedAndWrittenAgree) {
     EXPECT_TRUE(is_documented(key, in_docs)) << "docs/json.md lacks " << key;
   // What takes a GPU, a job, a mixed cluster, summation servers, rules that pay or a limit to be written.
   const std::regex rare(
-      "measured\\.(urgency|first_answer)\\.\\*|hosts|network\\..*|(parameter_)?servers|slices|scatter_gather_sends|spilled_bytes|seconds_of_"
+      "measured\\.(urgency|first_answer)\\.\\*|hosts|network\\..*|(parameter_)?servers|slices|scatter_gather_"
+      "sends|spilled_bytes|seconds_of_"
       "spilled|"
       "within_limit|rules.*|communication_rules.*|pipeline_stages\\[\\]\\.(device|mesh)|replicas\\[\\]\\."
       "device|"
-      "by_definition.*|credit|all_reduce_window|(gradient_)?delay|measured\\.(median_error_after|step_seconds_predicted_after)|"
+      "by_definition.*|credit|all_reduce_window|(gradient_)?delay|measured\\.(median_error_after|step_"
+      "seconds_predicted_after)|"
       "alternatives\\[\\]\\.(micro_batches|schedule|chunks|bubble_rate|bubble\\.\\*|update_seconds|recompute|"
       "host_bytes)|stages\\[\\]\\.(off|tried)");
   for (const std::string& key : in_docs) {

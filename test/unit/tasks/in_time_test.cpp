@@ -144,7 +144,7 @@ TEST(InTime, MeshesOfStagesThatCannotBe) {
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice h, in stage 1 slice b; micro=4"),
             "b = 8 does not go in 4 micro-batches on each of 4 ranks");
   EXPECT_EQ(why_not(gpt().graph,
-                    "stage=2: stage; data=2: slice b, takes 3:1; gpu=2: slice h, in stage 1 slice b; "
+                    "stage=2: stage; data=2: slice b, micro-batches 3:1; gpu=2: slice h, in stage 1 slice b; "
                     "micro=2"),
             "stages have meshes of their own, and ranks along data take unequal numbers of micro-batches");
   EXPECT_EQ(

@@ -167,7 +167,9 @@ void add_pipeline(const Report& report, Json& json) {
   json["rows_per_micro_batch"] = pipeline.rows / choice.distribution.micro_batches;
   json["rows_a_micro_batch"] = json["rows_per_micro_batch"];
   for (const search::Replica& replica : choice.replicas) {
-    json["replicas"].push_back({{"takes", replica.takes}, {"step_seconds", replica.seconds}});
+    json["replicas"].push_back({{"micro_batches", replica.takes},
+                                {"takes", replica.takes},  // its former name
+                                {"step_seconds", replica.seconds}});
     if (!replica.device.empty()) json["replicas"].back()["device"] = replica.device;
   }
   json["pipeline_stages"] = Json::array();

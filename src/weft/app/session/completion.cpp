@@ -20,6 +20,7 @@ constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS"
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
+constexpr std::string_view kHinted[] = {"SLICE", "REPLICATE", "DP", "TP", "PP", "EP", "CP", "ZERO"};
 constexpr std::string_view kInside[] = {
     "ACROSS",       "AS",     "CASE",      "CAST",   "ELSE",  "END",   "FROM", "GROUP BY",
     "INIT",         "INPUT",  "JOIN",      "LOCAL",  "OF",    "ON",    "OVER", "PARAMETER",
@@ -198,6 +199,8 @@ Completions Session::complete(std::string_view before) const {
     offer(kStatements, true);
   } else if (previous == "SHOW") {
     offer(kShownNames, true);
+  } else if (previous == "HINT") {
+    offer(kHinted, true);
   } else if (previous == "CLEAR") {
     offer(std::initializer_list<std::string_view>{"STATISTICS"}, true);
   } else if (previous == "CREATE") {

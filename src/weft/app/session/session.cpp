@@ -178,17 +178,32 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
   };
   std::vector<KeptHint> hints;
   for (const language::syntax::HintItem& item : hint.items) {
+    if (item.kind >= language::syntax::HintKind::data) {
+      if (item.axis.given()) WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
+      if (std::ranges::find(hints, item.kind, &KeptHint::kind) != hints.end())
+        return user_error("a degree of parallelism is given twice", "leave out one of them", item.span);
+      if (item.kind == language::syntax::HintKind::zero && item.degree.whole != 0 && item.degree.whole != 1 &&
+          item.degree.whole != 3)
+        return user_error(
+            fmt::format("expected ZERO 0, 1 or 3, found {}", item.degree.whole),
+            "ZERO 1 shards the optimizer, ZERO 3 parameters too; gradients follow the optimizer",
+            item.degree.span);
+      hints.push_back({item.kind,
+                       {},
+                       {},
+                       std::string(item.axis.text),
+                       language::print(item),
+                       item.degree.whole,
+                       item.within});
+      continue;
+    }
     const bool slice = item.kind == language::syntax::HintKind::slice;
     WEFT_TRY_STATUS(check(item.subject, slice ? "index of a model or layer" : "tensor of a model or layer",
                           slice ? indices : tensors));
     if (item.tensor.given()) WEFT_TRY_STATUS(check(item.tensor, "tensor of a model or layer", tensors));
     WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
-    hints.push_back(
-        {item.kind, std::string(item.subject.text), std::string(item.tensor.text),
-         std::string(item.axis.text),
-         fmt::format("{} {}{} ACROSS {}", slice ? "SLICE" : "REPLICATE", item.subject.text,
-                     item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(),
-                     item.axis.text)});
+    hints.push_back({item.kind, std::string(item.subject.text), std::string(item.tensor.text),
+                     std::string(item.axis.text), language::print(item)});
   }
   state.hints = std::move(hints);
   if (context.format == Format::json) {

@@ -34,6 +34,9 @@ constexpr auto kQuotes = std::to_array<Quote>({{.mark = '"',
 constexpr Lexicon kLexicon =
     indexed({.signs = kSigns, .quotes = kQuotes, .numbers = Numbers::none, .wide_words = true});
 
+// Of each rank of an axis, where they differ: "micro-batches 5:3".
+constexpr std::string_view kMicroBatches = "micro-batches";
+
 // Two words: one by itself is an index of that name.
 constexpr std::string_view kRing = "ring", kAttention = "attention";
 
@@ -230,7 +233,7 @@ class Reader {
     if (!own.use.takes.empty() || !own.use.in_stages.empty())
       return user_error(
           fmt::format("{} is an axis of these stages alone: what others do is not said of it", own.axis.name),
-          "takes and `in stage` are for axes that all stages have", span);
+          "`micro-batches` and `in stage` are for axes that all stages have", span);
     if (own_.size() == kMostEntries) return expected("fewer axes");
     own_.push_back(std::move(own));
     return {};
@@ -245,7 +248,7 @@ class Reader {
     WEFT_TRY(stages, read_stages());
     AxisUse own;
     if (!take_word("nothing")) WEFT_TRY_STATUS(read_use_of(own));
-    if (!own.takes.empty()) return expected("takes before what some stages do");
+    if (!own.takes.empty()) return expected("micro-batches before what some stages do");
     if (use.in_stages.size() == kMostEntries) return expected("fewer stages");
     use.in_stages.push_back({stages.first, stages.second, std::move(own.slice), own.shard, own.ring});
     return {};
@@ -299,7 +302,7 @@ class Reader {
         continue;
       }
       if (next_is_takes()) {
-        if (!use.takes.empty()) return expected("one takes on an axis");
+        if (!use.takes.empty()) return expected("one list of micro-batches per axis");
         advance();
         WEFT_TRY_STATUS(read_takes(use));
         continue;
@@ -320,7 +323,7 @@ class Reader {
     return {};
   }
   Status read_takes(AxisUse& use) {
-    constexpr std::string_view kWanted = "how many micro-batches a rank takes, 1 to a million";
+    constexpr std::string_view kWanted = "a number of micro-batches of a rank, 1 to a million";
     const Span span = here_.span;
     do {
       WEFT_TRY(number, count<std::int64_t>(kWanted, 1, kMostTaken));
@@ -329,13 +332,13 @@ class Reader {
     } while (take(TokenKind::colon));
     const plan::MeshAxis& axis = made_.mesh.axes.back();
     if (use.takes.size() == static_cast<std::size_t>(axis.ranks)) return {};
-    return user_error(fmt::format("{} has {} ranks, and what they take are {} numbers", axis.name, axis.ranks,
-                                  use.takes.size()),
-                      "a number of micro-batches for each: takes 5:3", span);
+    return user_error(
+        fmt::format("{} has {} ranks, and micro-batches of {}", axis.name, axis.ranks, use.takes.size()),
+        "one number per rank: micro-batches 5:3", span);
   }
-  // `takes` before a number; else it is an index of that name.
+  // Before a number; else it is an index of that name. Older texts have `takes`.
   bool next_is_takes() const {
-    return at_word("takes") && !ahead_.text.empty() &&
+    return (at_word(kMicroBatches) || at_word("takes")) && !ahead_.text.empty() &&
            kDigits.find(ahead_.text.front()) != std::string_view::npos;
   }
   // `shard` before another word; by itself it is an index of that name.
@@ -409,7 +412,7 @@ std::string print(const Distribution& distribution) {
     const auto add = [&](std::string_view more) {
       does += fmt::format("{}{}", does.empty() ? "" : ", ", more);
     };
-    if (!use.takes.empty()) add(fmt::format("takes {}", fmt::join(use.takes, ":")));
+    if (!use.takes.empty()) add(fmt::format("{} {}", kMicroBatches, fmt::join(use.takes, ":")));
     for (const StageUse& own : use.in_stages) {
       const std::string instead = print_use(own.slice, own.ring, own.shard);
       add(fmt::format("in {} {}", print_stages(own.first, own.last), instead.empty() ? "nothing" : instead));

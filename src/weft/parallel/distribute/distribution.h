@@ -22,7 +22,7 @@
 //
 // Ranks that differ in speed may take unequal numbers of micro-batches, as many in all as equal ones would be:
 //
-//   data=2: slice b, takes 5:3; micro=4                 micro-batches of an eighth of the batch
+//   data=2: slice b, micro-batches 5:3; micro=4         each is an eighth of the batch
 //
 // Stages may have meshes of their own, of as many ranks each. They are written one by one, or as what an axis that
 // all have is used for in some of them (stage_meshes.h makes the second of the first):

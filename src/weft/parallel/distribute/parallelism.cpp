@@ -16,22 +16,6 @@ bool has(std::span<const std::string> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What all axes of a kind come to.
-struct Degrees {
-  std::int64_t tensor = 1, pipeline = 1, context = 1, expert = 1;
-  std::int64_t data = 1;        // batches are sliced
-  std::int64_t optimizer = 1;   // of those, by ranks that shard the optimizer's states
-  std::int64_t parameters = 1;  // and the parameters too
-  std::int64_t copies = 1;      // that all compute the same
-  std::int32_t chunks = 1;      // of each pipeline stage
-  bool sequence = false;        // activations between tensor-parallel parts are sliced along the sequence
-  bool differ = false;          // in stages
-  // Along a tensor-parallel axis, ranks that slice the batch wherever a tensor has none of these indices.
-  std::int64_t data_elsewhere = 1;
-  std::vector<std::string> elsewhere;
-  std::vector<std::string> others;
-};
-
 void add_axis(Degrees& degrees, const AxisUse& use, std::int64_t ranks, const IndexRoles& roles) {
   degrees.differ = degrees.differ || !use.in_stages.empty();
   if (use.stage) {
@@ -121,12 +105,16 @@ std::string print_recomputation(const train::Recompute& what) {
 
 }  // namespace
 
-std::string print_parallelism(const Distribution& distribution, const IndexRoles& roles, std::int64_t rows) {
+Degrees degrees_of(const Distribution& distribution, const IndexRoles& roles) {
   Degrees degrees;
   for (std::size_t a = 0; a < distribution.axes.size(); ++a)
     if (const std::int64_t ranks = distribution.mesh.axes[a].ranks; ranks > 1)
       add_axis(degrees, distribution.axes[a], ranks, roles);
+  return degrees;
+}
 
+std::string print_parallelism(const Distribution& distribution, const IndexRoles& roles, std::int64_t rows) {
+  const Degrees degrees = degrees_of(distribution, roles);
   std::vector<std::string> said;
   const bool mixed = degrees.data_elsewhere > 1;
   if (degrees.tensor > 1)

@@ -151,7 +151,7 @@ void shrink_before_sending(distribute::DistributedPlan& plan) {
 
 // Ranks take as many in all as with equal numbers, of rows that are theirs alone.
 Status check_takes(const Graph& graph, const Distribution& distribution) {
-  const std::string_view wanted = "for example: data=2: slice b, takes 5:3; micro=4";
+  const std::string_view wanted = "for example: data=2: slice b, micro-batches 5:3; micro=4";
   std::size_t unequal = distribution.axes.size();
   for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis) {
     const distribute::AxisUse& use = distribution.axes[axis];

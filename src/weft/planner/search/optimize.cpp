@@ -155,7 +155,7 @@ class Contest {
   // Members of families heed no hints.
   void enter(Alternative& family) {
     const FixedPart& fixed = problem_.distribution.fixed;
-    const bool is_free = !problem_.distribution.given && fixed.slices.empty() && fixed.exceptions.empty();
+    const bool is_free = !problem_.distribution.given && fixed.empty();
     const bool competes = is_free && family.fits && may_win(family.evaluation);
     const bool is_small = problem_.plan->node_count() <= kMostNodesCompared;
     if (is_finished(family.distribution) || is_over()) return;

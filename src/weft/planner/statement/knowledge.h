@@ -23,7 +23,9 @@ namespace weft::planner {
 struct KeptHint {
   language::syntax::HintKind kind;
   std::string subject, tensor, axis;  // as syntax::HintItem; tensor may be empty
-  std::string text;                   // "SLICE b OF x ACROSS node"
+  std::string text;                   // "SLICE b OF x ACROSS node", "TP 8 WITHIN node"
+  std::int64_t degree = 0;            // of TP and its like; the axis may be empty
+  bool within = false;                // that axis, not along it
 };
 
 struct Knowledge {

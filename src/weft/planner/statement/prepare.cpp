@@ -58,10 +58,27 @@ std::vector<run::DataFile> data_of(const Run& run) {
 
 namespace {
 
+std::optional<search::Parallelism> parallelism_of(language::syntax::HintKind kind) {
+  switch (kind) {
+    using enum language::syntax::HintKind;
+    case slice:
+    case replicate: break;
+    case data: return search::Parallelism::data;
+    case tensor: return search::Parallelism::tensor;
+    case pipeline: return search::Parallelism::pipeline;
+    case expert: return search::Parallelism::expert;
+    case context: return search::Parallelism::context;
+    case zero: return search::Parallelism::zero;
+  }
+  return std::nullopt;
+}
+
 search::FixedPart fixed_by(std::span<const KeptHint> hints) {
   search::FixedPart fixed;
   for (const KeptHint& hint : hints) {
-    if (hint.kind == language::syntax::HintKind::replicate)
+    if (const auto kind = parallelism_of(hint.kind))
+      fixed.degrees.push_back({*kind, hint.degree, hint.axis, hint.within});
+    else if (hint.kind == language::syntax::HintKind::replicate)
       fixed.exceptions.push_back({hint.subject, hint.axis, {}});
     else if (hint.tensor.empty())
       fixed.slices.push_back({hint.subject, hint.axis});

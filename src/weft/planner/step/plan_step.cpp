@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/parallel/distribute/index_roles.h"
 #include "weft/planner/search/pipeline/unequal_replicas.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/plan_in_time.h"
@@ -27,6 +28,48 @@ bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !prepared.target.runs_here() &&
          prepared.settings.distribution.empty() && !is_off(prepared) &&
          search::check_in_time(asked_of(prepared.settings)).ok();
+}
+
+bool needs_stages(const Prepared& prepared) {
+  return prepared.fixed.degree(search::Parallelism::pipeline, 1) > 1;
+}
+// These are searched in plans without stages alone.
+bool excludes_stages(const Prepared& prepared) {
+  return prepared.fixed.degree(search::Parallelism::context, 1) > 1 ||
+         prepared.fixed.degree(search::Parallelism::expert, 1) > 1 ||
+         prepared.fixed.degree(search::Parallelism::zero, 0) == 3;
+}
+
+// `searches`: plans with stages too.
+Status check_degrees(const Prepared& prepared, bool searches) {
+  const std::vector<search::FixedDegree>& degrees = prepared.fixed.degrees;
+  if (degrees.empty() || prepared.ranks == 1) return {};
+  std::int64_t ranks = 1;
+  for (const search::FixedDegree& one : degrees)  // experts lie on ranks that slice the batch
+    if (one.kind != search::Parallelism::zero && one.kind != search::Parallelism::expert)
+      if (__builtin_mul_overflow(ranks, one.degree, &ranks)) ranks = prepared.ranks + 1;
+  if (prepared.ranks % ranks != 0)
+    return user_error(fmt::format("HINT {} needs a multiple of {} ranks, {} has {}", print(degrees), ranks,
+                                  prepared.target.name, prepared.ranks),
+                      "other degrees, or another cluster");
+  if (!prepared.settings.distribution.empty()) {
+    WEFT_TRY(given, distribute::read_distribution(prepared.settings.distribution));
+    if (given.axes.empty() ||
+        keeps(prepared.fixed, prepared.target, given, distribute::index_roles(prepared.plan.graph)))
+      return {};
+    return user_error(fmt::format("the distribution does not keep HINT {}: {}", print(degrees), print(given)),
+                      "leave out one of them");
+  }
+  if (!needs_stages(prepared)) return {};
+  if (!searches)
+    return user_error(
+        fmt::format("HINT {}: stages are searched for TRAIN on a cluster, without micro_batches",
+                    print(degrees)),
+        "give them in full: distribution = 'stage=2: stage; data=2: slice b; micro=4'");
+  if (excludes_stages(prepared))
+    return user_error(fmt::format("HINT {}: no search combines PP with CP, EP or ZERO 3", print(degrees)),
+                      "leave out PP, or give a distribution in full: SET distribution = '..'");
+  return {};
 }
 
 // Where every family of plans without stages needs this many times the memory, none of its neighbours fits.
@@ -69,6 +112,10 @@ class StagePlanner {
   Result<PlannedStep> searched() {
     constexpr double kFarQuicker = 0.5;
     WEFT_TRY_STATUS(look_at_families(is_large() ? search::estimate_best : search::estimate_families));
+    if (needs_stages(prepared_)) {
+      WEFT_TRY(staged, in_time_below(std::numeric_limits<double>::infinity()));
+      return take_with_replicas(std::move(staged));
+    }
     double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
     bool fits = false;
     for (const search::Alternative& family : step_.without_stages) {
@@ -256,11 +303,15 @@ Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* contex
   if (prepared.trains()) {
     WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
     if (asked) {
+      WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
       WEFT_TRY(batch, needed_batch_of(prepared));
       const std::int64_t micro_batches = asked->micro_batches;
       return StagePlanner(state, context, prepared, batch, micro_batches, compare).given(*std::move(asked));
     }
-    if (const std::optional<Batch> batch = batch_of(prepared); batch && is_searched(prepared))
+    const std::optional<Batch> batch = batch_of(prepared);
+    const bool searches = batch && is_searched(prepared);
+    WEFT_TRY_STATUS(check_degrees(prepared, searches));
+    if (searches && !excludes_stages(prepared))
       return StagePlanner(state, context, prepared, *batch, /*micro_batches=*/1, compare).searched();
   } else if (!prepared.settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
@@ -268,6 +319,7 @@ Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* contex
       return user_error(fmt::format("stages and micro-batches are of TRAIN: {}", print(read)),
                         "INFER takes a distribution without them");
   }
+  if (!prepared.trains()) WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
   WEFT_TRY(whole, agreement == Agreement::ranks && prepared.ranks > 1
                       ? plan_for_ranks(state, prepared, compare, context)
                       : plan_for(state, prepared, compare, context));
@@ -288,7 +340,10 @@ Result<search::Choice> plan_to_run(const Knowledge& state, const Observer* conte
   if (prepared.trains()) {
     // What is given runs as it is: estimating it is for those who look at it.
     WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
-    if (asked) return plan_in_time(state, context, prepared, *std::move(asked));
+    if (asked) {
+      WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
+      return plan_in_time(state, context, prepared, *std::move(asked));
+    }
   }
   WEFT_TRY(planned, plan_step(state, context, prepared, /*compare=*/false));
   if (planned.whole) return *std::move(planned.whole);

@@ -138,6 +138,10 @@ class Chooser {
     choice_.outcome = searched(space);
     if (choice_.outcome.best.empty() && choice_.outcome.ended == Ended::interrupted)
       return user_error("interrupted", "no plan was found till then");
+    if (choice_.outcome.best.empty() && !choice_.outcome.failure && !options_.fixed.degrees.empty())
+      return user_error(
+          fmt::format("no distribution over {} keeps HINT {}", cluster_.name, print(options_.fixed.degrees)),
+          "other degrees, or a distribution in full: SET distribution = '..'");
     if (choice_.outcome.best.empty())
       return choice_.outcome.failure ? *choice_.outcome.failure
                                      : user_error("no distribution was looked at", "allow more estimates");
@@ -240,7 +244,7 @@ class Chooser {
     family.evaluation = whole->evaluation();
     const Score score = score_of(whole->prediction);
     family.fits = score.fits;
-    const bool free = options_.fixed.slices.empty() && options_.fixed.exceptions.empty();
+    const bool free = options_.fixed.empty();
     if (!free || !(score < score_of(choice_.chosen.prediction))) return;
     choice_.distribution = family.distribution;
     choice_.chosen = std::move(*whole);
@@ -275,7 +279,7 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
   // A strategy is one object for ever: its address tells it from others.
   hasher.number(reinterpret_cast<std::uintptr_t>(options.strategy));
   for (const FixedPart::Slice& slice : options.fixed.slices) hasher.text(slice.index).text(slice.axis);
-  hasher.number(options.fixed.slices.size());
+  hasher.number(options.fixed.slices.size()).text(print(options.fixed.degrees));
   hasher.number(static_cast<std::uint64_t>(options.asked.sync_every))
       .number(static_cast<std::uint64_t>(options.asked.delay))
       .number(static_cast<std::uint64_t>(options.asked.servers))

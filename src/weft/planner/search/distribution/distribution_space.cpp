@@ -40,6 +40,8 @@ Result<DistributionSpace> DistributionSpace::make(const cluster::Cluster& cluste
   for (const FixedPart::Slice& slice : fixed.slices) WEFT_TRY_STATUS(check_axis(cluster, slice.axis));
   for (const distribute::Exception& exception : fixed.exceptions)
     WEFT_TRY_STATUS(check_axis(cluster, exception.axis));
+  for (const FixedDegree& one : fixed.degrees)
+    if (!one.axis.empty()) WEFT_TRY_STATUS(check_axis(cluster, one.axis));
   return DistributionSpace(cluster, std::move(roles), std::move(fixed));
 }
 
@@ -47,6 +49,7 @@ DistributionSpace::DistributionSpace(const cluster::Cluster& cluster, distribute
                                      FixedPart fixed)
     : roles_(std::move(roles)),
       fixed_(std::move(fixed)),
+      cluster_(cluster),
       devices_(cluster.devices()),
       free_meshes_(meshes_of(cluster)) {
   List whole;
@@ -124,7 +127,41 @@ Distribution DistributionSpace::on(const plan::Mesh& mesh, std::vector<AxisUse> 
   return made;
 }
 
+std::vector<Distribution> DistributionSpace::kept(std::vector<Distribution> found) const {
+  std::erase_if(found, [&](const Distribution& one) { return !keeps(fixed_, cluster_, one, roles_); });
+  return found;
+}
+
+// Each axis of the mesh for one kind of parallelism, as the hints leave it open.
+std::vector<Distribution> DistributionSpace::seeds_with_degrees(const MeshOption& option) const {
+  std::vector<AxisUse> kinds = {{batch(), Shard::nothing}};
+  if (fixed_.degree(Parallelism::tensor, 2) > 1)
+    for (const List& list : {joined(roles_.model, roles_.sequence), roles_.model})
+      if (!roles_.model.empty()) kinds.push_back({list, Shard::nothing});
+  if (fixed_.degree(Parallelism::expert, 1) > 1 && !roles_.expert.empty())
+    for (const List& list : {joined(roles_.expert, batch()), roles_.expert})
+      kinds.push_back({list, Shard::nothing});
+  if (fixed_.degree(Parallelism::context, 1) > 1 && cuts_queries(roles_.sequence))
+    kinds.push_back({roles_.sequence, Shard::nothing, true});
+  const std::size_t axes = option.mesh.axes.size();
+  std::vector<Distribution> found;
+  for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters}) {
+    std::vector<std::size_t> chosen(axes, 0);
+    for (std::size_t at = 0; at < axes;) {
+      std::vector<AxisUse> uses;
+      for (const std::size_t kind : chosen) {
+        uses.push_back(kinds[kind]);
+        if (kind == 0) uses.back().shard = shard;
+      }
+      found.push_back(on(option.mesh, std::move(uses)));
+      for (at = 0; at < axes && ++chosen[at] == kinds.size(); ++at) chosen[at] = 0;
+    }
+  }
+  return kept(std::move(found));
+}
+
 std::vector<Distribution> DistributionSpace::seeds(const MeshOption& option) const {
+  if (!fixed_.degrees.empty()) return seeds_with_degrees(option);
   const std::size_t axes = option.mesh.axes.size();
   const List model = joined(roles_.model, roles_.sequence);
   std::vector<Distribution> found;
@@ -182,7 +219,7 @@ std::vector<Distribution> DistributionSpace::neighbours(const Distribution& dist
     std::swap(uses[a], uses[a + 1]);
     found.push_back(on(distribution.mesh, std::move(uses)));
   }
-  return found;
+  return kept(std::move(found));
 }
 
 std::vector<DistributionSpace::List> DistributionSpace::changed(const List& list, std::size_t fixed) const {
@@ -216,7 +253,7 @@ std::vector<Distribution> DistributionSpace::refinements(const Distribution& dis
       found.push_back(distribution);
       found.back().axes[a].slice = std::move(list);
     }
-  return found;
+  return kept(std::move(found));
 }
 
 std::vector<Distribution> DistributionSpace::data_parallel() const {

@@ -7,7 +7,7 @@
 //   refinements   one index more or less, or elsewhere, in the list of one axis
 //
 // What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices
-// lead its list.
+// lead its list. Where hints fix degrees of parallelism, seeds have them, and so have all that lie next to these.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,18 +15,10 @@
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/parallel/distribute/index_roles.h"
 #include "weft/plan/cluster/cluster.h"
+#include "weft/planner/search/distribution/fixed_part.h"
 #include "weft/planner/search/distribution/meshes.h"
 
 namespace weft::search {
-
-// What the user has decided already.
-struct FixedPart {
-  struct Slice {
-    std::string index, axis;  // of the cluster
-  };
-  std::vector<Slice> slices;
-  std::vector<distribute::Exception> exceptions;  // on axes of the cluster
-};
 
 class DistributionSpace {
  public:
@@ -54,6 +46,8 @@ class DistributionSpace {
   List batch() const;
   List further() const;
   bool cuts_queries(const List& list) const;
+  std::vector<distribute::Distribution> seeds_with_degrees(const MeshOption& option) const;
+  std::vector<distribute::Distribution> kept(std::vector<distribute::Distribution> found) const;
   distribute::Distribution by_heads(distribute::Distribution distribution, std::size_t axis) const;
   bool is_by_heads(const distribute::Exception& exception, std::string_view axis) const;
   List fixed_on(std::string_view axis) const;
@@ -63,6 +57,7 @@ class DistributionSpace {
 
   distribute::IndexRoles roles_;
   FixedPart fixed_;
+  cluster::Cluster cluster_;
   std::int64_t devices_ = 1;
   std::vector<MeshOption> meshes_, free_meshes_;  // under hints, and whatever hints say
 };

@@ -96,6 +96,11 @@ class InTimeSearch {
                            .cuts_model = !roles_.model.empty(),
                            .fixed = fixed_,
                            .batches = uses_.batch_axes()});
+    std::erase_if(splits_, [&](const Split& split) { return shards_for(split).empty(); });
+    if (splits_.empty() && !problem_.fixed.degrees.empty())
+      return user_error(fmt::format("no plan with stages on {} keeps HINT {}", cluster_.name,
+                                    print(problem_.fixed.degrees)),
+                        "other degrees, or a distribution in full: SET distribution = '..'");
     simulate(0);
     rank(0, /*offload=*/false);
     std::vector<std::size_t> best = cheapest([](const Candidate&) { return true; });
@@ -164,8 +169,12 @@ class InTimeSearch {
     return cuts && uses_.lists() > 1 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0};
   }
   std::vector<Shard> shards_for(const Split& split) const {
-    if (split.data() == 1) return {Shard::nothing};
-    return {Shard::nothing, Shard::optimizer};
+    std::vector<Shard> shards = {Shard::nothing};
+    if (split.data() > 1) shards.push_back(Shard::optimizer);
+    std::erase_if(shards, [&](Shard shard) {
+      return !keeps(problem_.fixed, cluster_, uses_.distribution_of(split, 0, shard), roles_);
+    });
+    return shards;
   }
   bool divides(const Split& split, std::int64_t rows) const {
     const std::int64_t at_once = split.data() * rows;

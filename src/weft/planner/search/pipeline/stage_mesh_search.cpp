@@ -68,9 +68,8 @@ class StageMeshSearch {
  private:
   bool may_differ() const {
     const Distribution& base = found_.distribution;
-    return stages_ && found_.fits && problem_.fixed.slices.empty() && problem_.fixed.exceptions.empty() &&
-           base.exceptions.empty() && !base.offload && !model_.empty() &&
-           found_.priced.schedule.route != pipeline::Route::both_ways &&
+    return stages_ && found_.fits && problem_.fixed.empty() && base.exceptions.empty() && !base.offload &&
+           !model_.empty() && found_.priced.schedule.route != pipeline::Route::both_ways &&
            std::ranges::none_of(base.axes, [](const AxisUse& use) { return !use.takes.empty(); });
   }
 

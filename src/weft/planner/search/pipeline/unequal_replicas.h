@@ -1,6 +1,6 @@
 // weft/planner/search/pipeline/unequal_replicas.h -- data replicas on devices that differ: the faster takes more micro-batches.
 //
-//   node=2: slice b, takes 11:5; micro=8          a100  11 micro-batches, 24.1 ms
+//   node=2: slice b, micro-batches 11:5; micro=8  a100  11 micro-batches, 24.1 ms
 //                                                 v100   5 micro-batches, 23.7 ms
 //
 // Micro-batches are as large for all, and their gradients are summed over all of them, so it is the step of one device
