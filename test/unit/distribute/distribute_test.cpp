@@ -237,7 +237,7 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
         "gpu=2: slice b; replicate w on gpu; micro=4", "micro=4",
         "data=2: slice b, micro-batches 5:3; micro=4",
         "data=3: slice takes, b, shard optimizer, micro-batches 1:2:3; gpu=2: slice f; micro=2",
-        "data=2: takes 1:1", "stage=2: stage; schedule \"my own\"", "gpu=2: shard optimizer",
+        "data=2: micro-batches 1:1", "stage=2: stage; schedule \"my own\"", "gpu=2: shard optimizer",
         "gpu=2: slice f; replicate block.0.w on gpu; slice d of x on gpu",
         "\"two words\"=2: slice \"a,b\"; replicate \"say \\\"w\\\"\" on \"two words\""}) {
     const auto read = read_distribution(text);
@@ -292,7 +292,7 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
     const auto read = read_distribution(text);
     return read.ok() ? "" : read.error().message;
   };
-  const std::string number = "expected how many micro-batches a rank takes, 1 to a million, found ";
+  const std::string number = "expected a number of micro-batches of a rank, 1 to a million, found ";
   for (const std::string_view wrong : {"0", "-1", "5.5", "1000001", "99999999999999999999"})
     for (const std::string_view takes : {"{}:3", "3:{}"})
       EXPECT_EQ(
@@ -301,11 +301,14 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
           << takes;
   EXPECT_EQ(why("data=2: slice b, takes 5:; micro=4"), number + "';'");
   EXPECT_EQ(why("data=2: slice b, micro-batches 5:2:1; micro=4"),
-            "data has 2 ranks, and what they take are 3 numbers");
-  EXPECT_EQ(why("data=2: slice b, takes 8; micro=4"), "data has 2 ranks, and what they take are 1 numbers");
+            "data has 2 ranks, and micro-batches of 3");
+  EXPECT_EQ(why("data=2: slice b, takes 8; micro=4"), "data has 2 ranks, and micro-batches of 1");
   EXPECT_EQ(why("data=2: slice b, micro-batches 5:3, micro-batches 5:3"),
-            "expected one takes on an axis, found 'takes'");
-  EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"), "expected chunks=N after stage, found 'takes'");
+            "expected one list of micro-batches per axis, found 'micro-batches'");
+  EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"), "expected chunks=N after stage, found 'micro-batches'");
+  // Texts of before have another word for it.
+  EXPECT_EQ(print(*read_distribution("data=2: slice b, takes 5:3; micro=4")),
+            "data=2: slice b, micro-batches 5:3; micro=4");
   // Alone it is an index of that name.
   EXPECT_EQ(read_distribution("data=2: slice b, takes")->axes.front().slice,
             (std::vector<std::string>{"b", "takes"}));

@@ -23,8 +23,7 @@ using language::syntax::Value;
 using language::syntax::ValueKind;
 
 Status set_seconds(Settings& settings, double given, const Value& value) {
-  if (given < 0)
-    return user_error("expected a time that is not negative", "0 is as long as it needs", value.span);
+  if (given < 0) return user_error("expected a time that is not negative", "0 is no limit", value.span);
   settings.seconds = given;
   return {};
 }
@@ -66,11 +65,9 @@ constexpr SettingSpec kSpecs[] = {
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
        if (!(bytes >= search::kLeastCredit))
          return user_error(
-             fmt::format(
-                 "expected a window of {} or more, the smallest part that ranks exchange, found {}",
-                 print_bytes(search::kLeastCredit), print_bytes(bytes)),
-             "for example: all_reduce_window = '4 MiB'; automatic is what is quickest, off is none",
-             value.span);
+             fmt::format("expected a window of {} or more, the smallest part that ranks exchange, found {}",
+                         print_bytes(search::kLeastCredit), print_bytes(bytes)),
+             "for example: all_reduce_window = '4 MiB'; automatic: the fastest; off: none", value.span);
        settings.credit = bytes;
        return {};
      },
@@ -93,7 +90,7 @@ constexpr SettingSpec kSpecs[] = {
        if (set_by_word(settings.bucket_bytes, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
        if (!(bytes > 0))
-         return user_error("expected a size in bytes above 0", "automatic is what is quickest", value.span);
+         return user_error("expected a size in bytes above 0", "automatic takes the fastest", value.span);
        settings.bucket_bytes = bytes;
        return {};
      },
@@ -469,7 +466,7 @@ constexpr SettingSpec kSpecs[] = {
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.tiles, value)) return {};
        constexpr std::string_view kExample =
-           "for example: tile_collectives = 4; automatic is what is quickest, off is none";
+           "for example: tile_collectives = 4; automatic: the fastest; off: none";
        constexpr auto kMost = static_cast<double>(search::kMostTiles);
        if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
            !(value.number.value >= 2 && value.number.value <= kMost))
