@@ -62,7 +62,7 @@ bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_o
 const train::Recompute kAgain[] = {{}, {.selective = true, .names = {}}, {.layers = true, .names = {}}};
 constexpr std::size_t kLayersAgain = 2;  // of those
 // Plans in which some layers are chosen, for each of the first two.
-constexpr std::size_t kMostChosen = 24;
+constexpr std::size_t kMostChosen = 12;
 
 struct Candidate {
   std::size_t split = 0, list = 0;
@@ -392,7 +392,7 @@ class InTimeSearch {
       const double as_kept = likely_seconds(few, one.shape);
       one.likely = as_kept + share * (likely_seconds(all, one.shape) - as_kept);
       one.least = least_seconds(few, one.shape);
-      if (one.likely >= kUnlikely * quickest || one.least >= quickest) continue;
+      if (one.likely >= quickest || one.least >= quickest) continue;
       one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
       found.push_back(one);
     }
