@@ -314,8 +314,16 @@ class InTimeSearch {
       rank(again, /*offload=*/false);
       best = cheapest([](const Candidate&) { return true; });
     }
-    if (!is_off(kRecomputeStage) && !over() && add_some_layers(seconds_of(best)))
-      best = cheapest([](const Candidate&) { return true; });
+    if (!is_off(kRecomputeStage) && !over()) {
+      const std::optional<std::size_t> before =
+          best.empty() ? std::nullopt : std::optional(candidates_[best.front()].number);
+      if (add_some_layers(seconds_of(best))) best = cheapest([](const Candidate&) { return true; });
+      // What chosen layers take is known less well than what all of them do: the best without is looked at beside them.
+      if (before && !best.empty() && candidates_[best.front()].some_layers) {
+        const auto same = std::ranges::find(candidates_, *before, &Candidate::number);
+        best = {best.front(), static_cast<std::size_t>(same - candidates_.begin())};
+      }
+    }
     if (has_to_beat() || seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
     for (std::size_t again = 0; again < std::size(kAgain) && !over(); ++again) {
       simulate(again);
@@ -593,7 +601,7 @@ class InTimeSearch {
         continue;
       }
       if (!best || better(exact->priced, best->priced)) best = std::move(*exact);
-      if (best->fits) break;
+      if (best->fits && !one.some_layers) break;
     }
     if (!best) return last;
     return *std::move(best);
