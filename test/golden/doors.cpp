@@ -15,6 +15,7 @@ std::span<const Door> doors() {
       {"signature", signature_door},
       {"work", work_door},
       {"run", run_door},
+      {"rule", rule_door},
       {"distribute", distribute_door},
       {"program", program_door},
       {"pack", pack_door},

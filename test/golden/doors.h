@@ -10,6 +10,8 @@
 //   signature                        plan text     -> the loops of each node
 //   work                             plan text     -> multiply-adds, flops and bytes of each node
 //   run [seed=N] [show=NAME]         plan text     -> outputs for small made-up inputs
+//   rule name=RULE [mesh=AXIS=N,..]  plan text     -> the plan after the rule and what its other way makes of it,
+//                                    or why the rule declines
 //   distribute [moves] [smallest=N]  a distribution, then plan text or a script -> each node and its layout
 //   program [workers=N]              plan text     -> the program of one rank
 //   pack [capacity=N] [alignment=N]  born dies size, a line each -> an address for each buffer
@@ -59,6 +61,7 @@ std::string hash_door(const Case& test);
 std::string signature_door(const Case& test);
 std::string work_door(const Case& test);
 std::string run_door(const Case& test);
+std::string rule_door(const Case& test);
 std::string distribute_door(const Case& test);
 std::string program_door(const Case& test);
 std::string pack_door(const Case& test);
