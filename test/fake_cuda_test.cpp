@@ -131,7 +131,7 @@ TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
                                      "$weft doctor $process; $weft doctor $process --format json;"
                                      "$weft doctor 1");
   for (const std::string word :
-       {"the last whose device failed, at 20", "rank 0 of 1, process ",
+       {"the last process whose device failed, at 20", "rank 0 of 1, process ",
         "cuda:0 failed: rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ",
         "1  unit after unit  failed", R"("answer":"rank 0 of 1, process )",
         "process 1 is not a rank of a job here"})

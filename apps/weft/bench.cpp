@@ -60,7 +60,7 @@ Result<Reply> run_bench(int argc, char** argv, Output& output) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (asked) return usage;
-    return user_error(error.what(), "weft bench --help shows how it is used");
+    return user_error(error.what(), "run weft bench --help");
   }
   if (asked || argc == 1) return usage;
   return command::run(bench);

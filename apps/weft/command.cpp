@@ -14,7 +14,7 @@ Result<session::Reply> run_command(CLI::App& app, const std::function<session::R
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!asked) return user_error(error.what(), fmt::format("weft {} --help shows how it is used", name));
+    if (!asked) return user_error(error.what(), fmt::format("run weft {} --help", name));
   }
   if (asked) return session::Reply{session::ExitCode::ok, std::string(usage), {}};
   return run();

@@ -36,7 +36,7 @@ transport::Patient former_patient(exec::LeftFlights left) {
 }
 
 std::string print_left(const exec::LeftFlights& left) {
-  return fmt::format("the last whose device failed, at {}\n{}", left.time, left.text);
+  return fmt::format("the last process whose device failed, at {}\n{}", left.time, left.text);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return user_error(error.what(), "weft doctor --help shows how it is used");
+    return user_error(error.what(), "run weft doctor --help");
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
   WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
@@ -62,7 +62,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   const bool is_former = process && patients.empty() && left && left->process == *process;
   if (process && patients.empty() && !is_former) {
     return world_error(fmt::format("process {} is not a rank of a job here", *process),
-                       "weft doctor asks all ranks");
+                       "run weft doctor to query all ranks");
   }
   std::string text;
   if (format == session::Format::json) {
@@ -76,7 +76,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   } else {
     text = explain::print_text(patients, all ? SIZE_MAX : kUsualCalls);
     if (left && !process)
-      text += fmt::format("\nthe device of process {} failed at {}: weft doctor {} tells more\n",
+      text += fmt::format("\nthe device of process {} failed at {}: run weft doctor {} for details\n",
                           left->process, left->time, left->process);
   }
   return session::Reply{session::ExitCode::ok, std::move(text), {}};

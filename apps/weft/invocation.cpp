@@ -78,13 +78,13 @@ Invocation read_invocation(int argc, char** argv) {
 Status read_scripts(const Invocation& given) {
   if (given.command.empty()) return {};
   if (given.statements)
-    return user_error(fmt::format("-c does not go with {}", given.command),
+    return user_error(fmt::format("-c cannot be combined with {}", given.command),
                       "weft -c 'STATEMENT' runs a statement by itself");
   if (given.scripts.empty()) return {};
   if (!is_one_of(given.command, kTakeScripts))
     return user_error(
-        fmt::format("-i does not go with {}", given.command),
-        fmt::format("it names no cluster or model; -i goes with {}", fmt::join(kTakeScripts, ", ")));
+        fmt::format("-i cannot be combined with {}", given.command),
+        fmt::format("it has no cluster or model; -i works with {}", fmt::join(kTakeScripts, ", ")));
   for (const std::string& file : given.scripts) {
     WEFT_TRY(text, read_script(file));
     if (Status read = session::read_before_command(text); !read.ok()) {

@@ -57,7 +57,7 @@ Error unknown_option(const std::string& option) {
                                            "--stop-grace", "--timeout", "--format",   "--help"};
   const std::string hint = did_you_mean(option, kOptions);
   return user_error(fmt::format("unknown option: {}", option),
-                    hint.empty() ? "weft launch --help lists what there is" : hint);
+                    hint.empty() ? "run weft launch --help" : hint);
 }
 
 constexpr int kStopped = static_cast<int>(session::ExitCode::stopped);
@@ -73,7 +73,7 @@ Status check(const Restarts& restarts, std::int32_t ranks) {
     return user_error(fmt::format("--restarts needs a number from 0 to 1,000,000: {}", restarts.most));
   if (restarts.least_ranks == 0) return {};
   if (restarts.most == 0)
-    return user_error("--least goes with --restarts", "weft launch -n 4 --restarts 3 --least 2 PROGRAM");
+    return user_error("--least needs --restarts", "weft launch -n 4 --restarts 3 --least 2 PROGRAM");
   if (restarts.least_ranks < 1 || restarts.least_ranks > ranks)
     return user_error(
         fmt::format("--least needs a number of ranks from 1 to {}: {}", ranks, restarts.least_ranks));
@@ -105,7 +105,7 @@ Result<transport::LaunchEnd> launch_until_done(transport::LaunchOptions options,
     }
     options.environment = own;
     options.environment.emplace_back("WEFT_RESTARTS", std::to_string(again + 1));
-    complain(fmt::format("warning: {}: starting again with {} rank{}, {} of {} times\n", end.what(),
+    complain(fmt::format("warning: {}: restarting with {} rank{}, restart {} of {}\n", end.what(),
                          options.ranks, options.ranks == 1 ? "" : "s", again + 1, restarts.most));
   }
 }
@@ -135,7 +135,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return user_error(error.what(), "weft launch --help shows how it is used");
+    return user_error(error.what(), "run weft launch --help");
   }
   if (help || argc == 1) {
     output.write(kLaunchUsage);

@@ -184,7 +184,7 @@ Error unknown_argument(const std::string& argument) {
   if (!is_option && std::filesystem::exists(argument, unused)) {
     hint = fmt::format("to run a script: weft run {}", argument);
   }
-  if (hint.empty()) hint = "weft --help lists what there is";
+  if (hint.empty()) hint = "run weft --help";
   return user_error(fmt::format("unknown {}: {}", is_option ? "option" : "command", argument), hint);
 }
 
@@ -205,7 +205,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return user_error(error.what(), "weft --help lists what there is");
+    return user_error(error.what(), "run weft --help");
   }
   given.run = run->parsed();
   given.help = help->parsed();
@@ -220,8 +220,8 @@ Result<Arguments> read_arguments(int argc, char** argv) {
     return user_error("run needs a file", "weft run FILE; - is the standard input");
   }
   if (given.help && !(given.statements.empty() && given.loaded.empty())) {
-    return user_error(fmt::format("{} does not go with help", given.statements.empty() ? "-i" : "-c"),
-                      "give one of the two");
+    return user_error(fmt::format("{} cannot be combined with help", given.statements.empty() ? "-i" : "-c"),
+                      "give only one of them");
   }
   return given;
 }
@@ -385,14 +385,14 @@ int guarded_main(int argc, char** argv) {
     std::fflush(nullptr);
     std::_Exit(ended);  // the device's libraries would wait for what does not end
   } catch (const std::bad_alloc&) {
-    complain("error: out of memory\n  ulimit -v and the limit of a container say how much there may be\n");
+    complain("error: out of memory\n  check ulimit -v and the container's memory limit\n");
     return code(ExitCode::world_error);
   } catch (const std::system_error& error) {
     const Error told = thread_error(error);
     complain(fmt::format("error: {}\n  {}\n", told.message, told.hint));
     return code(ExitCode::world_error);
   } catch (const std::exception& error) {
-    complain(fmt::format("error: {}\n  this is a mistake of Weft; please report it\n", error.what()));
+    complain(fmt::format("error: {}\n  this is a bug in weft; please report it\n", error.what()));
     return code(ExitCode::internal_error);
   }
 }

@@ -39,7 +39,7 @@ void Output::write(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return;
   broken_ = true;
-  complain(fmt::format("warning: cannot write the output: {}\n  statements go on; their answers are lost\n",
+  complain(fmt::format("warning: cannot write the output: {}\n  statements continue; their output is lost\n",
                        reason(errno != 0 ? errno : EIO)));
 }
 

@@ -32,7 +32,7 @@ Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> com
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (asked) return answer;
-    return user_error(error.what(), fmt::format("weft {} --help shows how it is used", name));
+    return user_error(error.what(), fmt::format("run weft {} --help", name));
   }
   if (asked || argc == 1) return answer;
   std::vector<std::string_view> words;
@@ -42,8 +42,8 @@ Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> com
   }
   const std::string word = app.remaining().empty() ? "nothing" : app.remaining().front();
   const std::string hint = did_you_mean(word, words);
-  return user_error(fmt::format("weft {} cannot do: {}", name, word),
-                    hint.empty() ? fmt::format("weft {} --help lists what it can", name) : hint);
+  return user_error(fmt::format("weft {} has no subcommand {}", name, word),
+                    hint.empty() ? fmt::format("run weft {} --help", name) : hint);
 }
 
 }  // namespace weft

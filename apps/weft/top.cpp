@@ -43,7 +43,7 @@ Result<session::Reply> run_top(int argc, char** argv, Output& output) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return user_error(error.what(), "weft top --help shows how it is used");
+    return user_error(error.what(), "run weft top --help");
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kTopUsage), {}};
   interrupt::install();

@@ -356,7 +356,7 @@ TEST(BenchPlots, DrawALineASide) {
   const auto drawing = explain::bench_plot(two_sizes());
   ASSERT_TRUE(drawing.ok());
   for (const char* text :
-       {"weft private", "openmpi cma", "gloo", "limit of the machine", "all_reduce, 4 ranks, shm"})
+       {"weft private", "openmpi cma", "gloo", "machine limit", "all_reduce, 4 ranks, shm"})
     EXPECT_NE(drawing->find(text), std::string::npos) << text;
   EXPECT_FALSE(explain::bench_plot({}).ok());
 }

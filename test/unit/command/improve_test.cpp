@@ -162,14 +162,14 @@ TEST(Improve, ShowsWhereFlagsContradictEachOther) {
           "  --micro-batch-size 1 --bf16 --global-batch-size 64 --fp16\n"
           "                       ^^^^^^\n");
   refused(asked("--tensor-model-parallel-size 2"),
-          "error: the configuration does not say the batch of a step\n  --batch 1024\n");
+          "error: the configuration does not give the batch size per step\n  --batch 1024\n");
   Improve none = asked("");
   refused(none,
           "error: expected one configuration, found 0\n"
           "  --megatron 'FLAGS', --deepspeed ds_config.json or --torchtitan job.toml\n");
   Improve twice = asked("--global-batch-size 64 --micro-batch-size 1");
   twice.batch = 128;
-  refused(twice, "error: --batch and the configuration differ: a batch of 128 and 64\n  say it once\n");
+  refused(twice, "error: --batch and the configuration differ: a batch of 128 and 64\n  give it only once\n");
 }
 
 TEST(Improve, SaysWhatDoesNotFit) {

@@ -76,8 +76,9 @@ TEST_F(PlanReshardCommand, SaysWhatIsWrong) {
   EXPECT_EQ(ask("trun").exit_code, ExitCode::user_error);
   EXPECT_NE(ask("trun").complaint.find("has no case trun\n  did you mean 'turn'?"), std::string::npos)
       << ask("trun").complaint;
-  EXPECT_NE(ask("turn", Format::text, "4 GB").complaint.find("--bandwidth is a rate above 0, found 4 GB"),
-            std::string::npos);
+  EXPECT_NE(
+      ask("turn", Format::text, "4 GB").complaint.find("--bandwidth: expected a rate above 0, found 4 GB"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
   EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place 7")).find("lies at place 7"),
             std::string::npos);
   EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place first"))
-                .find("expected the number of a place, found 'first'"),
+                .find("expected the number of a position, found 'first'"),
             std::string::npos);
   // Back against the way.
   const std::size_t last = text.find("cross-entropy %");

@@ -190,7 +190,7 @@ TEST(ProfileModel, RefusesWhatIsNoModelOrCannotGoTogether) {
   EXPECT_NE(complaint({.model = "digits_mlp", .with = "zz = 3"}).find("no size of digits_mlp"),
             std::string::npos);
   EXPECT_NE(complaint({.ranks = 300, .model = "digits_mlp"}).find("1 to 256 ranks"), std::string::npos);
-  EXPECT_NE(complaint({.to = "here.weft", .model = "digits_mlp"}).find("--model goes with"),
+  EXPECT_NE(complaint({.to = "here.weft", .model = "digits_mlp"}).find("--model takes only"),
             std::string::npos);
 }
 
@@ -280,7 +280,7 @@ TEST(Profile, OfAnUnknownDeviceIsRefused) {
   EXPECT_NE(run(request).complaint.find("unknown device: tpu"), std::string::npos);
   request.device = "gpu";
   request.ranks = 2;
-  EXPECT_NE(run(request).complaint.find("goes with none of --ranks"), std::string::npos);
+  EXPECT_NE(run(request).complaint.find("cannot be combined with --ranks"), std::string::npos);
 }
 
 }  // namespace

@@ -112,17 +112,17 @@ TEST_F(RulesSession, GoesOnWithoutACacheThatOthersMayWriteToAndSaysSo) {
   const Reply listed = run(RulesList{.files = {path}, .store = proofs});
   EXPECT_EQ(listed.exit_code, ExitCode::ok);
   EXPECT_NE(listed.output.find("proven"), std::string::npos);
-  EXPECT_EQ(
-      listed.complaint,
-      "warning: proofs are neither read nor kept: expected a folder that only its owner may write to: " +
-          proofs + " has mode 0777\n  chmod go-w " + proofs + "\n");
+  EXPECT_EQ(listed.complaint,
+            "warning: the proof cache is neither read nor written: expected a folder that only its owner may "
+            "write to: " +
+                proofs + " has mode 0777\n  chmod go-w " + proofs + "\n");
   EXPECT_TRUE(std::filesystem::is_empty(proofs));
 
   RulesApply apply{.plan = kExamples + "attention.json", .files = {path}};
   apply.cache = plans;
   const Reply applied = run(apply);
   EXPECT_EQ(applied.exit_code, ExitCode::ok);
-  EXPECT_EQ(applied.complaint.rfind("warning: plans are neither read nor kept: ", 0), 0u)
+  EXPECT_EQ(applied.complaint.rfind("warning: the plan cache is neither read nor written: ", 0), 0u)
       << applied.complaint;
   EXPECT_TRUE(std::filesystem::is_empty(plans));
 }

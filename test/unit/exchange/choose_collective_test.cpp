@@ -48,7 +48,7 @@ TEST(ChooseCollective, FewStepsForSmallAndLittleWireForLarge) {
   EXPECT_EQ(small.best, 1u);
   EXPECT_EQ(small.why, "latency-bound: 2 steps against 14");
   EXPECT_EQ(large.best, 0u);
-  EXPECT_EQ(large.why, "bandwidth-bound: sends 1.75x of the buffer against 7x");
+  EXPECT_EQ(large.why, "bandwidth-bound: sends 1.75x the buffer against 7x");
   EXPECT_EQ(small.min_bytes, 128);
   EXPECT_EQ(large.max_bytes, 32 << 20);
   EXPECT_EQ(small.max_bytes + 1, large.min_bytes);
@@ -83,7 +83,7 @@ TEST(ChooseCollective, ExplainsByProtocolAndChannelsWhereStepsAreEqual) {
                                                       with("ll", Protocol::ll, 8, 10e-6, 50e9)};
   const CollectiveChoice choice = choose(protocols, doubling_sizes(1024, 1 << 30));
   ASSERT_EQ(choice.ranges.size(), 2u);
-  EXPECT_EQ(choice.ranges[0].why, "latency-bound: messages of LL are seen sooner than those of Simple");
+  EXPECT_EQ(choice.ranges[0].why, "latency-bound: messages of LL arrive sooner than those of Simple");
   EXPECT_EQ(choice.ranges[1].why, "bandwidth-bound: Simple sends fewer flags with the data than LL");
   const std::vector<CollectiveCandidate> channels = {with("one", Protocol::simple, 1, 20e-6, 10e9),
                                                      with("four", Protocol::simple, 4, 20e-6, 40e9)};
@@ -96,9 +96,9 @@ TEST(ChooseCollective, OwnsUpWhenThereIsNoReason) {
   EXPECT_EQ(choose(same, {1024}).ranges[0].best, 0u);  // of equals the first
   const std::vector<CollectiveCandidate> odd = {affine("a", 4, 2, 2e-6), affine("b", 4, 2)};
   EXPECT_EQ(choose(odd, {1024}).ranges[0].why,
-            "the wires are better used: neither steps nor bytes sent tell the two apart");
+            "it uses the links better: the two have equal steps and bytes sent");
   const std::vector<CollectiveCandidate> alone = {affine("a", 4, 2)};
-  EXPECT_EQ(choose(alone, {1024}).ranges[0].why, "no other can do it");
+  EXPECT_EQ(choose(alone, {1024}).ranges[0].why, "no other algorithm can run it");
 }
 
 TEST(ChooseCollective, LeavesHolesWhereNobodyCan) {
@@ -145,16 +145,16 @@ TEST(ChooseCollective, RefusesWhatIsNoQuestion) {
   };
   EXPECT_EQ(message({}, {1}), "expected 1 to 4096 algorithms to choose from, found 0");
   EXPECT_EQ(message({affine("a", 1, 1)}, {}), "expected 1 to 65536 sizes, found 0");
-  EXPECT_EQ(message({affine("a", 1, 1)}, {2, 1}), "expected sizes that ascend, found 1 at place 1");
+  EXPECT_EQ(message({affine("a", 1, 1)}, {2, 1}), "expected ascending sizes, found 1 at position 1");
   const auto never = [](double seconds) {
     return CollectiveCandidate{
         .name = "never", .facts = {}, .seconds = [=](std::int64_t) { return seconds; }};
   };
   for (const double seconds : {kInfinity, std::nan(""), -1.0, 0.0})
     EXPECT_EQ(message({never(seconds)}, {1, 2}),
-              "none of the algorithms can do any of the sizes: 1 to 2 bytes");
+              "none of the algorithms can run any of the sizes: 1 to 2 bytes");
   EXPECT_EQ(message({{.name = "empty", .facts = {}, .seconds = nullptr}}, {1}),
-            "none of the algorithms can do any of the sizes: 1 to 1 bytes");
+            "none of the algorithms can run any of the sizes: 1 to 1 bytes");
 }
 
 }  // namespace

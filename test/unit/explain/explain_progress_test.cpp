@@ -37,14 +37,14 @@ TEST(ProgressBar, SaysItAllWhereThereIsRoom) {
 TEST(ProgressBar, OfASearchSaysWhatWasLookedAtTheBestAndTheBound) {
   Progress search{.model = "gpt2", .step = 1140, .has_loss = false};
   search.search = SearchProgress{.best_seconds = 0.0352, .bound_seconds = 0.0041, .seconds = 72.9};
-  EXPECT_EQ(progress_bar(search, 80, true), "gpt2  looked at 1,140 plans  best 35.2 ms  bound 4.1 ms  1:12");
-  EXPECT_EQ(progress_bar(search, 56, true), "gpt2  looked at 1,140 plans  best 35.2 ms  1:12");
-  EXPECT_EQ(progress_bar(search, 45, true), "looked at 1,140 plans  best 35.2 ms  1:12");
-  EXPECT_EQ(progress_bar(search, 25, true), "looked at 1,140 plans");
+  EXPECT_EQ(progress_bar(search, 80, true), "gpt2  tried 1,140 plans  best 35.2 ms  bound 4.1 ms  1:12");
+  EXPECT_EQ(progress_bar(search, 56, true), "gpt2  tried 1,140 plans  best 35.2 ms  1:12");
+  EXPECT_EQ(progress_bar(search, 40, true), "tried 1,140 plans  best 35.2 ms  1:12");
+  EXPECT_EQ(progress_bar(search, 25, true), "tried 1,140 plans");
   EXPECT_EQ(progress_bar(search, 9, true), "");
   search.search->best_seconds = 0;
   search.step = 1;
-  EXPECT_EQ(progress_bar(search, 80, true), "gpt2  looked at 1 plan  none fits yet  bound 4.1 ms  1:12");
+  EXPECT_EQ(progress_bar(search, 80, true), "gpt2  tried 1 plan  none fits yet  bound 4.1 ms  1:12");
 }
 
 TEST(ProgressBar, LeavesOutTheRateThenTheTimeThenTheBarThenTheName) {

@@ -263,9 +263,9 @@ TEST(ProgramTable, SumsUp) {
   EXPECT_EQ(program_summary(ring(4)),
             "ring\n"
             "  all_reduce, 4 ranks, in place, Simple, 1 channel\n"
-            "  4 threadblocks, at most 1 a rank; 28 steps, at most 7 a block\n"
+            "  4 threadblocks, at most 1 per rank; 28 steps, at most 7 per block\n"
             "  24 messages of 24 chunks; the busiest rank sends 6 chunks, 1.5x of the 4 that a call has\n");
-  EXPECT_TRUE(program_summary(Program{}).starts_with("a program without a name\n"));
+  EXPECT_TRUE(program_summary(Program{}).starts_with("unnamed program\n"));
 }
 
 }  // namespace

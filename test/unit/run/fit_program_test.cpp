@@ -81,7 +81,7 @@ TEST(FitProgram, SpilledAndRecomputedStepsHaveTheSameBits) {
   }
 }
 
-// A device with memory of its own has no file: what does not fit lies in the host's memory.
+// A device with memory of its own has no file: spilled tensors are kept in the host's memory.
 TEST(FitProgram, ADeviceSpillsToTheHost) {
   const auto device = std::make_shared<device::DistantDevice>();
   const auto fit = [&](std::int64_t limit) {

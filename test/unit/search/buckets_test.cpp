@@ -106,7 +106,7 @@ return y=%3
   const std::vector<std::vector<plan::NodeId>> buckets = {{plan::NodeId(1u), plan::NodeId(3u)}};
   const auto made = merge_exchanges(plan, buckets);
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "buckets that wait for each other");
+  EXPECT_EQ(made.error().message, "buckets would wait for each other");
 }
 
 // -- the stage -------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/plan/cluster/digest.h"
 #include "weft/parallel/train/chain.h"
+#include "weft/plan/cluster/digest.h"
 #include "weft/planner/search/distribution/cheapest_way.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
 #include "weft/planner/search/distribution/known_plans.h"
@@ -334,7 +334,7 @@ TEST(LowerBound, IsRuledByWhatIsScarce) {
   };
   EXPECT_EQ(bound(4096, 2048, 1e12, 2e12), "its arithmetic at the peak rate of 4 gpu");
   EXPECT_EQ(bound(4, 4096, 100e12, 1e11),
-            "parameters and optimizer states read and written by the memories of 4 gpu");
+            "parameters and optimizer states read and written at the memory bandwidth of 4 gpu");
   EXPECT_EQ(bound(512, 32, 1e12, 2e12), "one message, without which a single gpu would compute everything");
 }
 

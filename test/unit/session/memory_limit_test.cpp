@@ -118,7 +118,7 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   const nlohmann::json some = explained("", "", "12 MiB"), few = explained("ANALYZE", "", "7 MiB");
   EXPECT_TRUE(some.at("within_limit").get<std::string>().starts_with("within 12 MiB a rank: recomputed"));
   EXPECT_FALSE(some.contains("spilled_bytes"));
-  EXPECT_TRUE(few.at("within_limit").get<std::string>().ends_with("what does not fit lies in a file"));
+  EXPECT_TRUE(few.at("within_limit").get<std::string>().ends_with("spilled tensors are kept in a file"));
   EXPECT_GT(few.at("spilled_bytes").get<double>(), 0);
   EXPECT_GT(few.at("seconds_of_spilled").get<double>(), 0);
   EXPECT_LE(few.at("measured").at("memory_bytes").get<double>(), 7 << 20);

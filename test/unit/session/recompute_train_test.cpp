@@ -143,8 +143,9 @@ TEST(TrainRecompute, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("recompute = 'blocks'").find("nothing to recompute is called blocks"), std::string::npos);
   EXPECT_NE(train("recompute = 'layers, layers'").find("twice"), std::string::npos);
   EXPECT_NE(train("recompute = 3").find("expected what to recompute as text"), std::string::npos);
-  EXPECT_NE(train("recompute = layers, distribution = 'micro=2; recompute selective'").find("say it once"),
-            std::string::npos);
+  EXPECT_NE(
+      train("recompute = layers, distribution = 'micro=2; recompute selective'").find("give it only once"),
+      std::string::npos);
 }
 
 }  // namespace

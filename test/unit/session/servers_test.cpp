@@ -56,7 +56,7 @@ TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
   EXPECT_NE(two["servers"].get<std::string>().find("pass the busiest card each way, 1.75 without servers"),
             std::string::npos)
       << two["servers"];
-  EXPECT_NE(eight["servers"].get<std::string>().find("8 add up 100 % of "), std::string::npos)
+  EXPECT_NE(eight["servers"].get<std::string>().find("8 sum 100 % of "), std::string::npos)
       << eight["servers"];
 }
 

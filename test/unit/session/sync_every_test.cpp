@@ -1,4 +1,4 @@
-// sync_every: ranks learn by themselves for some steps, and then average what they learned.
+// sync_every: ranks train independently for some steps and then average their parameters.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -192,10 +192,13 @@ TEST_F(SyncEvery, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("sync_every = 0").find("expected a whole number from 1 to 1,000,000,000"),
             std::string::npos);
   EXPECT_NE(train("sync_every = 2.5").find("whole number"), std::string::npos);
-  EXPECT_NE(train("sync_every = 2, codecs = 'gradients: int8'").find("sync_every cannot be combined with codecs"),
+  EXPECT_NE(
+      train("sync_every = 2, codecs = 'gradients: int8'").find("sync_every cannot be combined with codecs"),
+      std::string::npos);
+  EXPECT_NE(train("sync_every = 2, precision = f16").find("cannot be combined with precision = f16"),
             std::string::npos);
-  EXPECT_NE(train("sync_every = 2, precision = f16").find("cannot be combined with precision = f16"), std::string::npos);
-  EXPECT_NE(train("sync_every = 2, precision = f64").find("cannot be combined with precision = f64"), std::string::npos);
+  EXPECT_NE(train("sync_every = 2, precision = f64").find("cannot be combined with precision = f64"),
+            std::string::npos);
   EXPECT_NE(train("sync_every = 2, micro_batches = 2").find("stages or micro-batches"), std::string::npos);
   EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice b, shard parameters'").find("share"),
             std::string::npos);

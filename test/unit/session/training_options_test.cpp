@@ -219,7 +219,7 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
     EXPECT_EQ(answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(), once);
   }
   EXPECT_NE(complaint(session, fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (warmup = 3)", kLine))
-                .find("warmup takes 3 steps of a schedule of 2"),
+                .find("warmup takes 3 steps, but the schedule has 2"),
             std::string::npos);
   EXPECT_NE(
       complaint(session, "SET schedule = cosinus").find("expected one of constant, linear, cosine, step"),

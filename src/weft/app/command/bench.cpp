@@ -41,8 +41,8 @@ Result<Kind> measured_kind(std::string_view word) {
                                 Kind::broadcast};
   WEFT_TRY(kind, collective::parse_kind(word));
   if (std::ranges::find(kMeasured, kind) == std::end(kMeasured))
-    return user_error(fmt::format("{} is not measured", word),
-                      "all-reduce, reduce-scatter, all-gather, all-to-all or broadcast");
+    return user_error(fmt::format("weft cannot measure {}", word),
+                      "use all-reduce, reduce-scatter, all-gather, all-to-all or broadcast");
   return kind;
 }
 
@@ -73,7 +73,7 @@ Result<Order> check_bench(const Bench& request) {
   if (auto known = choice<int>("device", request.device, {{"cpu", 0}, {"gpu", 1}}); !known.ok())
     return std::move(known).error();
   if (request.device == "gpu" && !request.against.empty())
-    return user_error("nobody else takes several ranks on one GPU: there is nothing to compare with",
+    return user_error("no other library runs several ranks on one GPU: there is nothing to compare with",
                       "without --against");
   for (const std::string& transport : request.transports)
     if (auto known = choice<int>("transport", transport, {{"shm", 0}, {"tcp", 1}}); !known.ok())
@@ -94,8 +94,7 @@ Result<Order> check_bench(const Bench& request) {
   WEFT_TRY(sizes, measure::bench_sizes(request.sizes, request.step));
   order.sizes = std::move(sizes);
   if (!request.to.empty() && !request.to.ends_with(".svg") && !request.to.ends_with(".json"))
-    return user_error(fmt::format("the ending does not say a format: {}", request.to),
-                      ".svg (a plot) or .json");
+    return user_error(fmt::format("unknown file format: {}", request.to), "use .svg (a plot) or .json");
   return order;
 }
 
@@ -109,7 +108,7 @@ class Benching {
     for (const std::int32_t ranks : request_.ranks)
       for (const std::string& transport : request_.transports) WEFT_TRY_STATUS(run_round(ranks, transport));
     if (rows_.empty())
-      return world_error("no side could be started", fmt::format("{}", fmt::join(facts_.left_out, "; ")));
+      return world_error("no library could be started", fmt::format("{}", fmt::join(facts_.left_out, "; ")));
     facts_.stolen = others_.stolen_share();
     look_at_machine();
     const std::string json = explain::bench_json(rows_, facts_);
@@ -210,7 +209,7 @@ class Benching {
 };
 
 Result<std::string> answer_for_gpu(const Bench& request, const Order& order) {
-  if (request.to.ends_with(".svg")) return user_error("on a GPU there is no plot", "-o FILE.json");
+  if (request.to.ends_with(".svg")) return user_error("there is no plot for a GPU", "-o FILE.json");
   std::vector<BenchRow> all;
   std::string text;
   const auto say = [&](const std::string& more) {

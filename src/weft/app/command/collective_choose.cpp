@@ -170,7 +170,7 @@ Result<std::string> render(const exchange::PricedChoice& chosen, const Collectiv
   if (request.to.ends_with(".svg")) return to_plot(chosen);
   if (writes_tuner_table(request)) return to_tuner(chosen);
   if (request.to.ends_with(".json")) return to_json(chosen, 2);
-  return user_error(fmt::format("the ending does not say a format: {}", request.to),
+  return user_error(fmt::format("unknown file format: {}", request.to),
                     ".svg (a plot), .csv (for NCCL's tuner plugin) or .json");
 }
 

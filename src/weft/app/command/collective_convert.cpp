@@ -70,7 +70,7 @@ Result<std::string> render(const formats::CollectiveSource& source, const std::s
   const bool is_xml = path.ends_with(".xml");
   if (!is_xml && !path.ends_with(".program"))
     return user_error(
-        fmt::format("the ending does not say a format: {}", path),
+        fmt::format("unknown file format: {}", path),
         ".xml (MSCCL), .json (MSCCL++), .program (Weft's text) or .graph.xml (NCCL_GRAPH_FILE)");
   WEFT_TRY(program, formats::to_program(source, options));
   WEFT_TRY_STATUS(judge_report(collective::check(program)));
@@ -119,8 +119,8 @@ Result<std::string> convert(const CollectiveConvert& request) {
 Result<std::string> compile(const CollectiveCompile& request) {
   WEFT_TRY(source, formats::read_collective(request.algorithm));
   if (!source.moves)
-    return user_error(fmt::format("{} is compiled already", request.algorithm),
-                      "weft collective convert writes it anew");
+    return user_error(fmt::format("{} is already compiled", request.algorithm),
+                      "weft collective convert rewrites it");
   collective::CompileOptions options;
   WEFT_TRY(protocol, formats::find_protocol(request.protocol));
   options.protocol = protocol;

@@ -118,8 +118,8 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
     return user_error("avg is not defined for a custom collective", "--op sum");
   if (request.verify && program.collective.kind == Kind::custom && program.collective.wants.empty())
     return user_error(
-        fmt::format("{} does not say what it computes: there is nothing to verify", request.program),
-        "--as COLLECTIVE says it, as in --as broadcast or --as 'out[r]=in[r+1]'");
+        fmt::format("{} does not state its collective: there is nothing to verify", request.program),
+        "state it with --as COLLECTIVE: --as broadcast or --as 'out[r]=in[r+1]'");
   trial.slots = std::max(report.slots, report.slots_small);
   trial.program = std::make_shared<const collective::Program>(std::move(program));
   trial.type = *type;

@@ -47,7 +47,7 @@ Result<std::string> show(const CollectiveShow& request) {
   WEFT_TRY(source, formats::read_collective(request.program, {.effort = request.effort}));
   WEFT_TRY(program, formats::to_program(source));
   if (const auto wrong = collective::check_form(program))
-    return user_error(print(*wrong), "weft collective check says more");
+    return user_error(print(*wrong), "run weft collective check for details");
   std::vector<explain::StepTime> times;
   if (!request.cluster.empty()) {
     if (request.to.empty())
@@ -65,8 +65,7 @@ Result<std::string> show(const CollectiveShow& request) {
   }
   if (request.to.empty()) return text + "\n" + explain::program_table(program);
   if (!request.to.ends_with(".svg"))
-    return user_error(fmt::format("the ending does not say a format: {}", request.to),
-                      "a drawing is an .svg");
+    return user_error(fmt::format("unknown file format: {}", request.to), "use .svg");
   explain::SpaceTimeOptions options;
   options.timeline = times;
   WEFT_TRY(drawing, explain::draw_space_time(program, options));

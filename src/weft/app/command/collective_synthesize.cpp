@@ -49,7 +49,7 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
     const std::optional<double> seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0))
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
-                        "write it so: '10 s'");
+                        "for example: '10 s'");
     asked.deadline = synthesis::Deadline::after(*seconds);
   }
   std::int32_t chunks = 0;  // shared out by the trees
@@ -82,8 +82,8 @@ Result<std::string> written(const std::string& path, const collective::Program& 
   each_block(shortest, [](collective::Threadblock& block) { block.links.clear(); });
   WEFT_TRY(seconds, session::simulated_seconds(shortest, topology, session::kSimulatedBytes));
   return text + fmt::format(
-                    "note: this format has no place for the links that connections run over; by the shortest "
-                    "ways it attains {:.3f} GB/s\n",
+                    "note: this format cannot store the links of connections; over shortest paths it attains "
+                    "{:.3f} GB/s\n",
                     static_cast<double>(session::kSimulatedBytes) / seconds / 1e9);
 }
 
@@ -93,8 +93,8 @@ Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const
   const double seconds = since(start);
   if (!request.to.empty()) {
     if (!found.made)
-      return user_error(fmt::format("no program is made for so many devices: {}", asked.left.devices),
-                        "at most 64; without -o the bound is the answer");
+      return user_error(fmt::format("no program is made for this many devices: {}", asked.left.devices),
+                        "use at most 64; without -o, weft prints the bound");
     WEFT_TRY_STATUS(session::write_program(request.to, found.made->program));
   }
   std::optional<double> before;
@@ -175,8 +175,8 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
     made = std::move(found);
   }
   if (!made && !request.to.empty())
-    return user_error(fmt::format("no trees are grown for more devices that are not alike: {}", forest.ranks),
-                      "at most 256; without -o the optimum is the answer");
+    return user_error(fmt::format("too many devices that are not alike: found {}", forest.ranks),
+                      "use at most 256; without -o, weft prints the optimum");
   if (made && !request.to.empty()) {
     WEFT_TRY_STATUS(session::write_program(request.to, made->program));
   }
@@ -184,10 +184,9 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
                                            asked.left.name, forest.optimum / 1e9)};
   const std::vector<synthesis::Tree>& drawn = forest.down.empty() ? forest.up : forest.down;
   if (!request.plot.empty() && drawn.empty())
-    return user_error("there are no trees to draw", "more than 256 devices that are not alike have none");
+    return user_error("there are no trees to draw", "use at most 256 devices that are not alike");
   if (!request.plot.empty() && !request.plot.ends_with(".svg"))
-    return user_error(fmt::format("the ending does not say a format: {}", request.plot),
-                      "a drawing is an .svg");
+    return user_error(fmt::format("unknown file format: {}", request.plot), "use .svg");
   if (!request.plot.empty())
     WEFT_TRY_STATUS(write_file_atomically(request.plot, explain::draw_trees(drawn, plot)));
   if (request.format == session::Format::text) {

@@ -55,7 +55,7 @@ Result<std::string> convert(const Import& request, const imports::Imported& mode
   to.replace_extension(".safetensors");
   WEFT_TRY_STATUS(formats::save(to.string(), converted.checkpoint));
   if (!converted.unread.empty())
-    notes.push_back(fmt::format("{} tensors of the weights are no parameters, such as {}",
+    notes.push_back(fmt::format("{} tensors in the weights are not parameters, such as {}",
                                 converted.unread.size(), converted.unread.front()));
   return to.string();
 }
@@ -131,8 +131,9 @@ Result<imports::ImportedOnnx> import_file(const Import& request, std::string_vie
 
 Result<std::string> answer_import(const Import& request) {
   if (!request.name.empty() && imports::name_from(request.name) != request.name)
-    return user_error(fmt::format("--name: expected small letters, digits and _, found '{}'", request.name),
-                      fmt::format("such as {}", imports::name_from(request.name)));
+    return user_error(
+        fmt::format("--name: expected lowercase letters, digits and _, found '{}'", request.name),
+        fmt::format("such as {}", imports::name_from(request.name)));
   if (!request.weights.empty() && request.to.empty())
     return user_error("--weights needs -o", "the weights are written beside the model's text");
   WEFT_TRY(file, formats::MappedFile::open(request.file));
@@ -144,14 +145,14 @@ Result<std::string> answer_import(const Import& request) {
   }
   const imports::Imported& model = imported->model;
   WEFT_TRY(description, describe_import(model));
-  WEFT_CHECK(
-      description.parameters == model.parameters,
-      fmt::format("{} parameters in the text, {} by its parts", description.parameters, model.parameters));
+  WEFT_CHECK(description.parameters == model.parameters,
+             fmt::format("{} parameters in the model's source, {} by its parts", description.parameters,
+                         model.parameters));
   std::vector<std::string> notes = model.notes;
   std::string weights;
   std::map<std::string, formats::MappedFile> beside;
   if (request.to.empty() && !imported->external.empty())
-    notes.push_back(fmt::format("{} tensors stand in files such as {}: -o writes them on",
+    notes.push_back(fmt::format("{} tensors are in files such as {}: -o writes them",
                                 imported->external.size(), imported->external.front().location));
   if (!request.to.empty()) WEFT_TRY_STATUS(add_external(request, *imported, beside));
   if (!request.weights.empty()) {

@@ -141,7 +141,7 @@ Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t 
     if (asked != 0 && field != 0 && asked != field)
       return user_error(
           fmt::format("{} and the configuration differ: {} of {} and {}", option, what, asked, field),
-          "say it once");
+          "give it only once");
     if (asked != 0) field = asked;
     return {};
   };
@@ -151,7 +151,7 @@ Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t 
     return placed_in(given, std::move(checked).error());
   recipe.devices = devices;
   if (recipe.global_batch == 0)
-    return user_error("the configuration does not say the batch of a step", "--batch 1024");
+    return user_error("the configuration does not give the batch size per step", "--batch 1024");
   return {};
 }
 
@@ -212,9 +212,9 @@ class Improver {
   Result<std::string> run() {
     const auto began = std::chrono::steady_clock::now();
     if (request_.model.empty())
-      return user_error("--model is missing", "a config.json, or a model that ships: gpt2");
+      return user_error("--model is missing", "give a config.json or a shipped model: gpt2");
     if (request_.on.empty())
-      return user_error("--on is missing", "a cluster: pod, or a script that creates one");
+      return user_error("--on is missing", "give a cluster: pod, or a script that creates one");
     WEFT_TRY(cluster, session::find_described_cluster(request_.on));
     cluster.name = cluster.name.empty() ? "cluster" : cluster.name;
     WEFT_TRY(given, read_given(request_, cluster.devices()));

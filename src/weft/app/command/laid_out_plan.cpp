@@ -22,22 +22,22 @@ Result<std::string> given_text(const std::string& what) {
   std::error_code unused;
   if (std::filesystem::exists(what, unused)) return read_file(what, kLargestPlansFile);
   if (what.find(' ') != std::string::npos) return what;
-  return user_error(fmt::format("no such file, and no statement: {}", what),
-                    "a plan's text, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
+  return user_error(fmt::format("not a file and not a statement: {}", what),
+                    "give a plan file, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
 }
 
 Result<plan::Mesh> mesh_of(const std::string& given, const planner::PlanHead& head) {
   const std::string& text = given.empty() ? head.mesh : given;
   if (text.empty())
-    return user_error("the plan does not say its mesh",
-                      "--mesh 'node=2, gpu=4', or a first line # mesh: node=2, gpu=4");
+    return user_error("the plan does not state its mesh",
+                      "add --mesh 'node=2, gpu=4', or a first line # mesh: node=2, gpu=4");
   return plan::read_mesh(text);
 }
 
 Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh) {
   WEFT_TRY(text, read_file(file, kLargestPlansFile));
   if (!planner::is_plan_text(text))
-    return user_error(fmt::format("no plan's text: {}", file),
+    return user_error(fmt::format("not a plan: {}", file),
                       "weft -c \"EXPLAIN (FORMAT plan) TRAIN ..\" prints one");
   const planner::PlanHead head = planner::read_head(text);
   WEFT_TRY(mesh, mesh_of(given_mesh, head));

@@ -29,7 +29,7 @@ Result<RecomputeGraph> graph_named(const std::vector<RecomputeGraph>& graphs, co
     names.emplace_back(graph.name);
   }
   if (name.empty())
-    return user_error(fmt::format("expected --graph, for the file has {} graphs", graphs.size()),
+    return user_error(fmt::format("expected --graph, because the file has {} graphs", graphs.size()),
                       fmt::format("they are {}", fmt::join(names, ", ")));
   const std::string hint = did_you_mean(name, names);
   return user_error(fmt::format("unknown graph: {}", name),
@@ -102,12 +102,12 @@ Result<std::string> answer(const MemoryRecompute& request) {
   }
   return fmt::format(
              "{} within {}: time {:.6g}, {}\n"
-             "{:.2f} % over {:.6g}, which nothing computed twice would take; peak {}\n"
-             "the least budget is {}{}\n",
+             "{:.2f} % over {:.6g} without recomputation; peak {}\n"
+             "the smallest budget is {}{}\n",
              graph->name, print_exact(request.budget), found.time,
-             found.proven ? "the least there is" : "the least that was found",
-             once > 0 ? (found.time / once - 1) * 100 : 0, once, print_exact(replayed.peak),
-             print_exact(found.least_budget), found.least_proven ? "" : ", as far as was found") +
+             found.proven ? "optimal" : "the smallest found", once > 0 ? (found.time / once - 1) * 100 : 0,
+             once, print_exact(replayed.peak), print_exact(found.least_budget),
+             found.least_proven ? "" : ", of those found") +
          show_steps(found.steps);
 }
 

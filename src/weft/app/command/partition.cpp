@@ -70,7 +70,7 @@ Result<std::vector<partition::Level>> read_levels(std::string_view text, std::in
     const auto machines = read_number<std::int32_t>(level.substr(0, at), 1, kMostPartitionDevices);
     if (at == std::string_view::npos || !machines || levels.size() == kMostLevels)
       return user_error(fmt::format("--topology: expected machines@bandwidth, found '{}'", level),
-                        "such as 4@10GB/s,2@1GB/s, the innermost first");
+                        "for example 4@10GB/s,2@1GB/s, innermost first");
     WEFT_TRY(rate, read_amount("--topology", level.substr(at + 1), Dimension::bytes_per_second));
     levels.push_back({*machines, rate});
   }
@@ -171,7 +171,7 @@ Result<Cut> cut_in_steady_state(const Partition& request, const partition::Profi
 }
 
 Result<Cut> cut_profile(const Partition& request, std::string_view text) {
-  if (!request.memory.empty()) return user_error("--memory: a profile says nothing of memory");
+  if (!request.memory.empty()) return user_error("--memory: a profile has no memory sizes");
   if (request.micro_batches > 0)
     return user_error("--micro-batches: a profile is cut for the steady state, expected none");
   WEFT_TRY(profile, formats::read_profile(text));
@@ -219,7 +219,7 @@ Result<std::string> answer(const Partition& request) {
   }
   std::string shown =
       fmt::format("{:.6g} {}, {}\n", cut->json["cost"].get<double>(), cut->json["unit"].get<std::string>(),
-                  cut->json["exact"].get<bool>() ? "the least of all splits" : "the least that was found");
+                  cut->json["exact"].get<bool>() ? "the optimal split" : "the smallest found");
   for (std::size_t i = 0; i < cut->lines.size(); ++i)
     shown += fmt::format("stage {:<4}{}\n", i, cut->lines[i]);
   return shown +

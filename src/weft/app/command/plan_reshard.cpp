@@ -39,7 +39,7 @@ Result<reshard::Links> reshard_links(const std::string& bandwidth) {
   if (bandwidth.empty()) return links;
   WEFT_TRY(rate, parse_quantity(bandwidth));
   if (rate.dimension != Dimension::bytes_per_second || !(rate.value > 0))
-    return user_error(fmt::format("--bandwidth is a rate above 0, found {}", bandwidth),
+    return user_error(fmt::format("--bandwidth: expected a rate above 0, found {}", bandwidth),
                       "--bandwidth '1.25 GB/s'");
   links.bytes_per_second = rate.value;
   return links;

@@ -45,7 +45,7 @@ Status for_each_run(
   const auto one = [&](const language::syntax::Statement& statement) -> Status {
     switch (statement.kind) {
       case StatementKind::run_file:
-        return user_error("RUN is not followed here", "give the file itself to weft plan", statement.span);
+        return user_error("RUN is not supported here", "pass the file itself to weft plan", statement.span);
       case StatementKind::run: return take(state, statement.as<language::syntax::Run>());
       case StatementKind::explain: return take(state, *statement.as<language::syntax::Explain>().run);
       case StatementKind::set:
@@ -96,15 +96,15 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
   return user_error(fmt::format("{} is {}", verdict.of, verdict.proof.text()),
                     proof.holds()
                         ? "a proof needs values for which each condition holds, and for which it fails"
-                        : "the node is the first whose value differs; what it reads is right");
+                        : "this is the first node whose value differs; its inputs are correct");
 }
 
 Result<PlanVerdict> prove_found(const session::Session::State& state, const language::syntax::Run& run) {
   WEFT_TRY(prepared, planner::prepare(state, run, planner::Purpose::plan));
   WEFT_TRY(in_time, planner::asked_in_time(prepared.settings, prepared.run->span));
   if (prepared.ranks < 2 && !in_time)
-    return user_error("a plan of one device has nothing to be proven against",
-                      "name a cluster: ON pod, ON LOCAL 4", run.span);
+    return user_error("a single-device plan has nothing to compare with",
+                      "name a cluster: ON pod or ON LOCAL 4", run.span);
   WEFT_TRY(choice, planner::plan_to_run(state, nullptr, prepared));
   WEFT_TRY(proof, planner::prove_plan(state, prepared, prepared.plan.graph, choice));
   return judged({language::print(run), distribute::print(choice.spread->distribution), std::move(proof)});
@@ -160,7 +160,7 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
     model = std::move(given);
   }
   if (model.empty())
-    return user_error("the plan does not say of what model it is",
+    return user_error("the plan does not name its model",
                       "--model \"TRAIN char_gpt WITH (b = 4)\", or a script that ends in such a statement");
   std::optional<Result<PlanVerdict>> verdict;
   const auto prove = [&](const session::Session::State& state, const language::syntax::Run& run) -> Status {

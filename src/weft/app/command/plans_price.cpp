@@ -25,7 +25,7 @@ Result<cluster::Cluster> cluster_for(const std::string& given, const plan::Mesh&
   if (given.empty()) {
     auto local = session::local_cluster(mesh.ranks());
     if (local.ok() && cost::mesh_links(*local, mesh).ok()) return local;
-    return user_error(fmt::format("the plan does not say its cluster; its mesh is {}", print(mesh)),
+    return user_error(fmt::format("the plan does not name its cluster; its mesh is {}", print(mesh)),
                       "--cluster pod, or a script that creates one: --cluster my.weft");
   }
   WEFT_TRY(cluster, session::find_cluster(given));
@@ -62,9 +62,9 @@ Result<std::string> priced(const PlanPrice& request) {
   WEFT_TRY(plan, read_laid_out(request.file, request.mesh));
   if (plan.in_time)
     return user_error(
-        fmt::format("{} is cut in stages or micro-batches, which a plan's text is not priced with",
+        fmt::format("{} has stages or micro-batches, which weft cannot estimate from a plan file",
                     request.file),
-        "EXPLAIN prices its distribution: EXPLAIN TRAIN m ON c WITH (distribution = '..')");
+        "estimate its distribution instead: EXPLAIN TRAIN m ON c WITH (distribution = '..')");
   WEFT_TRY(cluster, cluster_for(request.cluster, plan.mesh));
   const planner::Settings settings;
   const search::Machine machine = planner::machine_of(settings, cluster);
@@ -101,7 +101,7 @@ Result<std::string> priced(const PlanPrice& request) {
   report.model_flops = work.flops;
   report.devices_a_rank = machine.workers;
   report.prediction = &prediction;
-  report.proof = "not proven; weft plan prove says whether the plan is right";
+  report.proof = "not proven; run weft plan prove to check the plan";
   const std::string sent = explain::sent_by_axis(prediction.traffic);
   return fmt::format("{} on {}: {}\n\n{}\n{}\n{}sent per rank: {}\n", request.file, cluster.name,
                      print(plan.mesh), print_lines(report, /*after=*/false),

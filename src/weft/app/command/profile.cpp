@@ -33,7 +33,7 @@ Status check_profile(const Profile& request) {
   }
   for (const std::string& transport : request.transports)
     if (std::ranges::count(kProfileTransports, transport) == 0)
-      return user_error(fmt::format("unknown transport: {}", transport), "shm and tcp can be profiled");
+      return user_error(fmt::format("unknown transport: {}", transport), "use shm or tcp");
   return explain::check_cluster_name(request.name);
 }
 
@@ -57,7 +57,7 @@ Result<std::string> take_part(const std::shared_ptr<Job>& job, const Profile& re
   if (job->rank() != 0) return std::string();
   WEFT_TRY(text, explain::print_cluster(profile, request.name));
   if (const Status kept = keep(request, profile); !kept.ok())
-    note(request, *job, fmt::format("the figures were not kept: {}", kept.error().message));
+    note(request, *job, fmt::format("the figures were not saved: {}", kept.error().message));
   return text;
 }
 
@@ -77,10 +77,11 @@ Result<std::string> start_ranks(const Profile& request) {
 // The device's own name where none is given: "NVIDIA H200" is an h200.
 Result<std::string> profile_gpu(const Profile& request) {
   if (!same_word(request.device, "gpu"))
-    return user_error(fmt::format("unknown device: {}", request.device), "--device gpu is the one there is");
+    return user_error(fmt::format("unknown device: {}", request.device),
+                      "the only device is gpu: --device gpu");
   if (request.ranks > 0 || !request.transports.empty() || !request.model.empty())
-    return user_error("--device gpu goes with none of --ranks, --transport and --model",
-                      "it measures what the GPU does by itself");
+    return user_error("--device gpu cannot be combined with --ranks, --transport or --model",
+                      "it measures one GPU on its own");
   WEFT_TRY(gpu, device::open_device("cuda:0"));
   WEFT_TRY(exact, device::open_device("cuda:0 exact"));
   WEFT_TRY(rates, measure::measure_device(
@@ -92,7 +93,7 @@ Result<std::string> answer(const Profile& request) {
   WEFT_TRY_STATUS(check_profile(request));
   if (!request.model.empty()) {
     if (run::part_in("profile", /*counts_ranks=*/false) != run::Part::starts_ranks)
-      return user_error("--model starts its ranks itself", "run it without a launcher");
+      return user_error("--model starts its own ranks", "run it without a launcher");
     return profile_model(request);
   }
   std::string text;

@@ -29,10 +29,10 @@ Status check_model_request(const Profile& request) {
                       "SHOW MODELS lists them");
   if (request.ranks > run::kMostLocalRanks)
     return user_error(
-        fmt::format("this machine runs 1 to {} ranks, found {}", run::kMostLocalRanks, request.ranks));
+        fmt::format("expected 1 to {} ranks on this machine, found {}", run::kMostLocalRanks, request.ranks));
   if (!request.statistics.empty() || !request.to.empty() || !request.transports.empty())
-    return user_error("--model goes with --with, --ranks and --quick alone",
-                      "the times go to the user's own statistics database");
+    return user_error("--model takes only --with, --ranks and --quick",
+                      "the times are stored in your own statistics database");
   return {};
 }
 

@@ -63,7 +63,7 @@ struct WrittenRules {
 
 // The equation as text of a rule, proven anew. Nothing where names for indices leave nothing to say.
 Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std::string& name) {
-  Error last = user_error("not proven as a rule about plans");
+  Error last = user_error("not proven as a rule for plans");
   for (const equation::LocalValues local : {equation::LocalValues::partial, equation::LocalValues::varying}) {
     WEFT_TRY(text, equation::rule_from_equation(found.equation, name, equation::print(found.equation),
                                                 "weft rules generate", local));
@@ -102,7 +102,7 @@ WrittenRules write_rules(const std::vector<GeneratedRule>& rules, const equation
                       text.error().message);
     }
   }
-  if (!remarks.empty()) written.text += "\n# Proven by position, but not to be said of plans:\n" + remarks;
+  if (!remarks.empty()) written.text += "\n# Proven by position, but cannot be stated for plans:\n" + remarks;
   return written;
 }
 

@@ -69,7 +69,7 @@ Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings
   search::RewriteOptions options;
   if (!request.cache.empty()) {
     const Status is_private = cache.emplace(request.cache).check();
-    warnings.add("plans are neither read nor kept", is_private);
+    warnings.add("the plan cache is neither read nor written", is_private);
     if (is_private.ok()) options.cache = &*cache;
   }
   WEFT_TRY(found, search::rewrite_plan(graph, rules, search::price_on(device), options));
@@ -111,7 +111,7 @@ Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings
                      print_exact(found.plan.node_count()), print_exact(graph.node_count()));
   const search::Counts& counts = found.counts;
   out += fmt::format(
-      "{} rules, {} matches, {} rewrites tried, {} nodes priced in {} of {} regions ({} from the cache); "
+      "{} rules, {} matches, {} rewrites tried, {} nodes estimated in {} of {} regions ({} from the cache); "
       "stopped: {}\n",
       rules.size(), print_exact(counts.matches), print_exact(counts.rewrites), print_exact(counts.priced),
       counts.searched, counts.regions, counts.from_cache, search::name(found.stopped));

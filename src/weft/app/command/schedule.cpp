@@ -39,7 +39,8 @@ Result<std::vector<double>> read_numbers(const std::string& text, std::string_vi
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const auto number = read_number<double>(std::string_view(text).substr(at, comma - at));
     if (!number)
-      return user_error(fmt::format("{} is a number or a comma list of one a stage: {}", option, text));
+      return user_error(fmt::format(
+          "{}: expected one number or a comma-separated list of one per stage, found {}", option, text));
     numbers.push_back(*number);
     at = comma + 1;
   }
@@ -79,7 +80,8 @@ Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) 
                            ? std::nullopt
                            : read_number<double>(std::string_view(set).substr(equals + 1));
     if (name.empty() || !value)
-      return user_error(fmt::format("--set is a parameter and its value: {}", set), "for instance warm=2");
+      return user_error(fmt::format("--set: expected a parameter and its value, found {}", set),
+                        "for instance warm=2");
     if (!parameters.emplace(name, *value).second)
       return user_error(fmt::format("parameter given twice: {}", name));
   }
@@ -164,8 +166,7 @@ Result<std::string> answer(const ScheduleShow& request) {
   WEFT_TRY(price, pipeline::price(schedule, times));
   if (!request.to.empty()) {
     if (!request.to.ends_with(".svg"))
-      return user_error(fmt::format("the ending does not say a format: {}", request.to),
-                        "a drawing is an .svg");
+      return user_error(fmt::format("unknown file format: {}", request.to), "use .svg");
     WEFT_TRY_STATUS(write_file_atomically(request.to, pipeline::draw_svg(schedule, price)));
   }
   ScheduleJson json = to_json(schedule, price);
@@ -190,7 +191,7 @@ Result<std::string> answer(const ScheduleCheck& request) {
   if (request.format == session::Format::json)
     return line_of(
         {{"schedule", schedule.name}, {"right", true}, {"claims", claims}, {"peak_in_flight", peaks}});
-  return fmt::format("{} is right: {} stages, {} micro-batches, {} in flight at most{}\n", schedule.name,
+  return fmt::format("{} is valid: {} stages, {} micro-batches, at most {} in flight{}\n", schedule.name,
                      schedule.stages, schedule.micro_batches, fmt::join(peaks, " "),
                      claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and ")));
 }

@@ -129,7 +129,7 @@ Result<std::string> answer_frontier(const SynthesizeSteps& request, const synthe
     open += static_cast<std::size_t>(point.answer.verdict == StepVerdict::unknown);
   text += fmt::format("{} others refuted", frontier.refuted.size() - open);
   text += open == 0 ? "\n" : fmt::format(", {} left open: there may be better ones\n", open);
-  if (!frontier.reaches_bandwidth) text += "the network's bandwidth is not reached\n";
+  if (!frontier.reaches_bandwidth) text += "the program does not reach the network's bandwidth\n";
   if (!program.empty()) text += fmt::format("{}: checked\n", program);
   return text;
 }
@@ -143,7 +143,7 @@ Result<std::string> answer(const SynthesizeSteps& request) {
     seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > kMostSeconds)
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
-                        "write it so: '10 s'");
+                        "for example: '10 s'");
   }
   if (request.most_steps < 0)
     return user_error(fmt::format("steps must be at least 1: {}", request.most_steps));

@@ -39,7 +39,7 @@ Result<session::Synthesized> best_of_protocols(const collective::Moves& moves,
 
 Result<std::string> answer_in_time(const SynthesizeTime& request) {
   if (request.size.empty())
-    return user_error("what is done earliest depends on the size of the message", "say --size 1MB");
+    return user_error("the fastest program depends on the message size", "say --size 1MB");
   WEFT_TRY(sizes, sim::parse_sizes(request.size));
   if (sizes.size() != 1) return user_error(fmt::format("expected one size, found {}", request.size));
   if (request.turns < 1) return user_error(fmt::format("turns must be at least 1: {}", request.turns));
@@ -53,7 +53,7 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
     const std::optional<double> seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > 1e7)
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
-                        "write it so: '10 s'");
+                        "for example: '10 s'");
     clock.end = start + std::chrono::microseconds(std::llround(*seconds * 1e6));
     grow_seconds = std::min(grow_seconds, *seconds);
   }

@@ -33,7 +33,8 @@ Result<std::vector<Kind>> kinds_of(const Tune& request) {
     std::ranges::replace(name, '-', '_');
     WEFT_TRY(kind, collective::parse_kind(name));
     if (kind == Kind::custom || kind == Kind::send) {
-      return user_error(fmt::format("{} is not tuned", name), "all_reduce, all_gather and their like are");
+      return user_error(fmt::format("weft tune does not measure {}", name),
+                        "all_reduce, all_gather and their like are");
     }
     kinds.push_back(kind);
   }
@@ -51,7 +52,7 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
   plan.kinds = std::move(kinds);
   WEFT_TRY(powers, sim::parse_sizes(request.sizes));
   if (powers.back() > kLargestTuneMessage) {
-    return user_error(fmt::format("sizes go up to {}, found {}", print_bytes(kLargestTuneMessage),
+    return user_error(fmt::format("expected sizes up to {}, found {}", print_bytes(kLargestTuneMessage),
                                   print_bytes(static_cast<double>(powers.back()))));
   }
   const std::size_t step = request.quick ? 4 : 2;  // of powers of two
@@ -60,7 +61,7 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
     if (request.check ? !tuned && i % step == step / 2 : tuned) plan.sizes.push_back(powers[i]);
   }
   if (plan.sizes.empty())
-    return user_error("no size lies between those that are measured", "name more, as in 256B..64MiB");
+    return user_error("there is no size between the measured sizes", "name more, as in 256B..64MiB");
   if (request.check) plan.chosen_from = request.statistics;
   plan.time = std::chrono::seconds(seconds_of(request));
   plan.on_note = request.on_note;
@@ -91,7 +92,7 @@ Status add_to_statistics(const Tune& request, const measure::Tuned& tuned) {
 void keep(const Tune& request, const measure::Tuned& tuned) {
   if (request.check || request.statistics == "none") return;
   if (const Status kept = add_to_statistics(request, tuned); !kept.ok() && request.on_note)
-    request.on_note(fmt::format("the times were not kept: {}", kept.error().message));
+    request.on_note(fmt::format("the times were not saved: {}", kept.error().message));
 }
 
 // One rank's part: all transports, one after the other, in the job that there is.
@@ -165,7 +166,8 @@ Result<std::string> finish(const Tune& request, const measure::Tuned& tuned) {
   if (request.check) {
     const comm::LoadedChoices loaded = comm::load_choices(request.statistics);
     if (!loaded.trouble.empty()) note(fmt::format("nothing was read: {}", loaded.trouble));
-    if (loaded.table.settings().empty()) note("nothing was tuned here: the default figures are checked");
+    if (loaded.table.settings().empty())
+      note("no measurements on this machine: checking the default figures");
     const measure::TuneChecks checks = measure::check_predictions(loaded.table, tuned.table);
     return json ? explain::check_json(tuned, checks) : explain::check_text(tuned, checks);
   }

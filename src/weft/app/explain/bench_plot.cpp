@@ -29,7 +29,7 @@ std::int64_t between(std::int64_t one, std::int64_t other) {
 
 Result<std::string> bench_plot(std::span<const measure::BenchRow> rows) {
   std::vector<PlotCurve> curves;
-  PlotCurve limit{"limit of the machine", {}, false, 0};
+  PlotCurve limit{"machine limit", {}, false, 0};
   std::vector<PlotRange> winners;
   for (std::size_t begin = 0; begin < rows.size();) {
     std::size_t end = begin;

@@ -158,7 +158,7 @@ std::string bench_summary(std::span<const measure::BenchRow> rows) {
           one.mean, one.sizes, one.sizes == 1 ? "" : "s", one.worst,
           print_bytes(static_cast<double>(one.worst_bytes)), one.worst_peer);
     else
-      out += "no peer to compare with";
+      out += "no other library to compare with";
     if (one.limit_mean > 0) out += fmt::format("; {:.2f} times the machine's limit", one.limit_mean);
     out += "\n";
   }

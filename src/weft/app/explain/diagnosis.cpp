@@ -99,8 +99,7 @@ std::string summary(std::span<const Patient> patients) {
   if (counts.mute > 0)
     out += fmt::format("{}{} do{} not answer", counts.waiting > 0 ? ", " : "", counts.mute,
                        counts.mute == 1 ? "es" : "");
-  if (counts.waiting + counts.mute == 0)
-    out += counts.all == 1 ? "it has not waited for 1 s" : "none has waited for 1 s";
+  if (counts.waiting + counts.mute == 0) out += counts.all == 1 ? "it is not waiting" : "none is waiting";
   out += '\n';
   for (const Patient& patient : patients)
     if (const std::string_view wait = wait_of(patient); !wait.empty())

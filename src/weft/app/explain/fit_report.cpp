@@ -53,7 +53,7 @@ std::string describe_regime(const sim::Regime& regime) {
   if (regime.growth == sim::Growth::streaming)
     return fmt::format("  {}: {} + bytes / {}\n", range, print_seconds(regime.intercept),
                        regime.slope > 0 ? print_rate(1 / regime.slope) : "any rate");
-  return fmt::format("  {}: {} + {} a square root of a byte\n", range, print_seconds(regime.intercept),
+  return fmt::format("  {}: {} + {} per square root of a byte\n", range, print_seconds(regime.intercept),
                      print_seconds(regime.slope));
 }
 
@@ -78,7 +78,7 @@ std::string print_text(std::span<const FittedTable> all) {
   if (fits.size() > 1) {
     const sim::Latency latency = sim::separate_latency(fits);
     text +=
-        fmt::format("a call costs {}, a step {}\n", print_seconds(latency.base), print_seconds(latency.step));
+        fmt::format("{} per call, {} per step\n", print_seconds(latency.base), print_seconds(latency.step));
   }
   for (const Meeting& meeting : meetings(all))
     text += fmt::format("{} and {} cross at {}{}\n", meeting.first, meeting.second,

@@ -123,16 +123,17 @@ std::string what_dominates(const PricedRecipe& priced, double memory_bytes) {
   if (!price.fits) {
     const auto kinds = price.memory.kinds();
     const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
-    return fmt::format("memory: {} per device, {} of it {}; {} available", print_bytes(price.peak_bytes),
-                       print_bytes(most->second), most->first, print_bytes(memory_bytes));
+    return fmt::format("memory: {} per device, of which {} is {}; {} available",
+                       print_bytes(price.peak_bytes), print_bytes(most->second), most->first,
+                       print_bytes(memory_bytes));
   }
   const auto share = [&](double seconds) { return rounded_percent(seconds / price.seconds); };
   const recipe::Recipe& recipe = priced.recipe;
   const double most = std::max({price.waiting, price.bubble, price.updating});
   if (most < 0.02 * price.seconds) return fmt::format("compute: {} of the step", share(price.computing));
   if (most == price.bubble)
-    return fmt::format("the pipeline's bubble: {} of the step, with {} stages and {} micro-batches",
-                       share(most), recipe.pipeline, recipe.micro_batches());
+    return fmt::format("pipeline bubble: {} of the step, with {} stages and {} micro-batches", share(most),
+                       recipe.pipeline, recipe.micro_batches());
   if (most == price.updating)
     return fmt::format("gradient sums and update: {} of the step, across DP {}", share(most),
                        recipe.data_degree());
@@ -193,7 +194,7 @@ std::string print_text(const ImprovementText& text) {
   } else {
     out += side_by_side(now, nullptr, width) + "\n";
     out += today.price.fits ? "nothing better was found: keep it\n\n"
-                            : "nothing that fits was found either: more devices, or a smaller batch\n\n";
+                            : "no plan that fits was found either: use more devices or a smaller batch\n\n";
   }
   if (found.beyond) {
     out += wrap(fmt::format("faster still, {}, but {} cannot express it: {}",

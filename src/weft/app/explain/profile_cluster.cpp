@@ -95,7 +95,7 @@ class Device {
   Result<std::string> print(std::string_view name) const {
     const auto single = find("multiply f32", 1), twice = find("multiply f64", 1), call = find("call", 1);
     const double memory = memory_rate();
-    if (!single || !twice || !call || memory <= 0) return world_error("the profile lacks a rate");
+    if (!single || !twice || !call || memory <= 0) return world_error("the profile has no rate");
     const double share = std::min(1.0, static_cast<double>(profile_.cores) / ranks_);
     return fmt::format("CREATE DEVICE {} (f64 = {}, f32 = {}, memory = {}, bandwidth = {}, launch = {});\n",
                        name, operations(*twice * share), operations(*single * share),
@@ -146,16 +146,15 @@ bool is_name(std::string_view name) {
 
 Status check_cluster_name(std::string_view name) {
   if (is_name(name)) return {};
-  return user_error(fmt::format("expected a name of letters, digits and _, found {}", name),
+  return user_error(fmt::format("expected a name with letters, digits and _, found {}", name),
                     "for example: here");
 }
 
 Result<std::string> print_cluster(const measure::MachineProfile& profile, std::string_view name) {
   WEFT_TRY_STATUS(check_cluster_name(name));
   if (profile.hosts < 1 || profile.ranks % profile.hosts != 0) {
-    return user_error(
-        fmt::format("every host must have as many ranks as the others, found {} ranks on {} hosts",
-                    profile.ranks, profile.hosts));
+    return user_error(fmt::format("all hosts must have the same number of ranks, found {} ranks on {} hosts",
+                                  profile.ranks, profile.hosts));
   }
   std::string text =
       fmt::format("-- Measured by weft profile: {} ranks on {} of {}.\n--\n", profile.ranks,

@@ -85,12 +85,13 @@ std::string program_summary(const Program& program) {
     return fmt::format("{} {}{}", print_exact(n), word, n == 1 ? "" : "s");
   };
   const std::int64_t chunks = collective::loop_chunks(program.collective);
-  std::string out = fmt::format("{}\n", program.name.empty() ? "a program without a name" : program.name);
+  std::string out = fmt::format("{}\n", program.name.empty() ? "unnamed program" : program.name);
   out += fmt::format("  {}, {}, {}, {}, {}\n", name(program.collective.kind),
                      plural(static_cast<std::int64_t>(program.ranks.size()), "rank"), name(program.placement),
                      name(program.protocol), plural(program.channels, "channel"));
-  out += fmt::format("  {}, at most {} a rank; {}, at most {} a block\n", plural(count.blocks, "threadblock"),
-                     count.most_blocks, plural(count.steps, "step"), count.most_steps);
+  out += fmt::format("  {}, at most {} per rank; {}, at most {} per block\n",
+                     plural(count.blocks, "threadblock"), count.most_blocks, plural(count.steps, "step"),
+                     count.most_steps);
   out += fmt::format("  {} of {}; the busiest rank sends {}", plural(count.messages, "message"),
                      plural(count.chunks_sent, "chunk"), plural(most_sent, "chunk"));
   if (chunks > 0)

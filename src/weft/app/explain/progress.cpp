@@ -124,7 +124,7 @@ std::string bar(const Progress& progress, std::size_t length, bool unicode) {
 std::string search_line(const Progress& progress, const SearchProgress& search, std::size_t columns) {
   const std::string name = name_of(progress);
   const std::string looked =
-      fmt::format("looked at {} plan{}", print_exact(progress.step), progress.step == 1 ? "" : "s");
+      fmt::format("tried {} plan{}", print_exact(progress.step), progress.step == 1 ? "" : "s");
   const std::string best =
       search.best_seconds > 0 ? "best " + print_seconds(search.best_seconds) : "none fits yet";
   const std::string bound = search.bound_seconds > 0 ? "bound " + print_seconds(search.bound_seconds) : "";

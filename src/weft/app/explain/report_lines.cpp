@@ -129,7 +129,7 @@ LineText memory_text(const Report& report, const StepFacts& facts) {
     append(text.note, fmt::format("{} measured", print_bytes(report.measured->memory_bytes)));
   if (report.spilled_bytes > 0)
     append(text.note, fmt::format("{} spilled", print_bytes(report.spilled_bytes)));
-  if (!facts.fullest.empty()) append(text.note, fmt::format("{} is the fullest", facts.fullest));
+  if (!facts.fullest.empty()) append(text.note, fmt::format("{} needs the most", facts.fullest));
   append(text.note, largest_items(facts.memory, facts.memory_bytes));
   return text;
 }

@@ -54,7 +54,7 @@ std::string print_text(const sim::TraceRun& run, std::span<const std::string> no
     table.add({ranks_text(ranks), print_seconds(totals.seconds), print_seconds(totals.compute_seconds),
                print_seconds(totals.communication_seconds), print_seconds(totals.exposed_seconds)});
   text += table.print();
-  text += fmt::format("{} nodes, {} collectives of {} shapes; {} events in {}: {} a second\n",
+  text += fmt::format("{} nodes, {} collectives of {} shapes; {} events in {}: {} per second\n",
                       print_exact(run.nodes), print_exact(run.collectives), print_exact(run.shapes),
                       print_exact(run.events), print_seconds(wall_seconds),
                       print_count(static_cast<double>(run.events) / std::max(wall_seconds, 1e-9)));

@@ -101,7 +101,7 @@ class Drawing {
                                     options_.timeline.size()));
     for (const StepTime& time : options_.timeline)
       if (!std::isfinite(time.begin) || !std::isfinite(time.end) || time.end < time.begin)
-        return user_error(fmt::format("expected every step to end after it began, found {} s to {} s",
+        return user_error(fmt::format("expected every step to end after it starts, found {} s to {} s",
                                       time.begin, time.end));
     return {};
   }

@@ -151,7 +151,7 @@ std::string legend_html(std::span<const PageTimeline> timelines) {
       is_there[static_cast<std::size_t>(kind_of_task(timeline, t))] = true;
     for (const PagePass& pass : timeline.passes) is_there[static_cast<std::size_t>(kind_of(pass))] = true;
   }
-  std::string text = "<div class=\"legend\" role=\"group\" aria-label=\"legend: press to single out\">\n";
+  std::string text = "<div class=\"legend\" role=\"group\" aria-label=\"legend: press to highlight\">\n";
   for (std::size_t k = 0; k < kBarKinds; ++k)
     if (is_there[k])
       text += fmt::format(
@@ -163,7 +163,7 @@ std::string legend_html(std::span<const PageTimeline> timelines) {
     text +=
         "<button type=\"button\" id=\"critical\" aria-pressed=\"false\"><i class=\"critical\"></i>critical "
         "path</button>\n";
-  return text + "<span><i class=\"exposed\"></i>exposed: moving, nothing computed</span></div>\n";
+  return text + "<span><i class=\"exposed\"></i>exposed: communication only</span></div>\n";
 }
 
 std::string timelines_html(std::span<const PageTimeline> timelines) {
@@ -171,7 +171,7 @@ std::string timelines_html(std::span<const PageTimeline> timelines) {
   text += legend_html(timelines);
   text += step_page_tools();
   text +=
-      "<noscript><p>The drawing needs a script; the tables below tell the same.</p></noscript>\n"
+      "<noscript><p>The drawing needs JavaScript; the tables below show the same data.</p></noscript>\n"
       "<div id=\"stage\"><div class=\"axis\"><div id=\"overview\" aria-hidden=\"true\"><div></div></div>"
       "<canvas id=\"axis\" aria-hidden=\"true\"></canvas></div>\n";
   for (const PageTimeline& timeline : timelines)

@@ -35,14 +35,14 @@ Status check_parameters(const Session::State& state, const Context& context,
     const std::string name(node.word(0));
     const auto found = weights.tensors.find(name);
     if (found == weights.tensors.end())
-      return user_error(fmt::format("{} holds no parameter {} of {}", path, name, model.text),
-                        "it was saved from another model, or from another version of it");
+      return user_error(fmt::format("{} has no parameter {} of {}", path, name, model.text),
+                        "it was saved from another model or another version of this model");
     std::vector<std::int64_t> shape;
     for (const plan::Dim& dim : node.result_type(0).dims) shape.push_back(dim.size);
     if (found->second.shape != shape)
       return user_error(fmt::format("{} holds {} as [{}], {} has it as [{}]", path, name,
                                     fmt::join(found->second.shape, ","), model.text, fmt::join(shape, ",")),
-                        "it was saved from another model, or from another version of it");
+                        "it was saved from another model or another version of this model");
   }
   return {};
 }
@@ -63,7 +63,7 @@ Answer run_save(const Session::State& state, const Context& context, const langu
   const auto found = state.weights.find(std::string(save.name.text));
   if (found == state.weights.end())
     return user_error(
-        fmt::format("{} has learned nothing yet", save.name.text),
+        fmt::format("{} is not trained yet", save.name.text),
         fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", language::print_name(save.name.text)),
         save.name.span);
   const std::string path(save.file.text);
@@ -103,7 +103,7 @@ Answer run_load(Session::State& state, const Context& context, const language::s
   if (!weights.ok()) {
     Error error = std::move(weights).error();
     if (!error.span.known()) error.span = load.file.span;
-    if (error.hint.empty()) error.hint = "SAVE writes such a file";
+    if (error.hint.empty()) error.hint = "expected a file written by SAVE";
     return error;
   }
   const std::int64_t step = weights->step;

@@ -85,7 +85,7 @@ void find_cards(const formats::NcclSystem& system, DescribedNode& node) {
 Result<DescribedNode> describe_system(const std::string& path, std::string_view text) {
   WEFT_TRY(system, formats::read_nccl_topology(text));
   if (system.gpus.empty())
-    return user_error("it has no gpus", "NCCL writes them once a communicator was made");
+    return user_error("it has no gpus", "NCCL writes them when a communicator is created");
   DescribedNode node;
   node.path = path;
   node.devices = static_cast<std::int64_t>(system.gpus.size());
@@ -136,7 +136,7 @@ Result<ClusterFiles> read_cluster_files(std::span<const Text> files) {
       if (!node.ok()) return placed(std::move(node).error(), true);
       if (found.node)
         return user_error(
-            fmt::format("{} and {} both say what joins the devices of a node", found.node->path, path),
+            fmt::format("{} and {} both describe the links within a node", found.node->path, path),
             "give one of them", file.span);
       found.node = std::move(*node);
     } else if (begins != '{' && formats::looks_like_host_list(*text)) {

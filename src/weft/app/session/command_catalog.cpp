@@ -35,8 +35,8 @@ Result<Created> create_all(language::Catalog& catalog, const std::string& script
       case drop: break;
       default:
         if (others == OtherStatements::skipped) continue;
-        return in_text(script, user_error("only CREATE and DROP hold for a command",
-                                          "take the other statements out", statement->span));
+        return in_text(script, user_error("only CREATE and DROP are allowed here",
+                                          "remove the other statements", statement->span));
     }
     if (Status defined = define_object(catalog, *parsed, *statement, {}); !defined.ok())
       return in_text(script, std::move(defined).error());

@@ -125,7 +125,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     if (!opened.ok()) {
       Error error = std::move(opened).error();
       error.span = run.data[0].file.span;
-      if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
+      if (error.hint.empty()) error.hint = "without FROM, weft measures synthetic data";
       return error;
     }
     feed = std::move(*opened);
@@ -304,7 +304,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   }
   if (is_recipe(explain_options.form) && prepared.ranks == 1)
     return placed(
-        user_error("launchers' words are for several devices, and this is one", "ON pod, or any cluster"),
+        user_error("launcher settings need several devices, and this is one", "name a cluster: ON pod"),
         run.span);
   // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
   const bool is_here = prepared.target.runs_here();

@@ -32,7 +32,7 @@ const sim::RankClass& largest_class(const sim::Prediction& prediction) {
 Error not_this_machine(const Prepared& prepared) {
   const language::syntax::Run& run = *prepared.run;
   return user_error(
-      fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", prepared.target.name),
+      fmt::format("EXPLAIN ANALYZE runs the plan on this machine, not on {}", prepared.target.name),
       "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
 }
 

@@ -90,9 +90,9 @@ class InTimeExplainer {
     const plan::Mesh& mesh = plan.whole_mesh();
     const auto micro_batches = static_cast<double>(plan.time->distribution.micro_batches);
     if (static_cast<double>(plan.graph.node_count()) * micro_batches * mesh.ranks() > kMostNodes)
-      return user_error(fmt::format("{} ranks with {} micro-batches of {} nodes each are too many for traces",
+      return user_error(fmt::format("{} ranks with {} micro-batches of {} nodes each are too many to trace",
                                     mesh.ranks(), micro_batches, plan.graph.node_count()),
-                        "fewer ranks or micro-batches");
+                        "use fewer ranks or micro-batches");
     WEFT_TRY(costs, problem_.machine->costs(made_.as_priced(plan.time->distribution).mesh));
     std::vector<program::Program> programs;
     for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
@@ -201,7 +201,7 @@ class InTimeExplainer {
       }
     WEFT_TRY(micro,
              made_.recomputed(report_.pipeline->rows / distribution.micro_batches, distribution.recompute));
-    Proof proof{true, "a stage is one device"};
+    Proof proof{true, "one device per stage"};
     std::vector<Distribution> proven;  // meshes
     for (std::size_t stage = 0; stage < choice.priced.stages.size() && proof.holds; ++stage) {
       const Distribution within =
@@ -215,12 +215,12 @@ class InTimeExplainer {
     proof.text = fmt::format(
         "a micro-batch{}: {}\nits schedule: verified, every F, B and W of {} micro-batch{} once on each of "
         "{} "
-        "stage{}, in order, without deadlock\nnot run as its ranks would: sends between stages and sums over "
-        "micro-batches are proven of smaller plans",
+        "stage{}, in order, without deadlock\nthe proof covers one micro-batch; inter-stage sends and "
+        "gradient accumulation are proven on smaller plans",
         proven.size() > 1 ? fmt::format(" on each of {} meshes", proven.size()) : std::string(), proof.text,
         schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", schedule.stages,
         schedule.stages == 1 ? "" : "s");
-    if (codecs_.activations) proof.text += "\nwhat goes from stage to stage is equal up to codecs";
+    if (codecs_.activations) proof.text += "\nvalues sent between stages are equal up to codecs";
     return proof;
   }
 

@@ -113,7 +113,7 @@ Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer
   }
   if (found) return std::move(*found);
   return user_error(
-      fmt::format("{} has no words for any plan of this model on {} devices{}{}", recipe::name(language),
+      fmt::format("{} cannot express any plan of this model on {} devices{}{}", recipe::name(language),
                   like.devices, why ? ": " : "", why ? why->message : std::string()),
       "FORMAT plan prints the plan itself, FORMAT dtensor its placements");
 }
@@ -194,9 +194,9 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
   }
   if (!said.lost.empty())
     state.warnings.add(
-        fmt::format("{} has no words for all of {}", form_name(form), print(chosen)),
+        fmt::format("{} cannot express all of {}", form_name(form), print(chosen)),
         user_error(fmt::format("{}", fmt::join(said.lost, "; ")),
-                   fmt::format("what is printed takes {} a step, the plan {}: {}",
+                   fmt::format("the printed settings take {} per step, the plan {}: {}",
                                print_seconds(said.priced.price.seconds), print_seconds(seconds),
                                print(said.priced.spread.distribution))));
   return written.text;

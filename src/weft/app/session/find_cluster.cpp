@@ -30,7 +30,7 @@ Result<cluster::Cluster> from_script(const std::string& text) {
   WEFT_TRY(created, create_all(catalog, text));
   const auto found = catalog.clusters.find(created.cluster);
   if (found == catalog.clusters.end())
-    return user_error("the script creates no cluster", "usage: CREATE CLUSTER name AS ...");
+    return user_error("the script does not create a cluster", "usage: CREATE CLUSTER name AS ...");
   return found->second;
 }
 
@@ -59,7 +59,7 @@ Result<cluster::Cluster> find_cluster(const std::string& reference) {
   const auto parsed = language::parse_and_keep("INFER m ON " + reference);
   if (!parsed.ok() || (*parsed)->script.statements.size() != 1)
     return user_error(fmt::format("expected LOCAL and a number of ranks, found {}", reference),
-                      "write it so: 'LOCAL 4'");
+                      "for example: 'LOCAL 4'");
   const auto& run = (*parsed)->script.statements.front()->as<language::syntax::Run>();
   return local_cluster(run.target->ranks ? run.target->ranks->whole : 1);
 }

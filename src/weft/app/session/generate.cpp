@@ -25,7 +25,7 @@ class Continuer {
                                  const Prepared& prepared, const run::Weights& weights) {
     const language::syntax::Name& model = prepared.run->model;
     const auto refuse = [&](std::string why) {
-      return user_error(fmt::format("{} does not continue texts: {}", model.text, why),
+      return user_error(fmt::format("{} cannot generate text: {}", model.text, why),
                         "GENERATE takes a model of tokens[b, s] with a cross entropy over 256 classes",
                         model.span);
     };
@@ -39,11 +39,11 @@ class Continuer {
     Continuer made(std::move(asked.rank), std::move(asked.unproven));
     const program::Place &tokens = made.tokens().place, &logits = made.logits().place;
     if (!plan::is_integer(tokens.dtype) || tokens.axes.size() != 2)
-      return refuse(fmt::format("its first input is not of positions of whole numbers"));
+      return refuse(fmt::format("its first input is not a sequence of whole numbers"));
     if (logits.axes.size() != 3 || logits.axes[1].size != tokens.axes[1].size)
-      return refuse("its logits are not one row for each position");
+      return refuse("its logits do not have one row per position");
     if (logits.axes[2].size != 256)
-      return refuse(fmt::format("it has {} classes, and a byte is one of 256", logits.axes[2].size));
+      return refuse(fmt::format("it has {} classes; a byte has 256", logits.axes[2].size));
     return made;
   }
 

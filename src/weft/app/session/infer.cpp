@@ -55,8 +55,8 @@ Answer run_infer(Session::State& state, const Context& context, const language::
                                  weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), "on"),
                                  found->unproven, found->unproven.empty() ? "" : "\n");
   if (found->first_answer)
-    text += fmt::format("the first answer came {} after the first weight was sent\n",
-                        print_seconds(*found->first_answer));
+    text +=
+        fmt::format("first answer {} after the first weight was sent\n", print_seconds(*found->first_answer));
   if (run.into)
     text += fmt::format("wrote {} of {} to {}\n", predictions.what(), print_exact(found->examples),
                         run.into->text);

@@ -90,7 +90,7 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
     return language::SizeOverride{std::string(graph.text(batch.index)), batch.size, {}};
   }
   return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
-                    "a model answers about its INPUTs");
+                    "declare an INPUT in the model");
 }
 
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
@@ -178,11 +178,10 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
     if (context_.interrupted && context_.interrupted()) return user_error("interrupted");
     WEFT_TRY(part, part_for(feed_.test_examples() - total.examples));
     if (!part->has_loss && !on_batch)
-      return user_error(
-          fmt::format("the first output of {} is no single number to average over the data",
-                      prepared_.run->model.text),
-          "let the model's last SELECT begin with the loss, or write what comes out: INTO 'out.csv'",
-          prepared_.run->model.span);
+      return user_error(fmt::format("the first output of {} is not a single number to average over the data",
+                                    prepared_.run->model.text),
+                        "start the model's last SELECT with the loss, or write the outputs: INTO 'out.csv'",
+                        prepared_.run->model.span);
     exec::Rank& rank = *part->plan.rank;
     const auto begin = std::chrono::steady_clock::now();
     if (filled != part) WEFT_TRY_STATUS(give_weights(part->plan, prepared_, weights));

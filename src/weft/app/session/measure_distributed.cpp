@@ -130,7 +130,7 @@ std::string describe_ranks(const run::LocalRanksOptions& options, bool several_h
                                     : "processes over shared memory";
   return fmt::format("{} {}{}{}", options.ranks, over,
                      options.workers > 1 ? fmt::format(" of {} threads", options.workers) : std::string(),
-                     options.overlap ? ", moving while computing" : "");
+                     options.overlap ? ", communication overlapping computation" : "");
 }
 
 Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, const language::syntax::Run& run,
@@ -140,7 +140,7 @@ Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, con
   if (!opened.ok()) {
     Error error = std::move(opened).error();
     error.span = run.data[0].file.span;
-    if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
+    if (error.hint.empty()) error.hint = "without FROM, weft measures synthetic data";
     return error;
   }
   return opened;

@@ -57,14 +57,13 @@ Result<MeasuredLog> read_log(const language::syntax::Text& file) {
   if (!points.ok()) return placed(std::move(points).error());
   const auto kind = exchange_kind(log.table.kind);
   if (!kind)
-    return user_error(fmt::format("{} is of {}, which says too little of a link", log.path,
+    return user_error(fmt::format("{} measures {}, which is not enough to fit a link", log.path,
                                   collective::name(log.table.kind)),
-                      "all_reduce_perf is the test to run; all_gather, reduce_scatter and alltoall will do",
-                      file.span);
+                      "run all_reduce_perf; all_gather, reduce_scatter and alltoall also work", file.span);
   log.kind = *kind;
   log.kind_assumed = log.table.kind == collective::Kind::custom;
   if (log.table.ranks == 1)
-    return user_error(fmt::format("{} is of one rank, which moves nothing", log.path),
+    return user_error(fmt::format("{} has one rank, which sends nothing", log.path),
                       "run it on all devices of a node", file.span);
   log.quickest = log.best = points->front();
   for (const sim::Measurement& point : *points) {
@@ -169,8 +168,8 @@ class ClusterFromLogs {
     made_.nodes.span = made_.devices.span = statement_.name.span;
     if (logs_.empty() || (files_.hosts && devices > 0)) {
       if (devices == 0)
-        return wrong(fmt::format("{} does not say how many devices a node has", files_.hosts->path),
-                     "say it: slots=8 after each machine, or AS 2 NODES OF 8 DEVICES h100");
+        return wrong(fmt::format("{} does not give the number of devices per node", files_.hosts->path),
+                     "add slots=8 after each machine, or AS 2 NODES OF 8 DEVICES h100");
       made_.nodes.whole = files_.hosts ? files_.hosts->nodes : 1;
       made_.devices.whole = devices;
       return {};
@@ -179,7 +178,7 @@ class ClusterFromLogs {
         std::ranges::max_element(logs_, {}, [](const MeasuredLog& log) { return log.table.ranks; });
     const formats::CollectiveTable& table = most->table;
     if (table.ranks == 0 || table.hosts == 0 || table.ranks % table.hosts != 0)
-      return wrong(fmt::format("{} does not say how its ranks lie on nodes", most->path),
+      return wrong(fmt::format("{} does not say which node each rank is on", most->path),
                    "say it: FROM '...' AS 2 NODES OF 8 DEVICES h100");
     made_.nodes.whole = files_.hosts ? files_.hosts->nodes : table.hosts;
     made_.devices.whole = devices > 0 ? devices : table.ranks / table.hosts;
@@ -202,11 +201,11 @@ class ClusterFromLogs {
     }
     if (found.empty())
       return wrong(called.empty()
-                       ? fmt::format("{} does not say what its ranks compute on", statement_.logs[0].text)
+                       ? fmt::format("{} does not name the device of its ranks", statement_.logs[0].text)
                        : fmt::format("no device is named after {}", called),
-                   "say it: FROM '...' AS 2 NODES OF 8 DEVICES h100; SHOW DEVICES lists them");
+                   "name it: FROM '...' AS 2 NODES OF 8 DEVICES h100; SHOW DEVICES lists them");
     made_.device = {found, statement_.name.span};
-    origins_.push_back(fmt::format("device: {} is taken for {}", called, found));
+    origins_.push_back(fmt::format("device: assuming {} is {}", called, found));
     return {};
   }
 
@@ -215,9 +214,9 @@ class ClusterFromLogs {
       const std::int64_t ranks = log.table.ranks > 0 ? log.table.ranks : devices();
       const bool several = log.table.hosts > 0 ? log.table.hosts > 1 : ranks > made_.devices.whole;
       if (several && ranks % made_.devices.whole != 0)
-        return wrong(fmt::format("{} is of {} ranks, which do not fill nodes of {} devices", log.path, ranks,
+        return wrong(fmt::format("{} has {} ranks, which do not fill nodes of {} devices", log.path, ranks,
                                  made_.devices.whole),
-                     "a log of several nodes uses all devices of each");
+                     "run on all devices of each node");
       const MeasuredLog*& place = several ? across_ : within_;
       if (place != nullptr)
         return wrong(fmt::format("{} and {} are both of {}", place->path, log.path,
@@ -318,7 +317,7 @@ class ClusterFromLogs {
       const auto known = usual(1);
       if (!known)
         return wrong("no log is of one node alone",
-                     "add one, or say the link: LINK gpu WITHIN node (450 GB/s, 1.5 us)");
+                     "add one, or give the link: LINK gpu WITHIN node (450 GB/s, 1.5 us)");
       inside_ = known->second;
       origins_.push_back(
           fmt::format("within a node: {}, assumed: as {} has it", figures_text(inside_), known->first));
@@ -343,7 +342,7 @@ class ClusterFromLogs {
     }
     if (across_ == nullptr)
       return wrong("no log is of several nodes",
-                   "add one, or say the link: LINK ib ACROSS node (50 GB/s, 5 us)");
+                   "add one, or give the link: LINK ib ACROSS node (50 GB/s, 5 us)");
     const std::int64_t ranks = across_->table.ranks > 0 ? across_->table.ranks : devices(),
                        local = made_.devices.whole, nodes = ranks / local;
     const auto of_ranks = static_cast<double>(ranks), of_local = static_cast<double>(local),
@@ -394,7 +393,7 @@ Status define_object(language::Catalog& catalog, const std::shared_ptr<const lan
       statement.as<CreateCluster>().logs.empty())
     return language::define(catalog, source, statement, options);
   if (const auto& more = statement.as<CreateCluster>().more; !more.empty())
-    return user_error("logs are of nodes that have the same devices",
+    return user_error("logs need nodes with the same devices",
                       "CREATE CLUSTER .. AS with several kinds states its links", more.front().device.span);
   ClusterFromLogs cluster(catalog, statement.as<CreateCluster>());
   WEFT_TRY_STATUS(cluster.read());

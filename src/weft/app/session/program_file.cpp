@@ -22,7 +22,7 @@ Result<std::string> in_format_of(const std::string& path, const collective::Prog
   if (path.ends_with(".program")) return collective::print(program);
   if (path.ends_with(".graph.xml"))
     return user_error(
-        "a graph for NCCL holds rings, which this program is not",
+        "an NCCL graph holds rings, but this program does not use rings",
         "weft collective synthesize all_gather --optimal bandwidth -o FILE.graph.xml finds rings");
   if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
   if (path.ends_with(".json")) {
@@ -30,7 +30,7 @@ Result<std::string> in_format_of(const std::string& path, const collective::Prog
     WEFT_TRY_STATUS(formats::expect_right(collective::check(lowered), "not written, because it is"));
     return formats::write_mscclpp_json(lowered);
   }
-  return user_error(fmt::format("the ending does not say a format: {}", path),
+  return user_error(fmt::format("unknown file format: {}", path),
                     ".xml (MSCCL), .json (MSCCL++) or .program (Weft's text)");
 }
 

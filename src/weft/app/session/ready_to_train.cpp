@@ -20,8 +20,7 @@ Result<std::unique_ptr<run::Weights>> find_checkpoint(const Session::State& stat
                                                       const RunOptions& running, std::int64_t begin) {
   const bool restarted = run::launch_restarts() > 0;
   if (running.resume == true && running.checkpoint.empty())
-    return user_error("resume needs a checkpoint to go on from",
-                      "for example: checkpoint = 'model.safetensors'", run.span);
+    return user_error("resume needs a checkpoint", "for example: checkpoint = 'model.safetensors'", run.span);
   std::error_code unused;
   if (!running.resume.value_or(restarted) || running.checkpoint.empty() ||
       !std::filesystem::exists(running.checkpoint, unused))
@@ -43,11 +42,9 @@ Result<std::unique_ptr<run::Weights>> find_checkpoint(const Session::State& stat
 Error about_data(Error error, Span span) {
   error.span = span;
   if (error.hint.empty())
-    error.hint =
-        error.fault == Fault::world
-            ? "FROM names a file, seen from the folder that weft runs in"
-            : "a row of a table is the model's inputs one after the other; what ends in none of .csv, .npy "
-              "and .npz is text";
+    error.hint = error.fault == Fault::world ? "FROM names a file, relative to the current directory"
+                                             : "a table row holds the model's inputs in order; any file "
+                                               "except .csv, .npy and .npz is read as text";
   return error;
 }
 
@@ -95,9 +92,9 @@ std::vector<run::Claim> claims_of(const ReadyToTrain& ready) {
       {"nodes in the model", plan::structural_hash(ready.prepared.plan.graph).hex(), false,
        "create the same model on all hosts"},
       {"weights", run::digest_of(*ready.start).hex(), false,
-       "LOAD the same file on all hosts: from a folder that they share"},
+       "LOAD the same file on all hosts, from a shared folder"},
       {"data", ready.feed->digest().hex(), false,
-       "the files that FROM names must hold the same on all hosts"},
+       "the files that FROM names must have the same contents on all hosts"},
   };
 }
 

@@ -52,17 +52,17 @@ Answer run_script(Session::State& state, const Context& context, const language:
   const std::string file(run.file.text);
   const auto placed = [&](Error error) {
     error.span = run.file.span;
-    if (error.hint.empty()) error.hint = "RUN names a file, seen from the folder that weft runs in";
+    if (error.hint.empty()) error.hint = "RUN names a file, relative to the current directory";
     return error;
   };
   auto text = read_file(file, kMostScript);
   if (!text.ok()) return placed(std::move(text).error());
   std::string real = identity(file);
   if (std::ranges::find(state.scripts, real) != state.scripts.end())
-    return user_error(fmt::format("{} runs itself", file), "a script may run others, but not come back",
-                      run.file.span);
+    return user_error(fmt::format("{} runs itself", file),
+                      "a script cannot run itself, directly or through another script", run.file.span);
   if (state.scripts.size() == kMostNestedScripts)
-    return user_error(fmt::format("scripts run scripts more than {} deep: {}", kMostNestedScripts, file),
+    return user_error(fmt::format("scripts are nested more than {} deep: {}", kMostNestedScripts, file),
                       "run some of them one after the other", run.file.span);
   auto parsed = language::parse_and_keep(*text);
   if (!parsed.ok()) {

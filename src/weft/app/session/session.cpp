@@ -125,7 +125,7 @@ Answer run_create(Session::State& state, const Context& context, const Statement
     }
     state.warnings.note(
         fmt::format("{} {} shadows the shipped {} of that name", what, name, what),
-        fmt::format("shipped models keep theirs; DROP {} {} brings it back", upper(what), name));
+        fmt::format("shipped models keep using the shipped one; DROP {} {} restores it", upper(what), name));
   }
   return done(context.format, statement.kind == StatementKind::drop ? "dropped" : "created", what, name);
 }
@@ -173,7 +173,7 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
     std::string nearest = did_you_mean(name.text, known);
     if (nearest.empty())
       nearest = known.size() <= 8 ? fmt::format("there is {}", fmt::join(known, ", "))
-                                  : "SHOW MODELS and SHOW CLUSTERS tell what there is";
+                                  : "SHOW MODELS and SHOW CLUSTERS list them";
     return user_error(fmt::format("no {} is named {}", what, name.text), std::move(nearest), name.span);
   };
   std::vector<KeptHint> hints;
@@ -283,9 +283,9 @@ Reply Session::execute(std::string_view text) {
     reply.complaint = state_->warnings.take();
   } catch (const InternalError& error) {
     reply.exit_code = ExitCode::internal_error;
-    reply.complaint = fmt::format(
-        "internal error: {}\n  this is a mistake in weft, not in your statement; please report it\n",
-        error.what());
+    reply.complaint =
+        fmt::format("internal error: {}\n  this is a bug in weft, not in your statement; please report it\n",
+                    error.what());
     reply.error = world_error(error.what());
   } catch (const std::bad_alloc&) {
     return fail(

@@ -200,7 +200,7 @@ Answer run_describe(const Session::State& state, const Context& context,
                                           : explain::print_text(bound, name, context.width);
   }
   if (!describe.settings.empty())
-    return user_error(fmt::format("only a model is described WITH sizes, and there is no model {}", name),
+    return user_error(fmt::format("only models take WITH sizes; there is no model {}", name),
                       "take WITH away", describe.name.span);
   const auto definition = [&](const char* what, const language::syntax::Statement& statement) -> Answer {
     const std::string text = language::print(statement) + ";\n";

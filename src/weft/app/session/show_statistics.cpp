@@ -34,7 +34,7 @@ explain::Listing show_statistics(const Session::State& state) {
                            {{"statistics"}, {"rows", Align::right}, {"first"}, {"last"}, {"measured by"}});
   const auto opened = cost::Statistics::open({}, cost::Access::read);
   if (!opened.ok()) {
-    state.warnings.add("no statistics are read", opened.error());
+    state.warnings.add("statistics are not read", opened.error());
     return listing;
   }
   const auto add = [&](std::string what, const Measured& found, std::string by) {

@@ -50,11 +50,10 @@ Answer run_synthesize(const Session::State& state, const language::syntax::Synth
       if (!is_bytes) return user_error("size is a number of bytes", "size = 1 MB", value.span);
       bytes = static_cast<std::int64_t>(value.quantity.value);
     } else {
-      return user_error(
-          fmt::format("SYNTHESIZE has no setting of this name: {}", setting.name.text),
-          "size makes a program that is done earliest, sketch restricts it; without WITH it has the "
-          "most bandwidth",
-          setting.name.span);
+      return user_error(fmt::format("SYNTHESIZE has no setting of this name: {}", setting.name.text),
+                        "size gives the program that finishes first, sketch restricts the search; without "
+                        "WITH, SYNTHESIZE maximizes bandwidth",
+                        setting.name.span);
     }
   }
   WEFT_TRY(wires, sim::wires_of(found->second));

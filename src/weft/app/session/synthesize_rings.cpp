@@ -39,8 +39,8 @@ Result<SynthesizedRings> synthesize_rings(const cluster::Topology& topology, col
                                           const synthesis::Deadline& deadline) {
   using enum collective::Kind;
   if (kind != all_gather && kind != reduce_scatter && kind != all_reduce)
-    return user_error(fmt::format("NCCL's rings make no {}", collective::name(kind)),
-                      "all_gather, reduce_scatter or all_reduce");
+    return user_error(fmt::format("NCCL rings cannot run {}", collective::name(kind)),
+                      "use all_gather, reduce_scatter or all_reduce");
   WEFT_TRY(rings, synthesis::pack_rings(topology, kMostRings, deadline));
   SynthesizedRings made;
   synthesis::Forest& forest = made.forest;
@@ -65,8 +65,7 @@ Result<SynthesizedRings> synthesize_rings(const cluster::Topology& topology, col
 Status write_rings(const std::string& path, const SynthesizedRings& rings) {
   WEFT_TRY(text, formats::write_nccl_graphs({rings.graph}));
   WEFT_TRY(back, formats::read_nccl_graphs(text));
-  if (back != std::vector{rings.graph})
-    return world_error("not written, because it reads back as other rings");
+  if (back != std::vector{rings.graph}) return world_error("not written: it reads back as different rings");
   return write_file_atomically(path, text);
 }
 

@@ -57,9 +57,11 @@ std::string print(const synthesis::Forest& forest, const cluster::Topology& topo
     text += fmt::format("before    {:9.3f} GB/s, {:.1f} % lost\n", *before / 1e9,
                         100 * (1 - forest.optimum / *before));
   if (forest.switch_root >= 0)
-    return text + fmt::format("without   {:9.3f} GB/s, were {} not to add and copy, which no program says\n",
-                              forest.without_switches / 1e9,
-                              topology.nodes[static_cast<std::size_t>(forest.switch_root)].name);
+    return text +
+           fmt::format(
+               "without   {:9.3f} GB/s, if {} did not add and copy, which no program format can express\n",
+               forest.without_switches / 1e9,
+               topology.nodes[static_cast<std::size_t>(forest.switch_root)].name);
   const std::vector<std::string> names = bottleneck_names(forest, topology);
   constexpr std::size_t kMostShown = 8;
   const std::span<const std::string> shown(names.data(), std::min(kMostShown, names.size()));

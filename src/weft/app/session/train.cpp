@@ -119,8 +119,7 @@ std::string print_shared(const Prepared& prepared, const Trained& done) {
       done.outcome.seconds < kLeastSeconds)
     return "";
   return fmt::format(
-      "other programs used {:.0f} % of the {} processors, and all ranks wait for the one that is held up; "
-      "run those "
+      "other programs used {:.0f} % of the {} processors, and all ranks wait for the slowest; run those "
       "programs under nice, or later",
       100 * done.others, available_processors());
 }
@@ -155,7 +154,7 @@ void warn_of_dropped(const Session::State& state, const run::Weights& start, con
       dropped.push_back(name.substr(0, end));
   }
   if (!dropped.empty())
-    state.warnings.add("it goes on without gradients that were made and not applied",
+    state.warnings.add("training resumes without the gradients that were computed but not applied",
                        user_error(fmt::format("of {}", fmt::join(dropped, ", ")),
                                   "gradient_delay = 1 on as many ranks applies them"));
 }
@@ -228,8 +227,8 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
   WEFT_TRY(plan, proven_plan(state, context, ready, proof));
   if (training.look_every > 0 && plan.choice.spread->chosen.plan.time)
     return user_error(
-        "replan_every cannot be combined with stages or micro-batches: ranks are compared with each "
-        "other, and stages do different work",
+        "replan_every cannot be combined with stages or micro-batches: it compares ranks, and stages do "
+        "different work",
         "leave out one of them");
   run::DistributedRun run = training;
   run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
@@ -266,20 +265,20 @@ Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, 
       outcome.interrupted
           ? fmt::format("interrupted after step {}", step)
           : fmt::format("stopped after step {}: {}", step,
-                        outcome.time_up         ? "wall_time is up"
+                        outcome.time_up         ? "wall_time is over"
                         : outcome.ended_by == 0 ? "the process received SIGTERM"
                                                 : fmt::format("rank {} received SIGTERM", outcome.ended_by));
   if (file.wanted())
-    return user_error(what, fmt::format("it is saved to {}: resume = true goes on from there", file.path()));
+    return user_error(what, fmt::format("saved to {}: resume = true continues from there", file.path()));
   if (outcome.interrupted && goes_on)
     return user_error(
-        what, "the session keeps what it learned: TRAIN goes on from there, SAVE writes it to a file");
+        what, "the session keeps the weights: TRAIN continues from there, SAVE writes them to a file");
   if (best.step() > 0)
-    return user_error(what,
-                      fmt::format("only step {}, the best, is saved, to {}: checkpoint = 'model.safetensors' "
-                                  "saves the last",
-                                  print_exact(best.step()), best.path()));
-  return user_error(what, "nothing is saved: checkpoint = 'model.safetensors' would be");
+    return user_error(
+        what, fmt::format(
+                  "only the best step, {}, is saved, to {}: checkpoint = 'model.safetensors' saves the last",
+                  print_exact(best.step()), best.path()));
+  return user_error(what, "nothing is saved: set checkpoint = 'model.safetensors' to save the weights");
 }
 
 // A TRAIN from its first step to its answer.
@@ -350,7 +349,7 @@ run::DistributedRun Training::steps(std::chrono::steady_clock::time_point begun)
     best_.see(report);
     const Status logged = log_.add(report);
     if (!logged.ok() && !std::exchange(log_fails_, true))
-      state_.warnings.add_now("the log is not whole, training goes on", logged, context_.on_warning);
+      state_.warnings.add_now("the log is incomplete; training continues", logged, context_.on_warning);
     return {};
   };
   if (running_.checkpoint_every > 0 || running_.test_every > 0)
@@ -438,8 +437,8 @@ Result<Trained> Training::train(std::chrono::steady_clock::time_point begun) {
     ++again;
     before_ = {};
     state_.warnings.add_now(
-        fmt::format("ranks start again from step {}{}, {} of {} times", print_exact(ready_.start->step),
-                    from_memory ? ", which those that are left had in memory" : "", again, running_.restarts),
+        fmt::format("ranks restart from step {}{}, restart {} of {}", print_exact(ready_.start->step),
+                    from_memory ? ", which the surviving ranks had in memory" : "", again, running_.restarts),
         done.error(), context_.on_warning);
   }
 }
@@ -459,7 +458,7 @@ Status Training::finish(const Trained& done, const run::Weights& weights) {
     }
   }
   const Status logged = log_.finish();
-  if (!logged.ok() && !log_fails_) state_.warnings.add("the log is not whole", logged);
+  if (!logged.ok() && !log_fails_) state_.warnings.add("the log is incomplete", logged);
   return {};
 }
 
@@ -555,7 +554,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   if (const std::string shared = print_shared(prepared, done); !shared.empty()) text += shared + "\n";
   if (!done.distribution.empty()) text += fmt::format("{}\n", done.distribution);
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
-    text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",
+    text += fmt::format("batch norms took their statistics from {} separate shares of the batch\n",
                         prepared.norm_shares);
   if (const std::string how = print_within_limit(prepared); !how.empty()) text += how + "\n";
   if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
@@ -585,7 +584,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
     if (run::launched_rank() != 0) return std::string();
     if (context.format == Format::json)
       return Json{{"trained", run.model.text}, {"first_step", step}, {"steps", 0}}.dump() + "\n";
-    return fmt::format("{} is at step {} already\n", run.model.text, print_exact(step));
+    return fmt::format("{} is already at step {}\n", run.model.text, print_exact(step));
   }
   const bool writes = run::launched_rank() == 0;
   auto log =

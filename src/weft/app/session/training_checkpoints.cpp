@@ -16,13 +16,13 @@ bool CheckpointFile::save(std::int64_t step, const formats::Checkpoint& learned)
   if (!written.ok()) {
     // Once: what fails for the same reason over and over is not told each time.
     if (missed_++ == 0)
-      warn(fmt::format("the checkpoint of step {} is not saved, training goes on", print_exact(step)),
+      warn(fmt::format("the checkpoint of step {} is not saved; training continues", print_exact(step)),
            written);
     return false;
   }
   if (missed_ > 0)
-    warn(fmt::format("the checkpoint of step {} is saved again", print_exact(step)),
-         world_error(fmt::format("{} before it could not be", missed_)));
+    warn(fmt::format("checkpoints are saved again, from step {} on", print_exact(step)),
+         world_error(fmt::format("{} before it could not be saved", missed_)));
   missed_ = 0;
   saved_ = step;
   return true;

@@ -24,8 +24,9 @@ Result<TrainingLog> TrainingLog::open(const std::string& path, std::int64_t firs
   if (path.empty()) return log;
   log.events_ = path.find("tfevents") != std::string::npos;
   if (!log.events_ && !path.ends_with(".csv"))
-    return user_error(fmt::format("a log ends in .csv or has tfevents in its name, found {}", path),
-                      "for example: log = 'loss.csv', log = 'runs/tfevents.digits'");
+    return user_error(
+        fmt::format("expected a log that ends in .csv or has tfevents in its name, found {}", path),
+        "for example: log = 'loss.csv', log = 'runs/tfevents.digits'");
   std::error_code unused;
   const bool goes_on = first_step > 0 && std::filesystem::file_size(path, unused) > 0 && !unused;
   log.file_.open(path, std::ios::binary | (goes_on ? std::ios::app : std::ios::trunc));

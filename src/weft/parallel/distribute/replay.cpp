@@ -141,7 +141,7 @@ Result<NodeId> add_split(plan::Graph& graph, const plan::NodeView& split, std::s
   const std::int64_t size = graph.type(inputs[0]).size_of(along);
   if (size % *blocks != 0)
     return user_error(
-        fmt::format("{} of {} is not {} blocks that are alike", graph.text(along), size, *blocks));
+        fmt::format("{} of {} does not split into {} equal blocks", graph.text(along), size, *blocks));
   const auto dims = split.type(1).dims;
   const std::array<plan::Dim, 2> into = {plan::Dim{moved.symbol(dims[0].index), *blocks},
                                          plan::Dim{moved.symbol(dims[1].index), size / *blocks}};

@@ -138,7 +138,7 @@ Status add_recompute(Recompute& to, std::string_view item, bool quoted) {
     fresh = false;
   else
     to.names.emplace_back(item);
-  if (!fresh) return user_error(fmt::format("{} is to be recomputed twice", item), "say it once");
+  if (!fresh) return user_error(fmt::format("{} is to be recomputed twice", item), "give it only once");
   return {};
 }
 

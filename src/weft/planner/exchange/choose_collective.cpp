@@ -50,14 +50,14 @@ std::string latency_reason(const CollectiveFacts& best, const CollectiveFacts& n
     return protocol == collective::Protocol::ll ? 0 : protocol == collective::Protocol::ll128 ? 1 : 2;
   };
   if (kWaiting(best.protocol) < kWaiting(next.protocol))
-    return fmt::format("latency-bound: messages of {} are seen sooner than those of {}", name(best.protocol),
+    return fmt::format("latency-bound: messages of {} arrive sooner than those of {}", name(best.protocol),
                        name(next.protocol));
   return {};
 }
 
 std::string bandwidth_reason(const CollectiveFacts& best, const CollectiveFacts& next) {
   if (clearly_more(next.wire, best.wire))
-    return fmt::format("bandwidth-bound: sends {:.3g}x of the buffer against {:.3g}x", best.wire, next.wire);
+    return fmt::format("bandwidth-bound: sends {:.3g}x the buffer against {:.3g}x", best.wire, next.wire);
   constexpr auto kFlags = [](collective::Protocol protocol) {
     return protocol == collective::Protocol::ll ? 2 : protocol == collective::Protocol::ll128 ? 1 : 0;
   };
@@ -81,7 +81,7 @@ double elasticity(const CollectiveCandidate& candidate, std::int64_t low, std::i
 }
 
 std::string explain(std::span<const CollectiveCandidate> candidates, const CollectiveRange& range) {
-  if (range.runners_up.empty()) return "no other can do it";
+  if (range.runners_up.empty()) return "no other algorithm can run it";
   const CollectiveCandidate& best = candidates[range.best];
   const CollectiveCandidate& next = candidates[range.runners_up[0].candidate];
   if (range.runners_up[0].ratio < kNearlyEqual) return fmt::format("as good as {}", next.name);
@@ -91,7 +91,7 @@ std::string explain(std::span<const CollectiveCandidate> candidates, const Colle
   const std::string bandwidth = bandwidth_reason(best.facts, next.facts);
   for (const std::string& reason : {latency_bound ? latency : bandwidth, latency_bound ? bandwidth : latency})
     if (!reason.empty()) return reason;
-  return "the wires are better used: neither steps nor bytes sent tell the two apart";
+  return "it uses the links better: the two have equal steps and bytes sent";
 }
 
 void rank_the_others(std::span<const CollectiveCandidate> candidates, std::span<const std::int64_t> sizes,
@@ -135,7 +135,7 @@ Status check_question(std::span<const CollectiveCandidate> candidates, std::span
     return user_error(fmt::format("expected 1 to {} sizes, found {}", kMostSizes, sizes.size()));
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] < 0 || (i > 0 && sizes[i] <= sizes[i - 1]))
-      return user_error(fmt::format("expected sizes that ascend, found {} at place {}", sizes[i], i));
+      return user_error(fmt::format("expected ascending sizes, found {} at position {}", sizes[i], i));
   return {};
 }
 
@@ -174,7 +174,7 @@ Result<CollectiveChoice> choose_collective(std::span<const CollectiveCandidate> 
     begin = last + 1;
   }
   if (choice.ranges.empty())
-    return user_error(fmt::format("none of the algorithms can do any of the sizes: {} to {} bytes",
+    return user_error(fmt::format("none of the algorithms can run any of the sizes: {} to {} bytes",
                                   sizes.front(), sizes.back()));
   return choice;
 }

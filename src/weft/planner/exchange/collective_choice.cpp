@@ -77,7 +77,7 @@ void add_candidates(PricedChoice& made, const Variant& variant, const sim::Colle
     Result<PricedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
     if (program.ok() && program->actions.actions.size() > kMostActions && !asked_for)
       program =
-          user_error(fmt::format("{} steps are too many to try unasked", program->actions.actions.size()));
+          user_error(fmt::format("{} steps are too many to try by default", program->actions.actions.size()));
     if (!program.ok()) {
       if (first_of_its_kind || asked_for)  // else it was said of the first
         made.left_out.push_back(fmt::format(

@@ -21,7 +21,7 @@ Result<std::vector<sim::Measurement>> measurements(const formats::CollectiveTabl
   }
   if (points.empty())
     return user_error(fmt::format("{} has no row with a size and a time", path),
-                      "an nccl-tests log has one a size");
+                      "an nccl-tests log has one row per size");
   return points;
 }
 

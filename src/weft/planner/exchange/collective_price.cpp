@@ -68,7 +68,7 @@ Result<PricedProgram> prepare(const std::string& reference, const sim::Collectiv
   if (priced.collective.ranks > cluster.topology.devices)
     return user_error(
         fmt::format("{} ranks do not fit on {} devices", priced.collective.ranks, cluster.topology.devices),
-        "give the algorithm fewer ranks, or a larger cluster");
+        "use fewer ranks or a larger cluster");
   return priced;
 }
 
@@ -92,7 +92,7 @@ Status calibrate(const std::string& path, PricedProgram& program, sim::Collectiv
   const std::array ends = {points.front(), points.back()};
   const std::array sizes = {ends[0].bytes, ends[1].bytes};
   if (points.size() < 2)
-    return user_error(fmt::format("{} has one size", path), "calibrating needs two sizes at least");
+    return user_error(fmt::format("{} has one size", path), "calibration needs at least two sizes");
   // Rates change the small message's time a little and the launch the large one's: three rounds settle both.
   for (int round = 0; round < 3; ++round) {
     WEFT_TRY(rows, price_at(program, cluster, sizes));

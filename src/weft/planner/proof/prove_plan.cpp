@@ -109,7 +109,7 @@ class SmallModels {
 
   // By the names that the model has for its sizes, as it accepts them.
   Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
-    if (prepared_.norm_shares > 1) return user_error("sizes by name do not go in shares of the batch");
+    if (prepared_.norm_shares > 1) return user_error("named sizes cannot be split into shares of the batch");
     auto found = find_small_sizes(
         state_, prepared_,
         {.mode = mode(), .multiple = multiple, .other_than = std::move(sizes), .at_least = at_least_});
@@ -285,7 +285,7 @@ class Attempts {
   }
 
   void prove_on(std::size_t mesh, const SmallModel& small) {
-    if (is_late()) return keep(user_error("the time was up"));
+    if (is_late()) return keep(user_error("out of time"));
     const plan::Graph *one_device = claim_.model, *small_device = &small.graph;
     const distribute::ProveOptions options{.draws = 1, .in_floats = !has_some(), .seed = mesh + 1};
     distribute::DistributedPlan rewritten;
@@ -430,7 +430,7 @@ Result<SmallProof> prove_claim(const Knowledge& state, const Prepared& prepared,
   }
   if (attempts.done() || attempts.has_some()) return attempts.result();
   return user_error(
-      fmt::format("the plan could not be made small enough to be proven: {}", attempts.last().message),
+      fmt::format("the plan could not be made small enough to prove: {}", attempts.last().message),
       attempts.last().hint, prepared.run->span);
 }
 
@@ -464,7 +464,8 @@ Result<SmallProof> prove_up_to_codecs(const Knowledge& state, const Prepared& pr
 // What is another model than the one that was written, and proven as such.
 std::string but_for_norms(std::int64_t shares) {
   if (shares == 1) return {};
-  return fmt::format(" but for local batch norm statistics, each of one of {} shares of the batch", shares);
+  return fmt::format(" except for local batch norm statistics, each over one of {} shares of the batch",
+                     shares);
 }
 
 std::string up_to_rounding(const distribute::PlanProof& proof) {
@@ -497,16 +498,16 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
   if (!proof.unseen.empty()) return fmt::format("not proven: {}, at {}", proof.unseen, sizes);
-  return fmt::format("proven equal{}{}{}{} to {}{}, over the field{}, at {}", up_to_rounding(proof),
-                     up_to_codecs ? " up to codecs (encode and decode taken for the identity)" : "",
-                     steps_alone > 1
-                         ? fmt::format(" but for gradients that are not summed until ranks average "
-                                       "what they learned, every {} steps,",
-                                       steps_alone)
-                         : "",
-                     but_for_delay ? " but for gradients that are applied a step later" : "",
-                     rewritten ? "the model as it was before rules" : "the plan of one device",
-                     but_for_norms(norm_shares), in_time ? " as every stage runs it" : " and in f64", sizes);
+  return fmt::format(
+      "proven equal{}{}{}{} to {}{}, over the field{}, at {}", up_to_rounding(proof),
+      up_to_codecs ? " up to codecs (encode and decode treated as the identity)" : "",
+      steps_alone > 1
+          ? fmt::format(" except that ranks average parameters every {} steps instead of summing gradients,",
+                        steps_alone)
+          : "",
+      but_for_delay ? " except that gradients are applied one step later" : "",
+      rewritten ? "the model before rewriting" : "the plan of one device", but_for_norms(norm_shares),
+      in_time ? " as every stage runs it" : " and in f64", sizes);
 }
 
 Result<SmallProof> prove_plan(const Knowledge& state, const Prepared& prepared, const plan::Graph& model,
@@ -543,10 +544,10 @@ Result<SmallProof> prove_written_plan(const Knowledge& state, const Prepared& pr
   WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
   if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())
     return user_error(
-        fmt::format("the plan could not be proven: node {} computes with whole numbers in its own way, "
-                    "which small sizes do not show",
-                    describe(plan.graph, untold)),
-        "write the plan at small sizes: it is proven at its own then");
+        fmt::format(
+            "the plan could not be proven: node {} uses whole numbers in a way that small sizes do not show",
+            describe(plan.graph, untold)),
+        "write the plan at small sizes: it is then proven at its own sizes");
   return proof;
 }
 
@@ -575,22 +576,21 @@ Result<Proof> require_proof(const Knowledge& state, const Prepared& prepared, co
   const plan::Graph& found = choice.spread ? choice.spread->chosen.plan.graph : choice.plan;
   for (std::size_t n = 0; n < found.node_count(); ++n)
     if (const Status phases = plan::verify_phases(found, plan::NodeId(n)); !phases.ok())
-      return user_error(fmt::format("the plan found is wrong and is refused: node {} {}",
+      return user_error(fmt::format("internal error: the plan found is wrong: node {} {}",
                                     plan::describe(found, plan::NodeId(n)), phases.error().message),
-                        "this is a mistake in weft: please report it, with the statement",
-                        prepared.run->span);
+                        "this is a bug in weft: please report it with the statement", prepared.run->span);
   const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
-  constexpr std::string_view kTooLate = "not proven: the time was up; without planning_seconds it is proven";
+  constexpr std::string_view kTooLate = "not proven: out of time; without planning_seconds it is proven";
   if (std::chrono::steady_clock::now() >= choice.until) return Proof{false, std::string(kTooLate)};
   const Result<SmallProof> proof = prove_plan(state, prepared, model, choice);
   if (!proof.ok() && std::chrono::steady_clock::now() >= choice.until)
     return Proof{false, std::string(kTooLate)};
   if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
   if (!proof->proof.holds())
-    return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),
-                      "this is a mistake in weft: please report it, with the statement", prepared.run->span);
+    return user_error(fmt::format("internal error: the plan found is wrong: {}", proof->proof.wrong->what),
+                      "this is a bug in weft: please report it with the statement", prepared.run->span);
   if (!proof->proof.is_proven()) return Proof{false, proof->text()};
   state.proven.emplace(digest, proof->text());
   return Proof{true, proof->text()};

@@ -38,7 +38,7 @@ Result<Choice> run_stage(const Problem& problem, const Stage& stage, Choice choi
     report.was = StageReport::Was::off;
   } else if (stage.searches && seconds_until(problem.until) <= 0) {
     report.was = StageReport::Was::off;
-    report.said = "left out: the time was up";
+    report.said = "not used: out of time";
   } else {
     const auto began = std::chrono::steady_clock::now();
     WEFT_TRY(next, stage.run(problem, std::move(choice), report));
@@ -51,7 +51,7 @@ Result<Choice> run_stage(const Problem& problem, const Stage& stage, Choice choi
 
 Result<Choice> without_stage(const Problem& problem, const Stage& stage, Choice choice) {
   StageReport report{.stage = stage.name, .was = StageReport::Was::off};
-  report.said = "left out: the stages after it gain more without it";
+  report.said = "not used: later planner stages gain more without it";
   if (stage.name == kCodecsStage) {
     const distribute::DistributedPlan& plan = choice.spread->chosen.plan;
     WEFT_TRY(none, place_codecs(plan, problem.codecs, CodecPicks(plan.graph.node_count())));
@@ -180,7 +180,7 @@ class Contest {
     for (Alternative& family : chosen.alternatives) {
       const bool is_chosen = family.distribution == chosen.distribution;
       if (is_chosen) family.evaluation = ours, family.estimated = false;
-      family.why_not = is_chosen ? "it is the one chosen"
+      family.why_not = is_chosen ? "this is the chosen plan"
                                  : why_not_chosen(family, ours, problem_.distribution.memory_bytes);
     }
   }

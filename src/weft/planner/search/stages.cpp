@@ -58,7 +58,7 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
   choice.stopped = found.stopped;
   if (!found.plan) return choice;
   if (lacks_what_it_renews(*found.plan)) {
-    report.said = "the plan as it was written: it renews a STATE that nothing reads";
+    report.said = "the plan as written: it updates a STATE that nothing reads";
     return choice;
   }
   choice.plan = std::move(*found.plan);
@@ -98,7 +98,7 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
       choice.trail.clear();
       choice.rewritten = false;
       spread = std::move(written);
-      report.said = "the plan as it was written; ";
+      report.said = "the plan as written; ";
     }
   }
   if (!spread.ok()) return std::move(spread).error();
@@ -148,7 +148,7 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
   }
   const auto steps = static_cast<double>(every);
   report.said = fmt::format(
-      "{} gradient{} stay on their ranks; every {} steps {} of parameters are averaged in {}: {} and {} a "
+      "{} gradient{} stay on their ranks; every {} steps {} of parameters are averaged in {}: {} and {} per "
       "step",
       made.gradients, made.gradients == 1 ? "" : "s", every, print_bytes(static_cast<double>(made.bytes)),
       print_seconds(seconds), print_bytes(static_cast<double>(made.bytes) / steps),
@@ -165,8 +165,8 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
 Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& report) {
   constexpr std::pair<DelayedSums, std::string_view> kStands[] = {
       {DelayedSums::after_forward, "after its forward pass"},
-      {DelayedSums::first, "from its beginning on"},
-      {DelayedSums::first_at_low_priority, "from its beginning on, at low priority"}};
+      {DelayedSums::first, "from its start"},
+      {DelayedSums::first_at_low_priority, "from its start, at low priority"}};
   std::optional<PredictedPlan> best;
   for (const auto& [stand, when] : kStands) {
     WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan, stand));
@@ -176,7 +176,7 @@ Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& r
                           {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
     if (best && prediction.seconds >= best->prediction.seconds) continue;
     report.said = fmt::format(
-        "{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank", made.gradients,
+        "{} gradient{} summed and applied one step later, {}; {} of them are kept per rank", made.gradients,
         made.gradients == 1 ? " is" : "s are", when, print_bytes(static_cast<double>(made.bytes)));
     best = {std::move(made.plan), std::move(prediction)};
   }

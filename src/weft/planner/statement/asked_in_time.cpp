@@ -25,9 +25,9 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings, Span
   }
   if (settings.micro_batches > 1) {
     if (asked.micro_batches > 1 && asked.micro_batches != settings.micro_batches)
-      return user_error(fmt::format("micro_batches = {}, and the distribution says micro={}",
+      return user_error(fmt::format("micro_batches = {}, but the distribution has micro={}",
                                     settings.micro_batches, asked.micro_batches),
-                        "say it once", at);
+                        "give it only once", at);
     asked.micro_batches = settings.micro_batches;
   }
   if (!distribute::is_in_time(asked)) return std::optional<Distribution>();
@@ -56,11 +56,10 @@ Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::G
   if (distribute::has_stage_meshes(*asked) && train::count_batch_norms(forward) > 0)
     for (std::int32_t s = 1; s < asked->mesh.axes[*distribute::stage_axis(*asked)].ranks; ++s)
       if (const std::int64_t other = shares_of(distribute::as_in_stage(*asked, s)); other != shares)
-        return user_error(
-            fmt::format("batch norms take their statistics from equal shares of the batch: of {} in "
-                        "stage 0, of {} in stage {}",
-                        shares, other, s),
-            "meshes that slice the batch alike");
+        return user_error(fmt::format("batch norms need equal shares of the batch in all stages: found {} in "
+                                      "stage 0, {} in stage {}",
+                                      shares, other, s),
+                          "use meshes that slice the batch alike");
   return shares;
 }
 

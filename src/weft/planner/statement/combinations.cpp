@@ -23,12 +23,12 @@ bool names_all_reduce(const Settings& settings) {
 
 // Those of learning first.
 constexpr Combination kLearning[] = {
-    {"sync_every", "codecs", "ranks average parameters, and codecs are for what is sent in every step",
+    {"sync_every", "codecs", "ranks average parameters, and codecs compress what is sent in every step",
      "leave out one of them",
      [](const Settings& settings, const Target&) {
        return settings.sync_every > 1 && settings.codecs.any();
      }},
-    {"sync_every", "precision = f16", "ranks that overflow skip a step, each by itself",
+    {"sync_every", "precision = f16", "each rank that overflows skips a step on its own",
      "precision = bf16 has the range of f32",
      [](const Settings& settings, const Target&) {
        return settings.sync_every > 1 && computes_in(settings, plan::DType::f16);
@@ -70,7 +70,8 @@ constexpr Combination kAlways[] = {
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.on_processors() && names_all_reduce(settings);
      }},
-    {"precision = f8", "ON GPU", "no kernel multiplies f8 there; plans for clusters may", "precision = bf16",
+    {"precision = f8", "ON GPU", "there is no f8 kernel on this device; only plans for clusters may use f8",
+     "precision = bf16",
      [](const Settings& settings, const Target& target) {
        return settings.training.precision.f8_products && target.on_gpu();
      }},

@@ -93,7 +93,7 @@ Status check_folder_of(const std::string& file, Span span) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code problem;
   if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  Error error = world_error(fmt::format("cannot save to {}: there is no folder {}", file, folder.string()),
+  Error error = world_error(fmt::format("cannot save to {}: folder {} does not exist", file, folder.string()),
                             "make the folder first");
   error.span = span;
   return error;
@@ -104,7 +104,7 @@ Status check_checkpoint(const RunOptions& running, Span span) {
     return user_error("checkpoint_every needs a file to save to",
                       "for example: checkpoint = 'model.safetensors'", span);
   if (!running.checkpoint_best.empty() && running.checkpoint_every == 0)
-    return user_error("checkpoint_best needs checkpoint_every, the steps from one to the next",
+    return user_error("checkpoint_best needs checkpoint_every, the steps between checkpoints",
                       "for example: checkpoint_every = 100", span);
   WEFT_TRY_STATUS(check_folder_of(running.checkpoint, span));
   return check_folder_of(running.checkpoint_best, span);
@@ -113,15 +113,15 @@ Status check_checkpoint(const RunOptions& running, Span span) {
 Status check_schedule(const RunOptions& running, std::int64_t steps, Span span) {
   const std::int64_t all = running.schedule_steps > 0 ? running.schedule_steps : steps;
   if (running.warmup <= all) return {};
-  return user_error(fmt::format("warmup takes {} steps of a schedule of {}", running.warmup, all),
-                    "a shorter warmup, or more STEPS", span);
+  return user_error(fmt::format("warmup takes {} steps, but the schedule has {}", running.warmup, all),
+                    "use a shorter warmup or more STEPS", span);
 }
 
 Status check_train(const Run& run, const Settings& settings) {
   const std::string model = language::print_name(run.model.text);
   if (run.data.empty())
-    return user_error("TRAIN needs data to learn from",
-                      fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", model), run.span);
+    return user_error("TRAIN needs training data", fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", model),
+                      run.span);
   if (!run.steps)
     return user_error("TRAIN needs a number of steps",
                       fmt::format("TRAIN {} FROM '{}' STEPS 1000", model, run.data[0].file.text), run.span);
@@ -136,13 +136,13 @@ Status check_train(const Run& run, const Settings& settings) {
 
 Status check_asked(const Run& run, const Knowledge& state) {
   if (run.task == Task::infer && run.data.empty())
-    return user_error("INFER needs data to be asked about",
+    return user_error("INFER needs input data",
                       fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
                       run.span);
   if (run.into) WEFT_TRY_STATUS(check_folder_of(std::string(run.into->text), run.into->span));
   if (!state.weights.contains(std::string(run.model.text)))
-    return user_error(fmt::format("{} has learned nothing yet", run.model.text),
-                      "TRAIN it, or LOAD what was saved", run.model.span);
+    return user_error(fmt::format("{} is not trained yet", run.model.text), "TRAIN it, or LOAD a checkpoint",
+                      run.model.span);
   return {};
 }
 
@@ -189,9 +189,9 @@ Result<train::Recompute> recompute_of(const Settings& settings) {
   WEFT_TRY(distribution, distribute::read_distribution(settings.distribution));
   if (distribution.recompute.is_nothing()) return asked;
   if (settings.recompute && asked != distribution.recompute)
-    return user_error(fmt::format("recompute = '{}', and the distribution says recompute {}", print(asked),
+    return user_error(fmt::format("recompute = '{}', but the distribution has recompute {}", print(asked),
                                   print(distribution.recompute)),
-                      "say it once");
+                      "give it only once");
   return std::move(distribution.recompute);
 }
 
@@ -227,7 +227,7 @@ Status check_runs_here(const Prepared& prepared) {
     if (run.task == Task::train) return {};
     return user_error(
         fmt::format("{} runs on one rank, not on a job", run.task == Task::infer ? "INFER" : "GENERATE"),
-        "without ON it runs on this machine", run.target->span);
+        "leave out ON to run on this machine", run.target->span);
   }
   const bool named = run.target && !run.target->local;  // and looks like this machine, perhaps
   if (!prepared.target.runs_here() || (named && prepared.target.kind == TargetKind::local))
@@ -241,12 +241,13 @@ Status check_runs_here(const Prepared& prepared) {
                                   run.task == Task::infer ? "INFER" : "GENERATE",
                                   !prepared.target.on_gpu() ? "LOCAL" : "GPU RANKS", ranks),
                       !prepared.target.on_gpu()
-                          ? "ON LOCAL runs one rank; SET threads says on how many threads"
+                          ? "ON LOCAL runs one rank; SET threads sets its number of threads"
                           : "ON GPU runs one rank",
                       run.target->span);
   if (ranks < 1 || ranks > run::kMostLocalRanks)
-    return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
-                      {}, run.target->span);
+    return user_error(
+        fmt::format("expected 1 to {} ranks on this machine, found LOCAL {}", run::kMostLocalRanks, ranks),
+        {}, run.target->span);
   return {};
 }
 
@@ -362,7 +363,8 @@ Result<train::Goal> goal_of(const language::syntax::Goal& said, const Settings& 
     if (std::ranges::find(kGoalOptions, option.name.text) == std::end(kGoalOptions)) {
       std::string hint = did_you_mean(option.name.text, kGoalOptions);
       if (hint.empty())
-        hint = fmt::format("it may have {}; all else belongs to WITH (...)", fmt::join(kGoalOptions, ", "));
+        hint = fmt::format("a loss may have {}; other options belong in WITH (...)",
+                           fmt::join(kGoalOptions, ", "));
       return user_error(fmt::format("a loss has no option {}", option.name.text), std::move(hint),
                         option.name.span);
     }
@@ -372,7 +374,7 @@ Result<train::Goal> goal_of(const language::syntax::Goal& said, const Settings& 
     }
     if (option.value.kind != language::syntax::ValueKind::number || !option.value.number.is_whole ||
         option.value.number.whole < 1)
-      return user_error("every is a whole number of steps, at least 1", "for example: every = 5",
+      return user_error("expected every to be a whole number of steps, at least 1", "for example: every = 5",
                         option.value.span);
     goal.every = option.value.number.value;
   }
@@ -416,10 +418,9 @@ Status check_f8(const Run& run, const Prepared& prepared) {
   for (const cluster::DeviceKind& kind : prepared.target.kinds) devices.push_back(&kind.device);
   for (const cluster::Device* device : devices)
     if (cost::has_matrix_unit(*device) && device->rate(cluster::Precision::f8) <= 0)
-      return user_error(
-          fmt::format("precision = f8 needs a device that multiplies f8: {} states no rate for it, it has {}",
-                      device->name, stated_rates(*device)),
-          "precision = bf16, or a device such as h100", run.span);
+      return user_error(fmt::format("precision = f8 needs a device with an f8 rate: {} has none, only {}",
+                                    device->name, stated_rates(*device)),
+                        "use precision = bf16, or a device such as h100", run.span);
   return {};
 }
 
@@ -432,8 +433,8 @@ void take_ranks_that_are_left(const Knowledge& state, Prepared& prepared) {
   prepared.target.axes.front().size = left;
   if (prepared.settings.distribution.empty()) return;
   state.warnings.add(
-      fmt::format("the plan is searched for {} ranks", left),
-      user_error(fmt::format("the distribution is of {} ranks: {}", asked, prepared.settings.distribution)));
+      fmt::format("the plan is for {} ranks", left),
+      user_error(fmt::format("the distribution has {} ranks: {}", asked, prepared.settings.distribution)));
   prepared.settings.distribution.clear();
 }
 
@@ -479,7 +480,7 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
     prepared.norm_shares = shares;
   }
   if (prepared.target.on_gpu())
-    state.warnings.add("convolutions run by their definition", check_libraries(bound.graph));
+    state.warnings.add("convolutions run by their definition, which is slow", check_libraries(bound.graph));
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;
 }

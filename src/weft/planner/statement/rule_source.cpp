@@ -59,7 +59,7 @@ std::optional<rule::ProofStore> proof_store(const std::string& folder, Warnings&
   if (path.empty()) return std::nullopt;
   rule::ProofStore store(path);
   const Status is_private = store.check();
-  warnings.add("proofs are neither read nor kept", is_private);
+  warnings.add("the proof cache is neither read nor written", is_private);
   return is_private.ok() ? std::optional(std::move(store)) : std::nullopt;
 }
 

@@ -175,10 +175,11 @@ class MemoryFitter {
     if (least_.bytes <= limit_) return *best;
     WEFT_TRY(least, least_limit(*best_plan));
     return user_error(
-        fmt::format("no plan of {} trains within {} a rank: the least is {}, with {} recomputed and {} in {}",
-                    prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit),
-                    print_bytes(least), best->is_nothing() ? "nothing" : train::print(*best),
-                    print_bytes(least_.spilled), spilled_to(prepared_)),
+        fmt::format(
+            "no plan of {} trains within {} per rank; the smallest needs {}, with {} recomputed and {} in {}",
+            prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit), print_bytes(least),
+            best->is_nothing() ? "nothing" : train::print(*best), print_bytes(least_.spilled),
+            spilled_to(prepared_)),
         prepared_.ranks > 1 ? "a larger limit, a smaller batch or more ranks"
                             : "a larger limit or a smaller batch",
         prepared_.run->span);

@@ -138,15 +138,14 @@ Result<KeptPlan> read_kept(const std::string& text) try {
 std::string why_not(const KeptPlan& kept, const KeptPlan& now) {
   const auto quoted = [](const std::string& asked) { return asked.empty() ? "nothing" : "'" + asked + "'"; };
   if (kept.ranks != now.ranks)
-    return fmt::format("they were trained on {} rank{}, this is on {}", kept.ranks,
+    return fmt::format("they were trained on {} rank{}, this run has {}", kept.ranks,
                        kept.ranks == 1 ? "" : "s", now.ranks);
-  if (kept.model != now.model) return "the model, its sizes or its optimizer are others now";
+  if (kept.model != now.model) return "the model, its sizes or its optimizer changed";
   if (kept.asked != now.asked)
-    return fmt::format("they were planned with {} asked for, this is with {}", quoted(kept.asked),
-                       quoted(now.asked));
+    return fmt::format("they were planned with {}, this run has {}", quoted(kept.asked), quoted(now.asked));
   if (kept.workers != now.workers)
-    return fmt::format("a rank had {} thread{} then and has {} now, which add in another order", kept.workers,
-                       kept.workers == 1 ? "" : "s", now.workers);
+    return fmt::format("each rank had {} thread{} then and has {} now, which changes the order of sums",
+                       kept.workers, kept.workers == 1 ? "" : "s", now.workers);
   return {};
 }
 
@@ -198,7 +197,8 @@ Result<PlanToTrain> follow_or_search(const Knowledge& state, const Observer& con
   const KeptPlan now = keep(state, prepared, anew);
   if (!kept.ok() || kept->text != now.text || kept->algorithms != now.algorithms ||
       kept->workers != now.workers)
-    state.warnings.add("it goes on with another plan than the weights were trained with", user_error(why));
+    state.warnings.add("training continues with a different plan than the weights were trained with",
+                       user_error(why));
   return anew;
 }
 

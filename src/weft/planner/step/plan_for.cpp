@@ -46,8 +46,8 @@ search::Watching watching_by(const Observer& context, const Prepared& prepared) 
 namespace {
 
 Error no_offload(const Prepared& prepared) {
-  return user_error("optimizer states are offloaded in plans with stages or micro-batches, on clusters",
-                    "on this machine memory_limit sends to a file what does not fit", prepared.run->span);
+  return user_error("optimizer states are offloaded only on clusters, in plans with stages or micro-batches",
+                    "on this machine memory_limit spills to a file", prepared.run->span);
 }
 
 // Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp); nobody
@@ -74,7 +74,7 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
                                     const Slowness& slowness = {}) {
   const cluster::Cluster one = alone(target);
   if (cost::is_local(target))
-    state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
+    state.warnings.add("earlier measurements are not used", cost::Statistics::check({}));
   const search::Machine machine = slowed(machine_of(settings, target), target, slowness),
                         machine_alone = machine_of(settings, one);
   search::Problem problem;
@@ -224,7 +224,7 @@ Result<search::Choice> plan_for_ranks(const Knowledge& state, const Prepared& pr
            print_written(found->spread->chosen.plan, prepared);
   WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
-  if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
+  if (first.empty()) return world_error("rank 0 found no plan", "see the error of rank 0");
   const std::size_t line = first.find('\n');
   return take_over(state, prepared, first.substr(0, line), first.substr(line + 1), compare);
 }

@@ -50,9 +50,9 @@ Result<Distribution> complete_in_time(const Knowledge& state, const Observer* co
   asked.recompute = std::move(again);
   const std::int64_t ranks = asked.mesh.axes.empty() ? 1 : asked.mesh.ranks();
   if (ranks != prepared.ranks)
-    return user_error(fmt::format("the distribution is of {} ranks, {} has {}", ranks, prepared.target.name,
-                                  prepared.ranks),
-                      "axes multiply: 'stage=2: stage; data=2: slice b' is for 4", prepared.run->span);
+    return user_error(
+        fmt::format("the distribution has {} ranks, {} has {}", ranks, prepared.target.name, prepared.ranks),
+        "axis sizes multiply: 'stage=2: stage; data=2: slice b' is for 4 ranks", prepared.run->span);
   return asked;
 }
 
@@ -118,8 +118,8 @@ Result<search::CodecUse> codecs_in_time(const Knowledge& state, const Observer* 
 Result<search::Choice> plan_in_time(const Knowledge& state, const Observer* context, const Prepared& prepared,
                                     Distribution asked) {
   if (asked.offload)
-    return user_error("optimizer states are offloaded on clusters, which are planned for and not run",
-                      "here memory_limit sends to a file what does not fit", prepared.run->span);
+    return user_error("optimizer states are offloaded only in plans for clusters, which Weft does not run",
+                      "here memory_limit spills to a file", prepared.run->span);
   WEFT_TRY(complete, complete_in_time(state, context, prepared, std::move(asked)));
   const Cuts cuts = cuts_in_time(state, context, prepared, complete);
   auto plan = pipeline::distribute_in_time(prepared.plan.graph, complete, {}, cuts.work, cuts.ends);

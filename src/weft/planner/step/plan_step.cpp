@@ -261,7 +261,7 @@ class StagePlanner {
     search::StageReport report{.stage = search::kPipelineStage};
     report.seconds = whole.spread->chosen.prediction.seconds;
     report.peak_bytes = whole.spread->chosen.evaluation().peak_bytes;
-    report.said = "no plan with stages is worth it";
+    report.said = "no plan with stages is faster";
     if (staged && staged->ok()) {
       report.tried = (**staged).candidates;
       report.took = (**staged).search_seconds;
@@ -316,8 +316,8 @@ Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* contex
   } else if (!prepared.settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
     if (distribute::is_in_time(read))
-      return user_error(fmt::format("stages and micro-batches are of TRAIN: {}", print(read)),
-                        "INFER takes a distribution without them");
+      return user_error(fmt::format("only TRAIN has stages and micro-batches: {}", print(read)),
+                        "give INFER a distribution without them");
   }
   if (!prepared.trains()) WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
   WEFT_TRY(whole, agreement == Agreement::ranks && prepared.ranks > 1

@@ -37,8 +37,8 @@ std::string print_why(const Prepared& prepared, const Slowness& slowness, const 
     if (slowness.link(a) > slowness.link(axis)) axis = a;
   if (std::max(slowness.compute, others) >= slowness.link(axis)) {
     if (others >= 1.5)
-      return fmt::format("rank {} computes {} as long as the others", slowest, print_times(others));
-    return fmt::format("ranks compute {} as long as planned", print_times(slowness.compute));
+      return fmt::format("rank {} takes {} as long to compute as the others", slowest, print_times(others));
+    return fmt::format("ranks take {} as long to compute as planned", print_times(slowness.compute));
   }
   return fmt::format("exchanges along {} take {} as long as planned", prepared.target.axes[axis].name,
                      print_times(slowness.link(axis)));
@@ -110,7 +110,7 @@ std::optional<std::string> Replanning::look(std::int64_t step, const PlanToTrain
   }
   if (!*other) return std::nullopt;
   state_.warnings.add_now(
-      fmt::format("from step {} on with another plan ({}), {} a step instead of {}", print_exact(step + 1),
+      fmt::format("from step {} on with another plan ({}), {} per step instead of {}", print_exact(step + 1),
                   distribute::print((*other)->plan.choice.spread->distribution),
                   print_seconds((*other)->seconds), print_seconds((*other)->seconds_now)),
       world_error(why), context_.on_warning);

@@ -41,8 +41,8 @@ std::optional<Batch> batch_of(const Prepared& prepared) {
 
 Result<Batch> needed_batch_of(const Prepared& prepared) {
   if (auto batch = batch_of(prepared)) return *std::move(batch);
-  return user_error("micro-batches cut the batch, and the model has no index for it",
-                    "a name for its size: CREATE MODEL m (b = 64, ..)", prepared.run->span);
+  return user_error("micro-batches split the batch, but the model has no index for it",
+                    "name its size: CREATE MODEL m (b = 64, ..)", prepared.run->span);
 }
 
 TimeProblem::TimeProblem(const Knowledge& state, const Observer* context, const Prepared& prepared,

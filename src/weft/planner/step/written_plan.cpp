@@ -50,14 +50,15 @@ Status check_sources(const plan::Graph& written, const plan::Graph& one_device) 
     const auto found = known.find(name);
     if (found == known.end() && own.contains(name)) continue;
     if (found == known.end() || written.node(id).op != one_device.node(found->second).op)
-      return user_error(fmt::format("the plan has {} {}, which the model has not", node.op().name(), name),
-                        did_you_mean(name, names_of(known)));
+      return user_error(
+          fmt::format("the plan has {} {}, which the model does not have", node.op().name(), name),
+          did_you_mean(name, names_of(known)));
     const std::string has = print(node.result_type(0), written.symbols()),
                       wants = print(one_device.type(one_device.result(found->second)), one_device.symbols());
     if (has != wants)
       return user_error(
           fmt::format("{} {} is {} in the model, {} in the plan", node.op().name(), name, wants, has),
-          "give the model the plan's sizes: --model \"TRAIN m WITH (b = 64)\"");
+          "give the model the sizes of the plan: --model \"TRAIN m WITH (b = 64)\"");
   }
   return {};
 }
@@ -79,7 +80,7 @@ Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) 
   for (const auto& [name, returned] : wanted)
     if (!returned)
       return user_error(fmt::format("the model returns {}, which the plan does not", name),
-                        "a plan must return all that the model does");
+                        "a plan must return every output of the model");
   return {};
 }
 
@@ -119,7 +120,7 @@ Result<std::vector<std::int32_t>> read_places(std::string_view text) {
         places.back() = place.value_or(-1);
         if (!place)
           return user_error(
-              fmt::format("expected the number of a place, found '{}'", number), "for example: # place 1",
+              fmt::format("expected the number of a position, found '{}'", number), "for example: # place 1",
               Span{static_cast<std::uint32_t>(begin + at), static_cast<std::uint32_t>(end - begin - at)});
       }
     }

@@ -19,7 +19,7 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog,
     constexpr std::int64_t kMost = 4096;
     if (ranks > kMost)
       return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
-                        "to plan for more, name a cluster: ON pod", target->span);
+                        "to plan for more ranks, name a cluster: ON pod", target->span);
     const auto core = catalog.devices.find("cpu_core");
     if (core == catalog.devices.end())
       return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
@@ -27,8 +27,9 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog,
     return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
   }
   if (target->ranks)
-    return user_error(fmt::format("{} has the ranks that it has: RANKS goes with GPU", target->cluster.text),
-                      "ON GPU RANKS 4, or ON LOCAL 4", target->span);
+    return user_error(
+        fmt::format("the number of ranks of {} is fixed: RANKS is only for GPU", target->cluster.text),
+        "ON GPU RANKS 4, or ON LOCAL 4", target->span);
   if (const auto found = catalog.clusters.find(target->cluster.text); found != catalog.clusters.end())
     return found->second;
   if (const auto found = catalog.devices.find(target->cluster.text); found != catalog.devices.end())

@@ -56,12 +56,12 @@ Result<Target> find_gpu(const language::Catalog& catalog, const language::syntax
     if (model.find(lower(name)) != std::string::npos && (best == nullptr || name.size() > best->name.size()))
       best = &device;
   if (best == nullptr)
-    return user_error(fmt::format("no device of the catalog describes this GPU: {}", (*opened)->model()),
-                      "CREATE DEVICE with a part of that name", target.span);
+    return user_error(fmt::format("no device in the catalog matches this GPU: {}", (*opened)->model()),
+                      "CREATE DEVICE with a name that contains part of it", target.span);
   const std::int64_t ranks = target.ranks ? target.ranks->whole : 1;
   if (ranks > run::kMostLocalRanks)
-    return user_error(fmt::format("a GPU takes 1 to {} ranks, found {}", run::kMostLocalRanks, ranks), {},
-                      target.span);
+    return user_error(fmt::format("expected 1 to {} ranks on a GPU, found {}", run::kMostLocalRanks, ranks),
+                      {}, target.span);
   Target found(ranks > 1 ? shared_by(*best, ranks) : one_of(*best), TargetKind::gpu);
   found.name = ranks > 1 ? fmt::format("GPU RANKS {}", ranks) : "GPU";
   found.gpu = std::move(*opened);

@@ -67,9 +67,8 @@ Result<Target> find_job(const language::Catalog& catalog, const language::syntax
   WEFT_TRY(job, run::launched_job());
   if (job == nullptr)
     return user_error(
-        "ON JOB is for the ranks of a launcher, and none started this process",
-        "weft launch -n 4 weft run file.weft, or mpirun, srun and torchrun; ON LOCAL 4 starts ranks "
-        "here",
+        "ON JOB needs a launcher, and no launcher started this process",
+        "use weft launch -n 4 weft run file.weft, mpirun, srun or torchrun; ON LOCAL 4 starts ranks here",
         target.span);
   const auto core = catalog.devices.find("cpu_core");
   if (core == catalog.devices.end())

@@ -30,7 +30,7 @@ void WorkerBytes::see(const program::Unit& unit, const device::Kernel& kernel) {
 Error too_large(const program::Program& program, std::int64_t bytes, std::int64_t limit, std::int64_t held) {
   const auto print = [](std::int64_t count) { return print_bytes(static_cast<double>(count)); };
   const std::string beside =
-      held > 0 ? fmt::format(", and {} are taken by what was learned before", print(held)) : std::string();
+      held > 0 ? fmt::format(", and {} are used by earlier weights", print(held)) : std::string();
   return world_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
                                  program.graph->name, print(bytes), print(program.persistent_bytes),
                                  print(bytes - program.persistent_bytes), beside, print(limit)),

@@ -42,7 +42,7 @@ Result<MachineProfile> measure_machine(const std::shared_ptr<Job>& job, const Pr
   const auto hosts = ranks_by_host(*job);
   for (const auto& [host, ranks] : hosts)
     if (ranks.size() != hosts.begin()->second.size())
-      return user_error(fmt::format("every host must have as many ranks as the others, found {} and {}",
+      return user_error(fmt::format("all hosts must have the same number of ranks, found {} and {}",
                                     hosts.begin()->second.size(), ranks.size()));
   MachineProfile profile;
   profile.machine = cost::machine_identity();

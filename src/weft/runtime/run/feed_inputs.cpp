@@ -70,7 +70,7 @@ bool has_batch(std::span<const FeedInput> inputs) {
 Status check_inputs(const plan::Graph& graph, std::span<const FeedInput> inputs) {
   if (!inputs.empty()) return {};
   return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
-                    "a model learns from its INPUTs");
+                    "declare an INPUT in the model");
 }
 
 Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const FeedInput> inputs) {

@@ -157,7 +157,7 @@ struct BucketWay {
 Result<Bucketed> bucket_exchanges(const PredictedPlan& before, const Machine& machine,
                                   const BucketOptions& options) {
   Bucketed result;
-  result.said = "nothing small travels at about the same time";
+  result.said = "no small exchanges are ready at about the same time";
   WEFT_TRY(gradients, find_gradients(before));
   if (gradients.empty()) return result;
   WEFT_TRY(costs, machine.costs(before.plan.mesh));

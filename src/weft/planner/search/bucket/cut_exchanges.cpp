@@ -87,7 +87,7 @@ Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& m
     tried = cut.parts;
     WEFT_TRY(is_taken, ways.offer(std::move(cut.plan)));
     if (!is_taken) continue;
-    result.said = fmt::format("{} all-reduce{} in {} parts of {} at most", cut.cut, cut.cut == 1 ? "" : "s",
+    result.said = fmt::format("{} all-reduce{} in {} parts of at most {}", cut.cut, cut.cut == 1 ? "" : "s",
                               cut.parts, print_bytes(credit));
     result.credit = credit;
   }

@@ -73,7 +73,7 @@ Result<distribute::DistributedPlan> merge_exchanges(const distribute::Distribute
   const plan::Graph& graph = plan.graph;
   const MergedOrder merged(graph, buckets);
   const std::vector<std::size_t> order = merged.run();
-  if (order.size() != merged.count()) return user_error("buckets that wait for each other");
+  if (order.size() != merged.count()) return user_error("buckets would wait for each other");
   distribute::DistributedPlan made;
   made.mesh = plan.mesh;
   made.opened = plan.opened;

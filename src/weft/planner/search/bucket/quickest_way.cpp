@@ -23,7 +23,7 @@ Result<bool> QuickestWay::offer(distribute::DistributedPlan plan) {
   }
   if (options_.memory_bytes > 0 &&
       made.prediction.peak_bytes > std::max(options_.memory_bytes, before_.prediction.peak_bytes)) {
-    why_not = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
+    why_not = fmt::format("{} per rank: too large", print_bytes(made.prediction.peak_bytes));
     return false;
   }
   best = std::move(made);

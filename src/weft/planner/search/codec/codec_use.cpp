@@ -55,8 +55,8 @@ class UseSearch {
         const bool fits = priced.fits || !fits_;
         if (!fits && must)
           return user_error(
-              "codecs do not fit into a rank's memory",
-              "without `always` they are used where they fit; without feedback they keep nothing");
+              "codecs do not fit in a rank's memory",
+              "without `always`, Weft uses them where they fit; without feedback, they keep no state");
         if (!fits || (!must && priced.seconds >= seconds_)) continue;
         must = false;
         seconds_ = priced.seconds;

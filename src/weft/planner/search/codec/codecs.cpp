@@ -105,7 +105,7 @@ Result<AllowedCodec> read_codec(std::string_view text, std::string_view what) {
     return user_error(fmt::format("{} takes no number, found '{}'", word, text.substr(open)));
   }
   if (what != kCoded[0] && (with || needs_feedback(codec.kind)))
-    return user_error(fmt::format("{} is for gradients: what is lost of {} is not added to what is sent next",
+    return user_error(fmt::format("{} is for gradients: the error in {} is not added to the next message",
                                   needs_feedback(codec.kind) ? word : std::string_view("feedback"), what),
                       fmt::format("{}: int8", what));
   codec.feedback = with || needs_feedback(codec.kind);

@@ -19,8 +19,8 @@ std::string print(const CodedExchanges& kind) {
     if (all == 0)
       return name +
              (kind.what == kActivations ? ": nothing goes from stage to stage" : ": none are exchanged");
-    if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
-    return name + ": nothing that is exchanged can be coded, and it goes as it is";
+    if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges gets faster", name, all);
+    return name + ": none of the exchanges can be encoded";
   }
   // Which are matrices enough is not seen by their sizes alone.
   const std::string tensors =
@@ -31,11 +31,11 @@ std::string print(const CodedExchanges& kind) {
                   print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec.kind));
   if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);
   if (kind.lost_bytes > 0)
-    text += fmt::format(", which is added to what is sent next ({} a rank)",
+    text += fmt::format(", which is added to the next message ({} per rank)",
                         print_bytes(static_cast<double>(kind.lost_bytes)));
-  if (kind.unworthy > 0) text += fmt::format("; {} not worth it", kind.unworthy);
+  if (kind.unworthy > 0) text += fmt::format("; {} not faster", kind.unworthy);
   if (kind.exact > 0)
-    text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
+    text += fmt::format("; {} sent uncoded", print_bytes(static_cast<double>(kind.exact_bytes)));
   return text;
 }
 

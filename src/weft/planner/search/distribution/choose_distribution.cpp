@@ -27,19 +27,20 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
   if (!fits) {
     std::string_view what;
     const double bytes = largest(other.memory, what);
-    return fmt::format("does not fit: {} a rank, {} of it {}; there are {}", print_bytes(other.peak_bytes),
-                       print_bytes(bytes), what, print_bytes(limit));
+    return fmt::format("does not fit: {} per rank, of which {} {}; {} available",
+                       print_bytes(other.peak_bytes), print_bytes(bytes), what, print_bytes(limit));
   }
   const double slower = other.seconds - chosen.seconds;
   // Only what a user gave or hints fixed is beaten.
-  if (slower < 0) return fmt::format("{:.2f}x faster than the one asked for", chosen.seconds / other.seconds);
+  if (slower < 0)
+    return fmt::format("{:.2f}x faster than the requested plan", chosen.seconds / other.seconds);
   if (slower == 0) return "as fast";
   const double exposed = other.exposed_communication_seconds - chosen.exposed_communication_seconds,
                compute = other.compute_seconds - chosen.compute_seconds;
   const std::string ratio = fmt::format("{:.2f}x slower", other.seconds / chosen.seconds);
   if (exposed >= compute && exposed > 0)
-    return fmt::format("{}: {} more of communication that nothing hides", ratio, print_seconds(exposed));
-  if (compute > 0) return fmt::format("{}: {} more of computing on each rank", ratio, print_seconds(compute));
+    return fmt::format("{}: {} more exposed communication", ratio, print_seconds(exposed));
+  if (compute > 0) return fmt::format("{}: {} more computation per rank", ratio, print_seconds(compute));
   return ratio;
 }
 
@@ -143,8 +144,9 @@ class Chooser {
           fmt::format("no distribution over {} keeps HINT {}", cluster_.name, print(options_.fixed.degrees)),
           "other degrees, or a distribution in full: SET distribution = '..'");
     if (choice_.outcome.best.empty())
-      return choice_.outcome.failure ? *choice_.outcome.failure
-                                     : user_error("no distribution was looked at", "allow more estimates");
+      return choice_.outcome.failure
+                 ? *choice_.outcome.failure
+                 : user_error("the search tried no distribution", "raise the limit of estimates");
     WEFT_TRY_STATUS(take_finalist());
     choice_.fits = score_of(choice_.chosen.prediction).fits;
     if (!choice_.fits) return fits_nowhere();
@@ -188,7 +190,7 @@ class Chooser {
       choice_.distribution = found.distribution;
       choice_.chosen = std::move(*predicted);
     }
-    if (!best) return user_error("none of the distributions found could be predicted with all layers");
+    if (!best) return user_error("none of the distributions found could be predicted for all layers");
     return {};
   }
 
@@ -198,13 +200,14 @@ class Chooser {
     const double bytes = largest(smallest.memory, what);
     std::string advice;
     if (evaluator_.watch().over())
-      advice = fmt::format("another may: the search stopped for {}", name(choice_.outcome.ended));
+      advice = fmt::format("another plan may fit: the search stopped for {}", name(choice_.outcome.ended));
     else if (options_.advise)
       advice = options_.advise({smallest.peak_bytes, limit_, what == "activations" || what == "scratch"});
-    return user_error(fmt::format("no plan fits in {} a rank: the smallest found takes {}, {} of it {} ({})",
-                                  print_bytes(limit_), print_bytes(smallest.peak_bytes), print_bytes(bytes),
-                                  what, print(choice_.distribution)),
-                      std::move(advice));
+    return user_error(
+        fmt::format("no plan fits in {} per rank; the smallest found needs {}, of which {} is {} ({})",
+                    print_bytes(limit_), print_bytes(smallest.peak_bytes), print_bytes(bytes), what,
+                    print(choice_.distribution)),
+        std::move(advice));
   }
 
   void estimate_at_once(const std::vector<std::vector<Distribution>>& families) {
@@ -254,7 +257,8 @@ class Chooser {
     const Evaluation ours = choice_.chosen.evaluation();
     const bool chosen = family.distribution == choice_.distribution;
     if (chosen) family.evaluation = ours;
-    family.why_not = chosen ? "it is the one chosen" : why_not(family.evaluation, family.fits, ours, limit_);
+    family.why_not =
+        chosen ? "this is the chosen plan" : why_not(family.evaluation, family.fits, ours, limit_);
   }
 
   const plan::Graph& graph_;

@@ -189,9 +189,9 @@ class Descend final : public DistributionStrategy {
 
 std::string_view name(Ended ended) {
   switch (ended) {
-    case Ended::settled: return "no neighbour was better by a thousandth";
-    case Ended::estimate_limit: return "the limit of estimates was reached";
-    case Ended::time_limit: return "the time was up";
+    case Ended::settled: return "no neighbor was more than 0.1 % better";
+    case Ended::estimate_limit: return "reached the limit of estimates";
+    case Ended::time_limit: return "out of time";
     case Ended::interrupted: return "it was interrupted";
   }
   return {};

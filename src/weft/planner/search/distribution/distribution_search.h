@@ -24,7 +24,7 @@ struct DistributionBudget {
 };
 
 enum class Ended : std::uint8_t { settled, estimate_limit, time_limit, interrupted };
-std::string_view name(Ended ended);  // "no neighbour was better"
+std::string_view name(Ended ended);  // "no neighbor was better"
 
 // Those that fit come before those that do not; then the faster, or the smaller.
 struct Score {

@@ -29,7 +29,7 @@ Status check_axis(const cluster::Cluster& cluster, std::string_view axis) {
   if (std::ranges::find(names, axis) != names.end()) return {};
   std::string hint = did_you_mean(axis, names);
   if (hint.empty()) hint = fmt::format("its axes are {}", fmt::join(names, ", "));
-  return user_error(fmt::format("a hint names the axis {}, which {} does not have", axis, cluster.name),
+  return user_error(fmt::format("a hint names axis {}, which {} does not have", axis, cluster.name),
                     std::move(hint));
 }
 

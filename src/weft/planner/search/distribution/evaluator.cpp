@@ -46,7 +46,7 @@ Evaluation continued(const TimeLine& line, const Evaluation& a, const Evaluation
   return whole;
 }
 
-Error ended_before() { return user_error("the search ended before this was looked at"); }
+Error ended_before() { return user_error("the search ended before trying this"); }
 
 std::vector<Result<Evaluation>> answer_all(std::size_t questions, SearchWatch& watch,
                                            const std::function<Result<Evaluation>(std::size_t)>& answer) {

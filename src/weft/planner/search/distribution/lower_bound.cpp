@@ -108,8 +108,9 @@ LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int 
     if (seconds > bound.seconds) bound = {seconds, std::move(why)};
   };
   if (cluster.device.memory_bytes_per_second > 0)
-    raise(moved_by_updates(graph) / devices / cluster.device.memory_bytes_per_second,
-          fmt::format("parameters and optimizer states read and written by the memories of {}", them));
+    raise(
+        moved_by_updates(graph) / devices / cluster.device.memory_bytes_per_second,
+        fmt::format("parameters and optimizer states read and written at the memory bandwidth of {}", them));
   const double cone = largest_cone(graph, cluster.device);
   double quickest = std::numeric_limits<double>::infinity();  // of the links that leave a unit
   double inside = devices;
@@ -119,7 +120,7 @@ LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int 
     quickest = std::min(quickest, axis.link.latency_seconds);
     raise(std::min(cone / inside, quickest),
           cone / inside <= quickest
-              ? fmt::format("the arithmetic of one {} alone, which is quicker than a message out of it",
+              ? fmt::format("the arithmetic of one {} alone, which is faster than one message out of it",
                             inside > 1 ? "unit of " + axis.name : cluster.device.name)
               : fmt::format("one message, without which a single {} would compute everything",
                             inside > 1 ? "unit of " + axis.name : cluster.device.name));

@@ -207,9 +207,10 @@ class Improving {
 };
 
 std::string what_it_won(const Score& before, const Score& after) {
-  if (!(after < before)) return "nothing better than the lists";
-  if (!before.fits) return after.fits ? "a plan that fits, as no lists do" : "smaller than any lists";
-  return fmt::format("{:.1f} % less time than any lists", 100 * (1 - after.seconds / before.seconds));
+  if (!(after < before)) return "nothing better than the listed plans";
+  if (!before.fits)
+    return after.fits ? "a plan that fits, unlike any listed plan" : "smaller than any listed plan";
+  return fmt::format("{:.1f} % faster than any listed plan", 100 * (1 - after.seconds / before.seconds));
 }
 
 class ByParts final : public DistributionStrategy {

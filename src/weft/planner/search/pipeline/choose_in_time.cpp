@@ -133,7 +133,7 @@ class InTimeSearch {
     if (!chosen.fits) return fits_nowhere(chosen);
     if (chosen.priced.seconds >= problem_.beat_seconds)
       return user_error(
-          fmt::format("no plan in stages takes less than {}", print_seconds(problem_.beat_seconds)));
+          fmt::format("no plan with stages takes less than {}", print_seconds(problem_.beat_seconds)));
     return chosen;
   }
 
@@ -149,7 +149,7 @@ class InTimeSearch {
     Distribution within;
     const PricedParts* parts;
     Machine machine;
-    Result<PartCosts> costs = user_error("the search ended before this was looked at");
+    Result<PartCosts> costs = user_error("the search ended before trying this");
     bool is_done = false;
   };
 
@@ -611,12 +611,12 @@ class InTimeSearch {
     for (const auto* questions : {&micro_, &ends_})
       for (const auto& [key, one] : *questions)
         if (!one.costs.ok()) return one.costs.error();
-    return user_error("no plan in stages was looked at");
+    return user_error("the search tried no plan with stages");
   }
 
   Error fits_nowhere(const ChosenInTime& smallest) const {
     return user_error(
-        fmt::format("no plan in stages fits in {} a rank: the smallest found takes {} on stage {} ({})",
+        fmt::format("no plan with stages fits in {} per rank; the smallest found needs {} on stage {} ({})",
                     print_bytes(limit_), print_bytes(smallest.priced.peak_bytes), smallest.priced.fullest,
                     print(smallest.distribution)));
   }

@@ -24,7 +24,7 @@ Status check_hints(const InTimeProblem& problem, const Distribution& given) {
     if (slice.axis == name)
       return user_error(
           fmt::format("a hint slices {} on {}, whose ranks are stages: {}", slice.index, name, print(given)),
-          "DROP HINT, or stages on another axis");
+          "DROP HINT, or put stages on another axis");
   return {};
 }
 
@@ -32,8 +32,8 @@ Status check_rows(const InTimeProblem& problem, std::int64_t micro_batches) {
   if (problem.rows % micro_batches == 0) return {};
   std::int64_t near = std::min(micro_batches, problem.rows);
   while (problem.rows % near != 0) --near;
-  return user_error(fmt::format("micro-batches have equal rows: {} do not divide {} = {}", micro_batches,
-                                problem.batch, problem.rows),
+  return user_error(fmt::format("micro-batches need equal numbers of rows: {} do not divide {} = {}",
+                                micro_batches, problem.batch, problem.rows),
                     fmt::format("micro={} does", near));
 }
 

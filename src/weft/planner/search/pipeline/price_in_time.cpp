@@ -132,9 +132,9 @@ Result<Unfolded> unfold(const TimeShape& shape) {
   if (has_chunks(*shape.schedule)) {
     parameters["chunks"] = shape.chunks;
   } else if (shape.chunks > 1) {
-    return user_error(fmt::format("schedule {} has one chunk a stage, {} are asked for", shape.schedule->name,
-                                  shape.chunks),
-                      "interleaved_one_f_one_b has any number of chunks");
+    return user_error(
+        fmt::format("schedule {} has one chunk per stage, found {}", shape.schedule->name, shape.chunks),
+        "interleaved_one_f_one_b allows any number of chunks");
   }
   WEFT_TRY(schedule, pipeline::unfold(*shape.schedule, parameters));
   WEFT_TRY_STATUS(pipeline::verify(schedule));

@@ -70,11 +70,11 @@ Result<StagePricer> StagePricer::of(const InTimeProblem& problem, const Distribu
       std::make_shared<const PricedParts>(*plan, problem.recomputed ? train::Recompute() : given.recompute);
   if (static_cast<std::size_t>(made.order_.schedule.positions()) > made.parts_->count())
     return user_error(
-        fmt::format("more stages than parts: {} stages{} of a model that falls into {} parts",
+        fmt::format("too many stages: found {} stages{}, but the model splits into {} parts",
                     made.shape_.stages,
                     made.shape_.chunks > 1 ? fmt::format(" of {} chunks", made.shape_.chunks) : std::string(),
                     made.parts_->count()),
-        "fewer stages, or fewer chunks a stage");
+        "use fewer stages, or fewer chunks per stage");
   if (device == nullptr) made.devices_ = devices_of_stages(*problem.cluster, given);
   return made;
 }
@@ -109,7 +109,7 @@ void StagePricer::simulate(std::span<const Distribution* const> given) {
   std::vector<std::pair<Stage, Result<PartCosts>*>> jobs;
   for (const Distribution* const one : given)
     for (Stage& stage : stages_of(*one)) {
-      const auto [found, is_new] = known_.try_emplace(stage.key, user_error("it was not looked at"));
+      const auto [found, is_new] = known_.try_emplace(stage.key, user_error("it was not tried"));
       if (is_new) jobs.emplace_back(std::move(stage), &found->second);
     }
   do_all(jobs.size(), [&](std::size_t j) { *jobs[j].second = look_at(jobs[j].first); });

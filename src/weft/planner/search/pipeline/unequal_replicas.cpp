@@ -88,7 +88,7 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
                                     std::size_t axis) {
   const std::vector<std::int64_t>& takes = given.axes[axis].takes;
   if (takes.size() != static_cast<std::size_t>(given.mesh.axes[axis].ranks))
-    return user_error("each rank takes a number of micro-batches");
+    return user_error("each rank must get a number of micro-batches");
   Distribution equal = given;
   equal.axes[axis].takes.clear();
   const std::vector<cluster::Device> devices = devices_along(*problem.cluster, given.mesh, axis);

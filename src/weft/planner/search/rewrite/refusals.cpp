@@ -59,8 +59,8 @@ std::vector<Refusal> matches_not_taken(const plan::Graph& start, Workbench& benc
     } else {
       const auto first =
           std::ranges::find_if(trail, [&](const Step& step) { return share(step.replaced, nodes); });
-      because = first == trail.end() ? "what it matched is no longer there"
-                                     : fmt::format("taken first by {}", first->rule);
+      because = first == trail.end() ? "the nodes that it matched are gone"
+                                     : fmt::format("already rewritten by {}", first->rule);
     }
     refusals.push_back({name, nodes, std::move(because)});
   }

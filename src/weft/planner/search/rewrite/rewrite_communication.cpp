@@ -358,7 +358,7 @@ Result<RewrittenCommunication> rewrite_communication(const PredictedPlan& before
                                    print_seconds(was), 100 * options.least_gain);
     else if (options.memory_bytes > 0 &&
              made.prediction.peak_bytes > std::max(options.memory_bytes, before.prediction.peak_bytes))
-      result.why_not = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
+      result.why_not = fmt::format("{} per rank: too large", print_bytes(made.prediction.peak_bytes));
     else
       result.plan = std::move(made);
     if (!result.plan) result.trail.clear();

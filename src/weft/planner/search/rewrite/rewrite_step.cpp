@@ -26,7 +26,7 @@ Result<RewrittenStep> rewrite_step(const plan::Graph& plan, const cluster::Devic
                                    const RewriteStepOptions& options) {
   RewrittenStep result;
   if (plan.node_count() > options.most_nodes) {
-    result.why_not = fmt::format("more than {} nodes: too many to search through",
+    result.why_not = fmt::format("more than {} nodes: too many to search",
                                  print_exact(static_cast<std::int64_t>(options.most_nodes)));
     return result;
   }

@@ -53,16 +53,15 @@ Status check_learns_alone(const distribute::DistributedPlan& plan) {
     const plan::Layout& layout = plan.layouts[node.result(0).value];
     for (const std::size_t axis : data)
       if (!layout.axes[axis].is_replicated())
-        return user_error(fmt::format("sync_every: ranks along {} share {} among them, so none of them can "
-                                      "learn by itself",
-                                      plan.mesh.axes[axis].name, node.word(0)),
-                          "a distribution that slices the batch and shards nothing can: distribution = "
-                          "'rank=4: slice b'");
+        return user_error(
+            fmt::format("sync_every: ranks along {} split {} among them, so no rank can train on its own",
+                        plan.mesh.axes[axis].name, node.word(0)),
+            "use a distribution that slices the batch and shards nothing: distribution = 'rank=4: slice b'");
   }
   if (has_sums) return {};
-  return user_error("sync_every: this plan sums no gradients among ranks that slice the batch",
-                    "sync_every = 1, or a distribution that slices the batch; a batch of fewer examples than "
-                    "ranks is not sliced");
+  return user_error("sync_every: this plan does not sum gradients across ranks that slice the batch",
+                    "set sync_every = 1, or use a distribution that slices the batch; a batch with fewer "
+                    "examples than ranks cannot be sliced");
 }
 
 Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int64_t steps) {

@@ -92,7 +92,7 @@ class TiledPlan {
     std::int64_t size = plan_.graph.type(value).size_of(along_.index);
     if (along_.blocks > 1) {
       if (size % along_.blocks != 0)
-        return user_error(fmt::format("{} of {} is not {} blocks that are alike",
+        return user_error(fmt::format("{} of {} does not split into {} equal blocks",
                                       plan_.graph.text(along_.index), size, along_.blocks));
       size /= along_.blocks;
       const std::array<plan::Dim, 2> dims = {plan::Dim{block_, along_.blocks}, plan::Dim{index_, size}};

@@ -147,7 +147,7 @@ class TileSearch {
 
   Result<TiledExchanges> run() {
     TiledExchanges result;
-    result.said = "nothing that travels can be cut along with products";
+    result.said = "no collective can be tiled along with a matrix product";
     WEFT_TRY(wanted, exchanges_to_cut(before_, options_.tiles > 0));
     const std::vector<TileWay> ways = ways_to_try(before_.plan, wanted);
     if (options_.tiles > 0) {
@@ -225,7 +225,7 @@ class TileSearch {
     if (options_.memory_bytes > 0 &&
         made.prediction.peak_bytes > std::max(options_.memory_bytes, before_.prediction.peak_bytes)) {
       result.said =
-          fmt::format("{}: {} a rank, too large", best_said_, print_bytes(made.prediction.peak_bytes));
+          fmt::format("{}: {} per rank, too large", best_said_, print_bytes(made.prediction.peak_bytes));
       return;
     }
     result.said = fmt::format("{}: {} instead of {}", best_said_, print_seconds(now), print_seconds(was));
@@ -248,14 +248,14 @@ Result<TiledExchanges> tile_exchanges(const PredictedPlan& before, const Machine
                                       const TileOptions& options) {
   TiledExchanges result;
   if (before.plan.time) {
-    result.said = "a step that is cut in time is not cut again";
+    result.said = "a step with micro-batches is not tiled again";
     return result;
   }
   const double exposed = before.prediction.exposed_communication_seconds;
   if (options.tiles == 0 && (!machine.overlap || exposed < options.least_gain * before.prediction.seconds)) {
     result.said = machine.overlap
-                      ? fmt::format("{} of communication not hidden: little to gain", print_seconds(exposed))
-                      : "nothing travels beside computing here";
+                      ? fmt::format("{} of communication exposed: little to gain", print_seconds(exposed))
+                      : "communication cannot overlap computation here";
     return result;
   }
   WEFT_TRY(costs, machine.costs(before.plan.mesh));
