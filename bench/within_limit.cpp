@@ -52,8 +52,10 @@ void row(std::string_view precision) {
   const nlohmann::json said = explained("", limited);
   std::vector<double> times;
   for (int i = 0; i < kRounds; ++i)
-    times.push_back(
-        explained("ANALYZE", limited + ", keep_measurements = false").at("measured").at("step_seconds").get<double>());
+    times.push_back(explained("ANALYZE", limited + ", keep_measurements = false")
+                        .at("measured")
+                        .at("step_seconds")
+                        .get<double>());
   fmt::print("{:6} {:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>7.2f}\n", precision, print_bytes(bytes),
              print_bytes(bytes / 4), print_seconds(whole.at("measured").at("step_seconds").get<double>()),
              print_seconds(predicted(said)), print_seconds(said.value("seconds_of_spilled", 0.0)),

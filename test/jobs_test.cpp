@@ -291,8 +291,8 @@ constexpr const char* kKillRanksUnderWay =
 // No file is read: those that are left hold everything.
 TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
   const Job job;
-  job.write("job.weft",
-            train(800, "in_memory_checkpoint_every = 5, max_restarts = 3, log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
+  job.write("job.weft", train(800, "in_memory_checkpoint_every = 5, max_restarts = 3, log = 'log.csv'") +
+                            "SAVE digits_mlp TO 'kept';");
   const Outcome again = job.shell(kKillRanksUnderWay);
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "warning: ranks restart from step "), 1) << again.text;

@@ -525,11 +525,13 @@ TEST(Program, CtrlCSaysWhatWasSaved) {
 
 TEST(Program, SaysNothingOfASearchInAPipe) {
   const Outcome outcome = shell(
-      "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, planning_seconds = "
+      "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, planning_seconds "
+      "= "
       "0.01)\"");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
   EXPECT_EQ(outcome.text.find("looked at"), std::string::npos) << outcome.text;
-  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos)
+      << outcome.text;
 }
 
 // A search of more turns than anybody waits for, stopped as Ctrl-C stops it: the best so far is the answer, and a

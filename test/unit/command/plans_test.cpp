@@ -263,14 +263,16 @@ TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
 // The search, the rules and the proof all end; what was left out is said.
 TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
   Session session;
-  const Reply reply = session.execute("EXPLAIN (VERBOSE) TRAIN char_gpt ON pod WITH (planning_seconds = 0.001)");
+  const Reply reply =
+      session.execute("EXPLAIN (VERBOSE) TRAIN char_gpt ON pod WITH (planning_seconds = 0.001)");
   ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   const std::string output = std::regex_replace(reply.output, std::regex("\\s+"), " ");
   for (const std::string_view said :
        {"stopped: out of time", "not used: out of time", "not proven: out of time"})
     EXPECT_NE(output.find(said), std::string::npos) << said << "\n" << reply.output;
   // With time enough nothing is left out.
-  const Reply whole = session.execute("EXPLAIN (VERBOSE) TRAIN digits_mlp ON pod WITH (planning_seconds = 1000)");
+  const Reply whole =
+      session.execute("EXPLAIN (VERBOSE) TRAIN digits_mlp ON pod WITH (planning_seconds = 1000)");
   EXPECT_EQ(whole.output.find("out of time"), std::string::npos) << whole.output;
 }
 

@@ -97,8 +97,9 @@ TEST(Answers, TheLogHasARowForEveryStepAndGoesOn) {
   }
   EXPECT_FALSE(std::getline(lines, line));
   // A new beginning is a new file.
-  last_answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH ({}, log = '{}', from_scratch = true)",
-                                   kRows, kSizes, path));
+  last_answer(session,
+              fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH ({}, log = '{}', from_scratch = true)",
+                          kRows, kSizes, path));
   EXPECT_EQ(std::ranges::count(text_of(path), '\n'), 2);
 }
 

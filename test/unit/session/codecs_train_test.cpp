@@ -20,9 +20,10 @@ const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as i
 Json trained(const std::string& model, const std::string& file, const std::string& on, int steps,
              const std::string& with) {
   Session session;
-  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, replica_check_every = "
-                                     "5, threads = 1, rules = false, {})",
-                                     model, file, steps, on, with));
+  return answer(session,
+                fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, replica_check_every = "
+                            "5, threads = 1, rules = false, {})",
+                            model, file, steps, on, with));
 }
 
 double last_loss(const Json& reply) { return reply["last_loss"].get<double>(); }
@@ -94,7 +95,8 @@ TEST(CodecsTrain, WhatIsLostIsSentLater) {
 
 TEST(CodecsTrain, GoesOnFromAFileAsIfItHadNotStoppedAndOnOtherRanks) {
   const std::string with =
-      "b = 24, f = 130, learning_rate = 0.01, transport = inproc, replica_check_every = 2, rules = false, codecs = "
+      "b = 24, f = 130, learning_rate = 0.01, transport = inproc, replica_check_every = 2, rules = false, "
+      "codecs = "
       "'gradients: int4 "
       "always'";
   const auto statement = [&](int steps, int ranks) {

@@ -36,7 +36,8 @@ class CreditAndDelay : public testing::Test {
   std::string train(int ranks, int steps, const std::string& with) const {
     return fmt::format(
         "TRAIN digits_mlp ON LOCAL {0} FROM '{1}' STEPS {2} WITH (b = 13, f = 200, seed = 5, threads = 1, "
-        "transport = inproc, replica_check_every = 1, rules = false, distribution = 'rank={0}: slice b', {3})",
+        "transport = inproc, replica_check_every = 1, rules = false, distribution = 'rank={0}: slice b', "
+        "{3})",
         ranks, kDigitsFile, steps, with);
   }
 
@@ -60,8 +61,10 @@ class CreditAndDelay : public testing::Test {
 TEST_F(CreditAndDelay, PartsHaveTheBitsOfTheWhole) {
   for (const int ranks : thorough_or<std::vector<int>>({2, 3, 4}, {3})) {
     const Learned whole = learned(ranks, 3, "prove = false, all_reduce_window = off");
-    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '32 KiB', buckets = off"), whole) << ranks;
-    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '33 KiB', buckets = '1 MiB'"), whole) << ranks;
+    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '32 KiB', buckets = off"), whole)
+        << ranks;
+    EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '33 KiB', buckets = '1 MiB'"), whole)
+        << ranks;
   }
 }
 
@@ -80,8 +83,10 @@ TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
   const auto refused = [&](const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
   };
-  EXPECT_NE(refused("all_reduce_window = '16 KiB'").find("expected a window of 32 KiB or more"), std::string::npos);
-  EXPECT_NE(refused("all_reduce_window = '4 MiB', micro_batches = 2").find("all_reduce_window cannot be combined with stages"),
+  EXPECT_NE(refused("all_reduce_window = '16 KiB'").find("expected a window of 32 KiB or more"),
+            std::string::npos);
+  EXPECT_NE(refused("all_reduce_window = '4 MiB', micro_batches = 2")
+                .find("all_reduce_window cannot be combined with stages"),
             std::string::npos);
 }
 
@@ -99,7 +104,8 @@ TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
                   once = learned(ranks, 1, sgd);
     EXPECT_TRUE(late.contains("w1.delayed.rank")) << ranks;
     EXPECT_EQ(without_states(late), without_states(once)) << ranks;
-    EXPECT_NE(without_states(learned(ranks, 3, sgd + ", gradient_delay = 1")), without_states(learned(ranks, 2, sgd)))
+    EXPECT_NE(without_states(learned(ranks, 3, sgd + ", gradient_delay = 1")),
+              without_states(learned(ranks, 2, sgd)))
         << "gradients of two steps were made with the same weights, and of a third not";
   }
 }
@@ -123,9 +129,11 @@ TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
                                    "node=4: slice b; gpu=8: slice b, shard optimizer",
                                    "node=4: slice b; gpu=8: slice b, shard parameters"}) {
     const nlohmann::json told = answer(
-        session, fmt::format("EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, gradient_delay = 1, all_reduce_window = "
-                             "'32 KiB', distribution = '{}')",
-                             spread));
+        session,
+        fmt::format(
+            "EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, gradient_delay = 1, all_reduce_window = "
+            "'32 KiB', distribution = '{}')",
+            spread));
     EXPECT_NE(told.dump().find("except that gradients are applied one step later"), std::string::npos)
         << spread << told.dump(2);
     EXPECT_NE(told.dump().find("summed and applied one step later"), std::string::npos) << spread;
@@ -135,12 +143,13 @@ TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
 TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
   Session session;
   const auto loss = [&](const std::string& with) {
-    return answer(session,
-                  fmt::format(
-                      "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
-                      "= 1, from_scratch = true, threads = 1, transport = inproc, prove = false, rules = false, "
-                      "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
-                      kDigitsFile, with))["test"]["loss"]
+    return answer(
+               session,
+               fmt::format(
+                   "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
+                   "= 1, from_scratch = true, threads = 1, transport = inproc, prove = false, rules = false, "
+                   "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
+                   kDigitsFile, with))["test"]["loss"]
         .get<double>();
   };
   EXPECT_LT(loss(", gradient_delay = 1"), 1.2 * loss(""));
@@ -152,10 +161,14 @@ TEST_F(CreditAndDelay, WhatADelayDoesNotGoWithIsRefused) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
   };
   EXPECT_NE(refused("gradient_delay = 2").find("expected 0 or 1 steps"), std::string::npos);
-  EXPECT_NE(refused("gradient_delay = 1, sync_every = 4").find("delay cannot be combined with sync_every"), std::string::npos);
-  EXPECT_NE(refused("gradient_delay = 1, codecs = 'gradients: int8'").find("delay cannot be combined with codecs"),
+  EXPECT_NE(refused("gradient_delay = 1, sync_every = 4").find("delay cannot be combined with sync_every"),
             std::string::npos);
-  EXPECT_NE(refused("gradient_delay = 1, precision = f16").find("delay cannot be combined with precision = f16"), std::string::npos);
+  EXPECT_NE(
+      refused("gradient_delay = 1, codecs = 'gradients: int8'").find("delay cannot be combined with codecs"),
+      std::string::npos);
+  EXPECT_NE(
+      refused("gradient_delay = 1, precision = f16").find("delay cannot be combined with precision = f16"),
+      std::string::npos);
   EXPECT_NE(refused("gradient_delay = 1, micro_batches = 2").find("delay cannot be combined with stages"),
             std::string::npos);
 }

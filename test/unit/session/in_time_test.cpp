@@ -363,10 +363,10 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
             std::string::npos);
   for (const char* setting : {"replan_every = 2", "sync_every = 2"})
-    EXPECT_NE(
-        train("ON LOCAL 2", fmt::format("{}, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'", setting))
-            .find("cannot be combined with stages or micro-batches"),
-        std::string::npos)
+    EXPECT_NE(train("ON LOCAL 2",
+                    fmt::format("{}, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'", setting))
+                  .find("cannot be combined with stages or micro-batches"),
+              std::string::npos)
         << setting;
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("is not said"),
             std::string::npos);

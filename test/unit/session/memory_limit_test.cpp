@@ -110,9 +110,10 @@ TEST(MemoryLimit, NarrowNumbersAreTheSameBitsWithinIt) {
 TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   const auto explained = [](const std::string& how, const std::string& on, const std::string& limit) {
     Session session;
-    return answer(session, fmt::format("EXPLAIN {} TRAIN char_gpt {} STEPS 1 WITH ({}, memory_limit = '{}', "
-                                       "threads = 2, keep_measurements = false, rules = false, prove = false)",
-                                       how, on, kSizes, limit));
+    return answer(session,
+                  fmt::format("EXPLAIN {} TRAIN char_gpt {} STEPS 1 WITH ({}, memory_limit = '{}', "
+                              "threads = 2, keep_measurements = false, rules = false, prove = false)",
+                              how, on, kSizes, limit));
   };
   EXPECT_FALSE(explained("", "", "64 MiB").contains("within_limit"));
   const nlohmann::json some = explained("", "", "12 MiB"), few = explained("ANALYZE", "", "7 MiB");

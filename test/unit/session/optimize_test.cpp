@@ -70,9 +70,10 @@ return y=%6
 
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
-            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "local sgd", "delay gradients",
-                                           "codecs", "bucket", "tile collectives", "partition all-reduces", "choose algorithms",
-                                           "schedule", "pipeline", "recompute", "synthesize"}));
+            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "local sgd",
+                                           "delay gradients", "codecs", "bucket", "tile collectives",
+                                           "partition all-reduces", "choose algorithms", "schedule",
+                                           "pipeline", "recompute", "synthesize"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 
@@ -105,7 +106,8 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
 
 TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   Case on(2);
-  on.problem.off = {"rewrite", "rewrite communication", "bucket", "tile collectives", "partition all-reduces"};
+  on.problem.off = {"rewrite", "rewrite communication", "bucket", "tile collectives",
+                    "partition all-reduces"};
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);

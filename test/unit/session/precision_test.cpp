@@ -262,7 +262,8 @@ TEST(Precision, MicroBatchesAndStagesAddUpInF32) {
 
 TEST(Precision, GradientsAreOfTheTypeOrWide) {
   Session session;
-  EXPECT_NE(complaint(session, digits("", ", precision = f16, gradient_precision = bf16")).find("gradient_precision = bf16"),
+  EXPECT_NE(complaint(session, digits("", ", precision = f16, gradient_precision = bf16"))
+                .find("gradient_precision = bf16"),
             std::string::npos);
 }
 

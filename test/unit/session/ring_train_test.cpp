@@ -18,10 +18,11 @@ const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as i
 double loss_after(const std::string& model, int ranks, const std::string& with) {
   Session session;
   const std::string on = ranks > 1 ? fmt::format("ON LOCAL {}", ranks) : "ON LOCAL 1";
-  return answer(session,
-                fmt::format("TRAIN {} FROM '{}' STEPS 6 {} WITH (transport = inproc, replica_check_every = 3, "
-                            "learning_rate = 0.01, seed = 4, {})",
-                            model, kText, on, with))["last_loss"]
+  return answer(
+             session,
+             fmt::format("TRAIN {} FROM '{}' STEPS 6 {} WITH (transport = inproc, replica_check_every = 3, "
+                         "learning_rate = 0.01, seed = 4, {})",
+                         model, kText, on, with))["last_loss"]
       .get<double>();
 }
 

@@ -69,19 +69,19 @@ TEST(Servers, RefusesWhatItCannotDo) {
   const auto refused = [&](const std::string& on, const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp {} WITH ({})", on, with));
   };
-  EXPECT_NE(
-      refused("ON dgx1", "parameter_servers = 1").find("servers cannot be combined with a cluster without a network"),
-      std::string::npos);
+  EXPECT_NE(refused("ON dgx1", "parameter_servers = 1")
+                .find("servers cannot be combined with a cluster without a network"),
+            std::string::npos);
   EXPECT_NE(refused("ON LOCAL 2", "parameter_servers = 1, micro_batches = 2")
                 .find("servers cannot be combined with stages or micro-batches"),
             std::string::npos);
   EXPECT_NE(refused("ON LOCAL 2", "parameter_servers = 1, algorithm = 'all_reduce_ring'")
                 .find("servers cannot be combined with algorithm"),
             std::string::npos);
-  EXPECT_NE(
-      complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (parameter_servers = 1)", kDigitTable))
-          .find("servers cannot be combined with a single rank"),
-      std::string::npos);
+  EXPECT_NE(complaint(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (parameter_servers = 1)",
+                                           kDigitTable))
+                .find("servers cannot be combined with a single rank"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -41,14 +41,16 @@ TEST(SliceSends, RanksLearnWhatOneRankLearns) {
   for (const Case& one : every(2, cases)) {
     SCOPED_TRACE(one.distribution);
     const auto loss = [&](const std::string& with) {
-      return gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
-                      fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'{}",
-                                  one.distribution, with));
+      return gpt_loss(
+          fmt::format("ON LOCAL {}", one.ranks),
+          fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'{}",
+                      one.distribution, with));
     };
     const double sliced = loss(", scatter_gather_sends = true");
     EXPECT_NEAR(sliced, alone, 1e-4 * alone);
     EXPECT_EQ(sliced, loss(", scatter_gather_sends = true"));
-    EXPECT_NEAR(loss(", scatter_gather_sends = true, codecs = 'activations: int8 always'"), alone, 0.02 * alone);
+    EXPECT_NEAR(loss(", scatter_gather_sends = true, codecs = 'activations: int8 always'"), alone,
+                0.02 * alone);
   }
 }
 
@@ -136,10 +138,11 @@ TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
                                    {2, "rank=2: slice f, h, v, s"}};
   const double alone = gpt_loss("", "seed = 3");
   for (const Case& one : every(2, cases))
-    EXPECT_NEAR(gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
-                         fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'",
-                                     one.distribution)),
-                alone, 1e-4 * alone)
+    EXPECT_NEAR(
+        gpt_loss(fmt::format("ON LOCAL {}", one.ranks),
+                 fmt::format("seed = 3, transport = inproc, replica_check_every = 3, distribution = '{}'",
+                             one.distribution)),
+        alone, 1e-4 * alone)
         << one.distribution;
 }
 

@@ -19,7 +19,8 @@ namespace {
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 
 constexpr std::string_view kSmall =
-    "b = 12, f = 8, seed = 5, threads = 1, transport = inproc, prove = false, rules = false, replica_check_every = "
+    "b = 12, f = 8, seed = 5, threads = 1, transport = inproc, prove = false, rules = false, "
+    "replica_check_every = "
     "1, "
     "buckets = off";
 

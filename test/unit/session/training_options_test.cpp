@@ -125,8 +125,8 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   EXPECT_NE(tensor_at(file, "slope.momentum"), 0);
   const double paused = answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1", kLine))["last_loss"];
   // The fourth step of Adam, whatever came between.
-  answer(session,
-         fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (from_scratch = true); SAVE line TO '{}'", kLine, file));
+  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (from_scratch = true); SAVE line TO '{}'",
+                              kLine, file));
   const double slope = tensor_at(file, "slope");
   Session other;
   other.execute(kAsWritten);
@@ -198,8 +198,8 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
   for (const std::string_view where : {"", "ON LOCAL 2 "}) {
     // Rates 1 and 1/2: the loss falls to a quarter, then to 9/16 of that.
     const auto after = [&](std::string_view options, int steps = 2) {
-      answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, {})", where, kLine,
-                                  steps, options));
+      answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, {})", where,
+                                  kLine, steps, options));
       return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
     };
     EXPECT_NEAR(after("schedule = linear"), 5 * 0.25 * 0.5625, 1e-6);
@@ -261,9 +261,10 @@ TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
       // Ranks add up their gradients before any optimizer sees them: one without a state and one with.
       if (!where.empty() && optimizer != "sgd" && optimizer != "adam") continue;
       const auto loss_after = [&](int steps, std::string_view options) {
-        answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, optimizer = {}, "
-                                    "learning_rate = 0.1, {})",
-                                    where, kLine, steps, optimizer, options));
+        answer(session,
+               fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (from_scratch = true, optimizer = {}, "
+                           "learning_rate = 0.1, {})",
+                           where, kLine, steps, optimizer, options));
         return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
       };
       EXPECT_NEAR(loss_after(6, "accumulate = 3, clip_norm = 2"), loss_after(2, "clip_norm = 2"), 1e-6)

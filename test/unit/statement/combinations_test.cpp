@@ -43,10 +43,10 @@ TEST(Combinations, OneOfThemAloneIsFine) {
 TEST(Combinations, AreRefusedWithTheReason) {
   Settings settings;
   settings.servers = 1;
-  EXPECT_EQ(
-      said(settings, cluster_of_two(/*network=*/false)),
-      "parameter_servers cannot be combined with a cluster without a network: servers are hosts beside those of the "
-      "cluster");
+  EXPECT_EQ(said(settings, cluster_of_two(/*network=*/false)),
+            "parameter_servers cannot be combined with a cluster without a network: servers are hosts beside "
+            "those of the "
+            "cluster");
   settings = {};
   settings.delay = 1;
   settings.sync_every = 2;

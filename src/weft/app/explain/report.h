@@ -20,7 +20,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/planner/target/job_hosts.h"
 #include "weft/app/explain/lines.h"
 #include "weft/app/explain/outline.h"
 #include "weft/app/explain/table.h"
@@ -29,6 +28,7 @@
 #include "weft/plan/graph/graph.h"
 #include "weft/planner/search/optimize.h"
 #include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/target/job_hosts.h"
 #include "weft/program/tasks/attribution.h"
 #include "weft/program/tasks/by_definition.h"
 
@@ -160,15 +160,14 @@ struct Report {
   std::string terms;  // the plan in words, where it is none of the above
 
   // What belongs to it.
-  std::string within_limit;                       // what is done to stay within memory_limit
-  double spilled_bytes = 0;                       // of the memory, kept outside the device
-  double spilled_seconds = 0;                     // what that adds to a step
-  double planning_seconds = 0;                    // wall time from the statement to the proof
-  std::vector<search::StageReport> stages;        // of the optimizer
-  std::vector<search::Step> rules;                // that led to the plan of one device
-  std::vector<search::Step> communication_rules;  // and from there to the plan of the ranks
-  std::vector<std::pair<std::string, std::string>>
-      notes;  // by JSON key, the name of a setting
+  std::string within_limit;                                // what is done to stay within memory_limit
+  double spilled_bytes = 0;                                // of the memory, kept outside the device
+  double spilled_seconds = 0;                              // what that adds to a step
+  double planning_seconds = 0;                             // wall time from the statement to the proof
+  std::vector<search::StageReport> stages;                 // of the optimizer
+  std::vector<search::Step> rules;                         // that led to the plan of one device
+  std::vector<search::Step> communication_rules;           // and from there to the plan of the ranks
+  std::vector<std::pair<std::string, std::string>> notes;  // by JSON key, the name of a setting
   std::vector<search::CodedExchanges> coded;
   std::string proof;
   bool proven = false;

@@ -68,8 +68,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   report.coded = planned->coded;
   const std::pair<std::string_view, std::string> notes[] = {
       {"all_reduce_window", planned->credit},
-      {"parameter_servers", explain::print_servers(choice.chosen.prediction, plan.mesh, prepared.settings.servers,
-                                         /*share=*/!report.is_local())},
+      {"parameter_servers",
+       explain::print_servers(choice.chosen.prediction, plan.mesh, prepared.settings.servers,
+                              /*share=*/!report.is_local())},
       {"gradient_delay", planned->delayed},
       {"sync_every", planned->averages}};
   for (const auto& [key, text] : notes)

@@ -184,7 +184,8 @@ Result<search::Choice> take_over(const Knowledge& state, const Prepared& prepare
   plain.codecs = {};
   plain.sync_every = 1;
   plain.delay = 0;
-  for (const std::string_view stage : {std::string_view("bucket"), search::kTileStage, search::kPartitionStage})
+  for (const std::string_view stage :
+       {std::string_view("bucket"), search::kTileStage, search::kPartitionStage})
     plain.optimizer_off.emplace_back(stage);
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));

@@ -194,8 +194,9 @@ Error DeviceFlights::explain(const Error& error) {
   const Step now = step();
   std::string hint = error.hint;
   if (!often_)
-    hint = fmt::format("WITH (serialize_kernels = true) runs one unit at a time and names the one that fails{}{}",
-                       hint.empty() ? "" : "; ", hint);
+    hint = fmt::format(
+        "WITH (serialize_kernels = true) runs one unit at a time and names the one that fails{}{}",
+        hint.empty() ? "" : "; ", hint);
   Error said =
       device_->fault().say(world_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank,
                                                    who(), print_exact(now.number), where(now), error.message),
