@@ -16,6 +16,7 @@
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/language/print.h"
+#include "weft/planner/statement/prepare.h"
 
 namespace weft::session {
 namespace {

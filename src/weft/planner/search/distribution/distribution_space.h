@@ -27,6 +27,8 @@ class DistributionSpace {
                                         FixedPart fixed);
 
   const std::vector<MeshOption>& meshes() const { return meshes_; }
+  // Parts that differ would not have them.
+  bool fixes_degrees() const { return !fixed_.degrees.empty(); }
 
   std::vector<distribute::Distribution> seeds(const MeshOption& option) const;
   std::vector<distribute::Distribution> neighbours(const distribute::Distribution& distribution) const;

@@ -221,6 +221,10 @@ class ByParts final : public DistributionStrategy {
     first.estimates -= std::min(kWholePlans, budget.estimates / 8);
     SearchOutcome outcome = descend().search(space, evaluator, first);
     if (outcome.best.empty() || evaluator.watch().over()) return outcome;
+    if (space.fixes_degrees()) {
+      outcome.parts = "not planned part by part: hints fix degrees of parallelism";
+      return outcome;
+    }
     const train::Chain chain = train::chain_of(evaluator.graph());
     if (!chain.why_not.empty() || chain.kinds > kMostKinds) {
       outcome.parts = "not planned part by part: " +
