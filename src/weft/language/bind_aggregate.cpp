@@ -43,7 +43,7 @@ Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& s
     WEFT_TRY(divisor, bind_expression(*term.operand, scope));
     if (divisor.is_number()) {
       if (divisor.number == 0)
-        return user_error("division by zero", "the divisor is known now, and it is 0", term.operand->span);
+        return user_error("division by zero", "the divisor is the constant 0", term.operand->span);
       product.coefficient /= divisor.number;
       continue;
     }

@@ -57,10 +57,10 @@ Result<ValueId> Binder::fit_argument(const LayerInput& given, const syntax::Tens
                                         layer.name.text, given.name, indices_text(type.dims));
   for (std::size_t d = 0; d < wanted.size(); ++d)
     if (const int place = type.position(wanted[d]); place >= 0 && place != static_cast<int>(d))
-      return user_error(fmt::format("{}: {} is index {} of the one and index {} of the other", lists,
+      return user_error(fmt::format("{}: {} is index {} of one operand and index {} of the other", lists,
                                     graph_.text(wanted[d]), d + 1, place + 1),
                         {}, source.span);
-  return user_error(fmt::format("{}, whose order nobody said", lists), {}, source.span);
+  return user_error(fmt::format("{}, whose order is not fixed", lists), {}, source.span);
 }
 
 // An error without a hint is one that call_that_fits() has a hint for.
@@ -319,7 +319,7 @@ std::string Binder::call_that_fits(const syntax::Source& source, const syntax::C
   std::erase_if(calls, [&](const std::string& call) { return !binds(call); });
   if (calls.empty()) return words;
   if (calls.size() == 1) return "write " + calls.front();
-  return fmt::format("say which is meant: {}", fmt::join(calls, " or "));
+  return fmt::format("choose one: {}", fmt::join(calls, " or "));
 }
 
 }  // namespace weft::language

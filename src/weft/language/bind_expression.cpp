@@ -145,7 +145,7 @@ Error Binder::unknown_name(const syntax::NameUse& use, const SelectScope& scope)
   for (const Dim& row : scope.rows) add(graph_.text(row.index));
   for (const std::string_view size : size_names()) add(size);
   std::string hint = did_you_mean(use.name, names);
-  if (hint.empty() && !names.empty()) hint = fmt::format("names here are {}", fmt::join(names, ", "));
+  if (hint.empty() && !names.empty()) hint = fmt::format("names in scope: {}", fmt::join(names, ", "));
   return user_error(fmt::format("unknown name '{}'", use.name), std::move(hint), use.span);
 }
 
@@ -225,7 +225,7 @@ Status Binder::unify(Bound& left, Bound& right) {
 Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, Span span) {
   using enum syntax::Operator;
   if ((op == divide || op == remainder) && right.is_number() && right.number == 0)
-    return user_error("division by zero", "the divisor is known now, and it is 0", span);
+    return user_error("division by zero", "the divisor is the constant 0", span);
   if (left.is_number() && right.is_number()) {
     const double a = left.number, b = right.number;
     const double result = op == add        ? a + b

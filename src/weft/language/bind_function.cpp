@@ -42,8 +42,8 @@ Result<Bound> Binder::bind_own_call(const syntax::Call& call, const FunctionDefi
   FunctionScope inside{.definition = &own, .arguments = {}};
   if (scope.function != nullptr) inside.depth = scope.function->depth + 1;
   if (inside.depth > kDeepestFunction)
-    return user_error(fmt::format("functions call each other more than {} deep", kDeepestFunction),
-                      "write some of them out where they are called", call.span);
+    return user_error(fmt::format("function calls are nested more than {} deep", kDeepestFunction),
+                      "inline some of them", call.span);
   for (const syntax::Argument& argument : call.arguments) {
     WEFT_TRY(given, bind_expression(*argument.value, scope));
     inside.arguments.push_back(given);
@@ -90,7 +90,7 @@ Result<double> Binder::number_argument(const syntax::Call& call, std::string_vie
   scope.in_number = false;
   WEFT_TRY(bound, std::move(value));
   if (!bound.is_number() || !std::isfinite(bound.number))
-    return user_error(fmt::format("{} must be a number known before running", label),
+    return user_error(fmt::format("{} must be a constant", label),
                       fmt::format("write a number or a size: {} => {}", label, otherwise),
                       argument->value->span);
   return bound.number;
@@ -151,7 +151,7 @@ Result<Binder::SymbolList> Binder::partition_symbols(const syntax::Call& call, c
           std::move(hint), name.span);
     }
     if (std::ranges::find(kept, symbol) != kept.end())
-      return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away",
+      return user_error(fmt::format("PARTITION BY names {} twice", name.text), "remove one of them",
                         name.span);
     kept.push_back(symbol);
   }
@@ -165,9 +165,9 @@ Result<Binder::SymbolList> Binder::window_over(const syntax::Call& call, const p
     if (std::ranges::find(kept, dim.index) == kept.end()) over.push_back(dim.index);
   if (over.empty())
     return user_error(
-        fmt::format("PARTITION BY keeps every index of the argument; {} has none left to run over",
+        fmt::format("PARTITION BY names every index of the argument; {} needs at least one left",
                     call.function.text),
-        fmt::format("the argument has {}: leave one out", indices_text(type.dims)), call.span);
+        fmt::format("the argument has {}: leave out at least one", indices_text(type.dims)), call.span);
   return over;
 }
 
@@ -181,8 +181,8 @@ Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpe
     if (first.is_number() && spec.fold != nullptr) {
       const double folded = spec.fold(ops::Numbers<double>{}, &first.number);
       if (std::isnan(folded))
-        return user_error(fmt::format("{} of {} is not a number", spec.name, first.number),
-                          "give it a number that it is defined for", call.span);
+        return user_error(fmt::format("{} of {} is NaN", spec.name, first.number),
+                          "choose an argument inside its domain", call.span);
       return Bound::of(folded);
     }
     const bool whole = !first.is_number() && plan::is_integer(graph_.type(first.value).dtype);
@@ -213,8 +213,8 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
   }
   if (spec.name == "cross_entropy") {
     if (over.size() != 1)
-      return user_error(fmt::format("cross_entropy runs over one index, PARTITION BY leaves {}", over.size()),
-                        "PARTITION BY every index but that of the classes", call.span);
+      return user_error(fmt::format("cross_entropy reduces one index, PARTITION BY leaves {}", over.size()),
+                        "PARTITION BY every index except the class index", call.span);
     WEFT_TRY(label, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(labels, as_value(label));
     if (!plan::is_integer(graph_.type(labels).dtype))
@@ -265,8 +265,8 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
   WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
   WEFT_TRY(x, as_real(bound));
   if (order_is_open(x))
-    return user_error(fmt::format("{} goes by the place of its indices, and nobody said their order: {}",
-                                  spec.name, indices_text(graph_.type(x).dims)),
+    return user_error(fmt::format("{} depends on the order of its indices, which is not fixed: {}", spec.name,
+                                  indices_text(graph_.type(x).dims)),
                       "GROUP BY them in order in a WITH entry first", call.arguments[0].value->span);
   if (spec.name == "conv1d" || spec.name == "conv2d_transpose")
     return bind_line_or_transpose(call, spec, x, scope);
@@ -283,7 +283,7 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
     return Bound::of(y);
   }
   if (named_argument(call, "size") == nullptr)
-    return user_error(fmt::format("{} needs size => the window's edge", spec.name),
+    return user_error(fmt::format("{} needs the window size: size => 2", spec.name),
                       fmt::format("usage: {}", spec.usage), call.span);
   WEFT_TRY(size, whole_argument(call, "size", 1, 2, scope));
   WEFT_TRY(stride, whole_argument(call, "stride", 1, size, scope));
@@ -306,13 +306,13 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
     return Bound::of(slots);
   }
   if (over.size() != 1)
-    return user_error(fmt::format("{} runs over one index, PARTITION BY leaves {}", spec.name, over.size()),
-                      "PARTITION BY every index but the one to choose from", call.span);
+    return user_error(fmt::format("{} works along one index, PARTITION BY leaves {}", spec.name, over.size()),
+                      "PARTITION BY every index except the one to select from", call.span);
   if (spec.name == "argmax" || spec.name == "argmin" || spec.name == "sort")
     return bind_ranking(call, spec, x, over.front());
   WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
   if (const std::int64_t size = graph_.type(x).size_of(over.front()); into.size < 1 || into.size > size)
-    return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size,
+    return user_error(fmt::format("{} selects 1 to {} along {}, found {}", spec.name, size,
                                   graph_.text(over.front()), into.size),
                       fmt::format("give {} a size from 1 to {}", graph_.text(into.index), size),
                       call.arguments[1].value->span);

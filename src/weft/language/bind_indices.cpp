@@ -27,7 +27,7 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
       for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
       std::string hint = did_you_mean(index.text, names);
       if (hint.empty())
-        hint = type.dims.empty() ? fmt::format("{} is a scalar: leave the brackets away", name)
+        hint = type.dims.empty() ? fmt::format("{} is a scalar: remove the brackets", name)
                                  : "name every index, or none";
       return user_error(fmt::format("no index '{}' in {}{}", index.text, name, indices_text(type.dims)),
                         std::move(hint), index.span);
@@ -46,7 +46,7 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
   }
   for (std::size_t d = 0; d < type.rank(); ++d)
     if (!used[d])
-      return user_error(fmt::format("index {} of {}{} is missing here", graph_.text(type.dims[d].index), name,
+      return user_error(fmt::format("index {} of {}{} is missing", graph_.text(type.dims[d].index), name,
                                     indices_text(type.dims)),
                         "name every index, or none", span);
 
@@ -58,7 +58,7 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
   }
   if (!from.empty()) {
     WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to),
-                         "choose a name that the tensor does not have"));
+                         "choose a name that is not an index of the tensor"));
     value = renamed;
   }
   for (const syntax::IndexUse& use : uses) {
@@ -129,7 +129,7 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
           fmt::format("index {} must have a size of at least 1, found {}", part.text, *declared),
           fmt::format("for example: {} = 8", part.text), part.span);
     } else if (__builtin_mul_overflow(known, *declared, &known)) {
-      return user_error("a size beyond 64 bits",
+      return user_error("size does not fit in 64 bits",
                         fmt::format("the parts of {} multiply to {}", use.from.text, size), use.span);
     }
     into.push_back(Dim{symbol, declared == nullptr ? 1 : *declared});
@@ -146,14 +146,14 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
                                   size, indices_text(into), known),
                       fmt::format("give the parts sizes that multiply to {}", size), use.span);
   return at(use.span, ops::add_split(graph_, value, along, into),
-            "choose names that the tensor does not have");
+            "choose names that are not indices of the tensor");
 }
 
 Result<ValueId> Binder::merge_indices(ValueId value, const syntax::IndexUse& use) {
   std::vector<Symbol> parts;
   for (const syntax::Name& part : use.parts) parts.push_back(graph_.symbol(part.text));
   WEFT_TRY(merged, at(use.span, ops::add_merge(graph_, value, parts, graph_.symbol(use.to.text)),
-                      "choose a name that the tensor does not have"));
+                      "choose a name that is not an index of the tensor"));
   const Symbol into = graph_.symbol(use.to.text);
   const std::int64_t* declared = find_size(into);
   const std::int64_t size = graph_.type(merged).size_of(into);

@@ -56,8 +56,8 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     return user_error(fmt::format("layer {} calls itself: {}{}", layer.name.text, chain, layer.name.text),
                       "use REPEAT to stack layers", source.span);
   if (frames_.size() > static_cast<std::size_t>(plan::kDeepestScope) - 1)
-    return user_error(fmt::format("layers nest more than {} deep", plan::kDeepestScope - 1),
-                      "write some of them out where they are called", source.span);
+    return user_error(fmt::format("layers are nested more than {} deep", plan::kDeepestScope - 1),
+                      "inline some of them", source.span);
 
   std::vector<LayerInput> inputs;
   std::vector<SizeOverride> sizes;
@@ -66,7 +66,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
       WEFT_TRY(size, evaluate_size(*argument.size));
       if (std::ranges::any_of(sizes,
                               [&](const SizeOverride& given) { return given.name == argument.name.text; }))
-        return user_error(fmt::format("size {} is given twice", argument.name.text), "take one of them away",
+        return user_error(fmt::format("size {} is given twice", argument.name.text), "remove one of them",
                           argument.span);
       sizes.push_back({std::string(argument.name.text), size, argument.span});
       continue;

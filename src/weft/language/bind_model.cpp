@@ -80,7 +80,7 @@ Status Binder::count_step(Span span) {
   if (++steps_taken_ > options_.plan_limit ||
       static_cast<std::int64_t>(graph_.node_count()) > options_.plan_limit)
     return user_error(fmt::format("the plan is larger than the limit of {} nodes", options_.plan_limit),
-                      "REPEAT fewer times, or raise it: SET plan_limit = ...", span);
+                      "REPEAT fewer times, or raise the limit: SET plan_limit = ...", span);
   if (steps_taken_ % 1024 == 0 && options_.interrupted && options_.interrupted())
     return user_error("interrupted", {}, span);
   return {};
@@ -108,7 +108,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     for (std::size_t j = 0; j < i; ++j)
       if (body.sizes[j].name.text == size.name.text)
         return user_error(fmt::format("size {} is declared twice in {}", size.name.text, frames_.back().name),
-                          "take one of them away", size.name.span);
+                          "remove one of them", size.name.span);
     const Symbol name = graph_.symbol(size.name.text);
     std::int64_t value = 0;
     Span span = size.span;
@@ -120,7 +120,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
       if (given != nullptr && given->size != *bound)
         return user_error(fmt::format("index {} has size {} in the argument, but {} is given", size.name.text,
                                       *bound, given->size),
-                          "leave it out: the argument decides", given->span);
+                          "leave it out: the argument determines it", given->span);
       continue;
     }
     if (given != nullptr) {
@@ -132,8 +132,8 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
       span = size.value->span;
     } else {
       return user_error(
-          fmt::format("size {} of {} has no default and is not given", size.name.text, frames_.back().name),
-          fmt::format("give it at the call of {}: {} = 8", frames_.back().name, size.name.text), size.span);
+          fmt::format("size {} of {} has no default and no value", size.name.text, frames_.back().name),
+          fmt::format("set it in the call of {}: {} = 8", frames_.back().name, size.name.text), size.span);
     }
     // Zero is fine for a number such as padding; as the size of an index the plan will refuse it.
     if (value < 0)
@@ -209,7 +209,7 @@ Result<ops::Initial> bind_init(const syntax::Init& init) {
     if (spec.arguments > 0) initial.a = init.arguments[0].value;
     if (spec.arguments > 1) initial.b = init.arguments[1].value;
     if (spec.name == "normal" && initial.b < 0)
-      return user_error(fmt::format("a deviation must not be negative, found {}", initial.b),
+      return user_error(fmt::format("a standard deviation must not be negative, found {}", initial.b),
                         "for example: normal(0, 0.02)", init.arguments[1].span);
     if (spec.name == "uniform" && initial.b < initial.a)
       return user_error(fmt::format("uniform needs low <= high, found {} and {}", initial.a, initial.b),
@@ -256,8 +256,8 @@ Status Binder::declare_parameters(std::span<const syntax::Parameter> parameters)
 Status Binder::bind_repeat(const syntax::Binding& binding) {
   const Symbol name = graph_.symbol(binding.name.text);
   if (!find_tensor(name).valid())
-    return user_error(fmt::format("REPEAT needs a first {}, and there is none yet", binding.name.text),
-                      fmt::format("bind it before: {} AS (SELECT ...), REPEAT ...", binding.name.text),
+    return user_error(fmt::format("REPEAT needs an initial {}, but none is defined", binding.name.text),
+                      fmt::format("define it first: {} AS (SELECT ...), REPEAT ...", binding.name.text),
                       binding.name.span);
   WEFT_TRY(times, evaluate_size(*binding.repeat));
   if (times < 0 || times > std::numeric_limits<std::int32_t>::max())

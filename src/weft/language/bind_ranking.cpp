@@ -66,13 +66,13 @@ Result<Bound> Binder::bind_one_hot(const syntax::Call& call, SelectScope& scope)
   WEFT_TRY(positions, as_value(bound));
   if (!plan::is_integer(graph_.type(positions).dtype))
     return user_error(
-        fmt::format("one_hot needs whole positions, found {}", plan::name(graph_.type(positions).dtype)),
+        fmt::format("one_hot needs integer positions, found {}", plan::name(graph_.type(positions).dtype)),
         "declare them OF int32, or CAST(... AS int32)", call.arguments[0].value->span);
   WEFT_TRY(into, size_argument(*call.arguments[1].value, "one_hot"));
   if (graph_.type(positions).has(into.index))
     return user_error(fmt::format("one_hot needs a new index, found {} in {}", graph_.text(into.index),
                                   indices_text(graph_.type(positions).dims)),
-                      "name a size that the argument does not have", call.arguments[1].value->span);
+                      "name a size that is not an index of the argument", call.arguments[1].value->span);
   WEFT_TRY(place, at(call.span, ops::add_position(graph_, into)));
   WEFT_TRY(hot, compare(syntax::Operator::equal, Bound::of(positions), Bound::of(place), call.span));
   WEFT_TRY(value, ops::add_cast(graph_, hot.value, options_.precision));

@@ -64,8 +64,8 @@ Status Binder::bind_scan(const syntax::Binding& binding) {
   const Symbol name = graph_.symbol(binding.name.text);
   const ValueId first = find_tensor(name);
   if (!first.valid())
-    return user_error(fmt::format("SCAN needs a first {}, and there is none yet", binding.name.text),
-                      fmt::format("bind it before: {} AS (SELECT zeros(b, d) FROM x)", binding.name.text),
+    return user_error(fmt::format("SCAN needs an initial {}, but none is defined", binding.name.text),
+                      fmt::format("define it first: {} AS (SELECT zeros(b, d) FROM x)", binding.name.text),
                       binding.name.span);
   // The query names a tensor that says how many steps there are.
   const Symbol index = graph_.symbol(binding.over.text);
@@ -79,19 +79,18 @@ Status Binder::bind_scan(const syntax::Binding& binding) {
     if (over.size != 0 && over.size != size)
       return user_error(fmt::format("index {} has size {} in {}, and {} in another tensor of this SCAN",
                                     binding.over.text, size, tensor, over.size),
-                        "rename one of them in a WITH entry before", binding.over.span);
+                        "rename one of them in an earlier WITH entry", binding.over.span);
     over.size = size;
   }
   if (over.size == 0)
     return user_error(fmt::format("no tensor of this SCAN has an index {}", binding.over.text),
-                      "SCAN OVER takes an index of what its query reads", binding.over.span);
+                      "SCAN OVER needs an index of a tensor that its query reads", binding.over.span);
   if (graph_.type(first).has(index))
     return user_error(
-        fmt::format("{} has the index {} before the first step", binding.name.text, binding.over.text),
-        fmt::format("begin with a {} that has no {}", binding.name.text, binding.over.text),
-        binding.name.span);
+        fmt::format("the initial {} has the scan index {}", binding.name.text, binding.over.text),
+        fmt::format("start with a {} without {}", binding.name.text, binding.over.text), binding.name.span);
   if (calls_layers(*binding.query))
-    return user_error("a layer cannot be called inside SCAN", "write its query out, or SCAN inside the layer",
+    return user_error("a layer cannot be called inside SCAN", "inline its query, or SCAN inside the layer",
                       binding.span);
 
   const plan::ScopeId outer = graph_.scope();
@@ -105,7 +104,7 @@ Status Binder::bind_scan(const syntax::Binding& binding) {
         {.parent = outer, .name = scope_name, .iteration = static_cast<std::int32_t>(step)}));
     WEFT_TRY(state, bind_scan_step(binding, over, step));
     if (graph_.type(state).has(index))
-      return user_error(fmt::format("a step of SCAN gives {}, with the index it runs over",
+      return user_error(fmt::format("a step of SCAN returns {}, with the scan index",
                                     indices_text(graph_.type(state).dims)),
                         fmt::format("reduce {}, or give it another name", binding.over.text), binding.span);
     SymbolList order;

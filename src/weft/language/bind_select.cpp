@@ -97,9 +97,9 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
     return user_error("a join needs a tensor of positions", "to pick one row write WHERE index = number",
                       other->span);
   if (!plan::is_integer(graph_.type(positions.value).dtype))
-    return user_error(
-        fmt::format("a join needs whole positions, found {}", plan::name(graph_.type(positions.value).dtype)),
-        "declare them OF int32, or CAST(... AS int32)", other->span);
+    return user_error(fmt::format("a join needs integer positions, found {}",
+                                  plan::name(graph_.type(positions.value).dtype)),
+                      "declare them OF int32, or CAST(... AS int32)", other->span);
   WEFT_TRY(rows, at(source.on->span, ops::add_gather(graph_, positions.value, table, index)));
   scope.sources.push_back({label, rows});
   return {};
@@ -159,7 +159,7 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
       continue;
     }
     if (std::ranges::find(scope.groups, name, &Dim::index) != scope.groups.end())
-      return user_error(fmt::format("GROUP BY names {} twice", group.name.text), "take one of them away",
+      return user_error(fmt::format("GROUP BY names {} twice", group.name.text), "remove one of them",
                         group.span);
     const auto row = std::ranges::find(scope.rows, name, &Dim::index);
     if (row != scope.rows.end()) {
@@ -257,8 +257,8 @@ Result<ValueId> Binder::bind_select(const syntax::Select& select) {
   SelectScope scope;
   WEFT_TRY_STATUS(open_select(select, scope));
   if (select.items.size() != 1)
-    return user_error(fmt::format("one value is needed here, found {}", select.items.size()),
-                      "only the last SELECT of a model may have several; give each its own WITH entry",
+    return user_error(fmt::format("expected one value, found {}", select.items.size()),
+                      "only the last SELECT of a model may return several; give each its own WITH entry",
                       select.items[1].span);
   return bind_item(select.items.front(), select, scope);
 }
@@ -277,7 +277,7 @@ Status Binder::bind_outputs(const syntax::Select& select) {
                                    : "result";
     }
     if (name.starts_with(plan::kNextWord))
-      return user_error(fmt::format("{} names the next value of a state, not an output", name),
+      return user_error(fmt::format("{} is the name of a state's next value, not of an output", name),
                         "give it another name: ... AS name", item.span);
     const Symbol symbol = graph_.symbol(name);
     if (std::ranges::find(names, symbol) != names.end())

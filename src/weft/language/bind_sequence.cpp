@@ -36,7 +36,7 @@ Result<Symbol> Binder::concat_index(const syntax::Call& call, std::span<const Va
       return symbol;
     if (const std::int64_t* size = find_size(symbol)) {
       if (*size == static_cast<std::int64_t>(parts.size())) return symbol;
-      return user_error(fmt::format("index {} has size {}, and {} parts have one position along it each",
+      return user_error(fmt::format("index {} has size {}, but {} operands have one position each along it",
                                     name->name, *size, parts.size()),
                         fmt::format("declare {} = {}", name->name, parts.size()), argument->value->span);
     }
@@ -65,13 +65,13 @@ Result<Binder::DimList> Binder::concat_dims(const syntax::Call& call, std::span<
       const auto known = std::ranges::find(dims, dim.index, &Dim::index);
       if (known == dims.end())
         return user_error(
-            fmt::format("parts of concat have the indices of the widest or fewer, found {} beside {}",
+            fmt::format("operands of concat must have the same indices or a subset of them, found {} and {}",
                         indices_text(graph_.type(part).dims), indices_text(graph_.type(widest).dims)),
             fmt::format("rename {}, or reduce it", graph_.text(dim.index)), call.span);
       if (dim.index != along && known->size != dim.size)
-        return user_error(fmt::format("index {} has size {} in one part of concat and {} in another",
+        return user_error(fmt::format("index {} has size {} in one operand of concat and {} in another",
                                       graph_.text(dim.index), known->size, dim.size),
-                          fmt::format("parts may differ only along {}", graph_.text(along)), call.span);
+                          fmt::format("operands may differ only along {}", graph_.text(along)), call.span);
     }
   return dims;
 }

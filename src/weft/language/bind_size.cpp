@@ -21,7 +21,8 @@ Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& express
     }
     case syntax::ExpressionKind::chain: return evaluate_size_chain(expression.as<syntax::Chain>());
     default:
-      return user_error("expected a size", "a size is made of whole numbers, sizes, + - * / and parentheses",
+      return user_error("expected a size",
+                        "a size expression has whole numbers, sizes, + - * / and parentheses",
                         expression.span);
   }
 }
@@ -44,14 +45,14 @@ Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain) {
         }
         if (value % operand != 0)
           return user_error(fmt::format("{} does not divide {}", operand, value),
-                            "sizes divide without remainder", chain.span);
+                            "sizes must divide without remainder", chain.span);
         value /= operand;
         break;
       default:
-        return user_error("expected + - * or / in a size", "other operators have no place in a size",
+        return user_error("expected + - * or / in a size", "a size supports no other operators",
                           term.op_span);
     }
-    if (overflow) return user_error("a size beyond 64 bits", "give its parts smaller sizes", chain.span);
+    if (overflow) return user_error("size does not fit in 64 bits", "use smaller sizes", chain.span);
   }
   return value;
 }

@@ -29,8 +29,9 @@ Status Binder::bind_updates(std::span<const syntax::Binding> updates) {
     const ValueId state = find_tensor(name);
     if (!state.valid()) return unknown("tensor", update.name, tensor_names());
     if (graph_.node(graph_.value(state).producer).op != &ops::state())
-      return user_error(fmt::format("UPDATE renews a STATE, and {} is none", update.name.text),
-                        "TRAIN changes PARAMETERs; a WITH entry hides a STATE of its name", update.name.span);
+      return user_error(fmt::format("UPDATE needs a STATE; {} is not one", update.name.text),
+                        "TRAIN updates PARAMETERs; a WITH entry hides a STATE of the same name",
+                        update.name.span);
     graph_.set_label(name);
     WEFT_TRY(bound, bind_query(*update.query));
     const plan::Type held = graph_.type(state), made = graph_.type(bound);
@@ -39,7 +40,7 @@ Status Binder::bind_updates(std::span<const syntax::Binding> updates) {
                       });
     if (!same || held.dtype != made.dtype)
       return user_error(
-          fmt::format("{} is {} {}, but UPDATE gives it {} {}", update.name.text, plan::name(held.dtype),
+          fmt::format("{} is {} {}, but UPDATE assigns {} {}", update.name.text, plan::name(held.dtype),
                       indices_text(held.dims), plan::name(made.dtype), indices_text(made.dims)),
           same ? fmt::format("usage: CAST(... AS {})", plan::name(held.dtype))
                : std::string("GROUP BY the indices of the STATE"),
@@ -55,8 +56,8 @@ Status Binder::bind_updates(std::span<const syntax::Binding> updates) {
 Status Binder::add_update(ValueId state, ValueId next, Span span) {
   if (std::ranges::find(updates_, state, &StateUpdate::state) != updates_.end())
     return user_error(
-        fmt::format("{} is renewed twice in a step", graph_.view(graph_.value(state).producer).word(0)),
-        "let one UPDATE or one batch_norm do it", span);
+        fmt::format("{} is updated twice per step", graph_.view(graph_.value(state).producer).word(0)),
+        "use one UPDATE or one batch_norm", span);
   updates_.push_back({state, next});
   return {};
 }

@@ -21,7 +21,7 @@ Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
     const std::int64_t size = type.size_of(symbol);
     const std::int64_t end = std::min(range.end, size);
     if (range.begin >= end)
-      return user_error(fmt::format("WHERE leaves nothing of index {} of size {}", range.index.text, size),
+      return user_error(fmt::format("WHERE selects nothing of index {} of size {}", range.index.text, size),
                         fmt::format("its positions are 0 to {}", size - 1), range.index.span);
     WEFT_TRY(part, at(range.index.span, ops::add_slice(graph_, source.value, symbol, range.begin, end)));
     source.value = part;
@@ -65,28 +65,28 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   const auto number = [&](const syntax::Expression& side) -> Result<std::int64_t> {
     if (const auto* name = side.if_a<syntax::NameUse>();
         name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
-      return user_error(
-          fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage,
-          side.span);
+      return user_error(fmt::format("expected a constant whole number, found the tensor {}", name->name),
+                        usage, side.span);
     SelectScope sizes;  // size(s) is that of the rows at hand, which a convolution may have changed
     sizes.rows = scope.rows;
     sizes.in_number = true;
     WEFT_TRY(bound, bind_expression(side, sizes));
     if (!bound.is_number() || bound.number != std::floor(bound.number) || std::fabs(bound.number) > 1e15)
-      return user_error("expected a whole number known before running", usage, side.span);
+      return user_error("expected a constant whole number", usage, side.span);
     return static_cast<std::int64_t>(bound.number);
   };
   if (const auto* between = condition.if_a<syntax::Between>()) {
     const auto* name = row_index(*between->value);
     if (name == nullptr)
-      return user_error("WHERE needs an index of the sources here", usage, between->value->span);
+      return user_error("WHERE needs an index of the sources", usage, between->value->span);
     WEFT_TRY(low, number(*between->low));
     WEFT_TRY(high, number(*between->high));
     narrow(ranges, {{name->name, name->span}, std::max<std::int64_t>(low, 0), high + 1, false});
     return {};
   }
   const auto* comparison = condition.if_a<syntax::Comparison>();
-  if (comparison == nullptr) return user_error("WHERE cannot test this", usage, condition.span);
+  if (comparison == nullptr)
+    return user_error("WHERE does not support this condition", usage, condition.span);
   using enum syntax::Operator;
   syntax::Operator op = comparison->op;
   const syntax::NameUse* name = row_index(*comparison->left);
@@ -106,7 +106,8 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
     const auto* written = comparison->left->if_a<syntax::NameUse>();
     std::string hint = written == nullptr ? usage : did_you_mean(written->name, names);
     if (written != nullptr && find_tensor(graph_.symbol(written->name)).valid())
-      hint = fmt::format("by value, write CASE WHEN ... THEN {} ELSE 0 END in SELECT", written->name);
+      hint =
+          fmt::format("to filter by value, write CASE WHEN ... THEN {} ELSE 0 END in SELECT", written->name);
     return user_error(
         fmt::format("WHERE needs an index of the sources, which have {}", indices_text(scope.rows)),
         hint.empty() ? usage : std::move(hint), comparison->left->span);
@@ -124,7 +125,8 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
     case less_equal: range.end = bound + 1; break;
     case greater: range.begin = std::max<std::int64_t>(bound + 1, 0); break;
     case greater_equal: range.begin = std::max<std::int64_t>(bound, 0); break;
-    default: return user_error("WHERE cannot leave a hole in an index", usage, comparison->op_span);
+    default:
+      return user_error("WHERE must select a contiguous range of an index", usage, comparison->op_span);
   }
   range.begin = std::max<std::int64_t>(range.begin, 0);
   narrow(ranges, range);

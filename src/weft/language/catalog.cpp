@@ -26,7 +26,7 @@ Result<std::shared_ptr<const ParsedText>> parse_and_keep(std::string_view text) 
 Error unknown(std::string_view what, const syntax::Name& name, std::span<const std::string_view> candidates) {
   std::string hint = did_you_mean(name.text, candidates);
   constexpr std::size_t kFew = 8;
-  if (hint.empty() && candidates.empty()) hint = fmt::format("there is no {} yet", what);
+  if (hint.empty() && candidates.empty()) hint = fmt::format("no {} is defined", what);
   if (hint.empty() && candidates.size() <= kFew)
     hint = fmt::format("there is {}", fmt::join(candidates, ", "));
   if (hint.empty() && what != "tensor") hint = fmt::format("SHOW {}S lists them", upper(what));

@@ -85,7 +85,7 @@ Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
   if (wanted == axis.size) return {};
   if (!sided)
     return user_error(
-        fmt::format("a {} is of {} devices, found {} in a node", link.shape.text, wanted, axis.size),
+        fmt::format("a {} has {} devices, found {} per node", link.shape.text, wanted, axis.size),
         fmt::format("write OF {} DEVICES", wanted), link.shape.span);
   auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(axis.size)));
   while (axis.size % side != 0) --side;
@@ -93,9 +93,9 @@ Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
     return user_error(fmt::format("a {} has sides", link.shape.text),
                       fmt::format("for example: SHAPE {}({}, {})", link.shape.text, side, axis.size / side),
                       link.shape.span);
-  return user_error(
-      fmt::format("a {}({}) is not of as many devices as a node has: {}", link.shape.text, sides, axis.size),
-      fmt::format("the product of the sides must be {}", axis.size), link.shape.span);
+  return user_error(fmt::format("a {}({}) does not match the number of devices per node: {}", link.shape.text,
+                                sides, axis.size),
+                    fmt::format("the product of the sides must be {}", axis.size), link.shape.span);
 }
 
 // SHAPE and OVERSUBSCRIBED: how the devices of a node, or the nodes, are joined.
@@ -104,19 +104,19 @@ Status wire(const syntax::Link& link, cluster::Axis& axis) {
   if (link.shape.given()) {
     if (!inner)
       return user_error("a link ACROSS node has no shape",
-                        "nodes hang on a fat tree: OVERSUBSCRIBED 2 makes it thinner at the top",
+                        "nodes are connected by a fat tree: OVERSUBSCRIBED 2 halves the bandwidth at its top",
                         link.shape.span);
     WEFT_TRY_STATUS(wire_shape(link, axis));
   }
   if (!link.oversubscribed) return {};
   if (inner)
-    return user_error("a link WITHIN node is not oversubscribed", "say how it is wired: SHAPE ring",
+    return user_error("a link WITHIN node cannot be oversubscribed", "state its topology: SHAPE ring",
                       link.oversubscribed->span);
   const double times = link.oversubscribed->value;
   constexpr int kMost = 1'000'000;
   if (!(times >= 1 && times <= kMost))
-    return user_error(fmt::format("a link is oversubscribed 1 to {} times, found {}", kMost, times),
-                      "OVERSUBSCRIBED 2 lets half of what the nodes send get through",
+    return user_error(fmt::format("oversubscription must be from 1 to {}, found {}", kMost, times),
+                      "OVERSUBSCRIBED 2 means half the bandwidth of the nodes' links",
                       link.oversubscribed->span);
   axis.link.oversubscribed = times;
   return {};
@@ -133,14 +133,15 @@ Result<std::int64_t> count_nodes(const Catalog& catalog, const syntax::CreateClu
     const auto device = catalog.devices.find(some.device.text);
     if (device == catalog.devices.end()) return unknown("device", some.device, names_of(catalog.devices));
     if (some.devices.whole != statement.devices.whole)
-      return user_error(fmt::format("the nodes of a cluster have as many devices each: {} and {}",
-                                    statement.devices.whole, some.devices.whole),
-                        fmt::format("write OF {} DEVICES {}", statement.devices.whole, some.device.text),
-                        some.devices.span);
+      return user_error(
+          fmt::format("all nodes of a cluster must have the same number of devices, found {} and {}",
+                      statement.devices.whole, some.devices.whole),
+          fmt::format("write OF {} DEVICES {}", statement.devices.whole, some.device.text),
+          some.devices.span);
     if (some.nodes.whole > kMost || some.devices.whole > kMost ||
         (nodes + some.nodes.whole) * some.devices.whole > kMost)
       return user_error(fmt::format("a cluster has at most {} devices", kMost),
-                        "ask for fewer nodes, or fewer devices in a node", some.nodes.span);
+                        "use fewer nodes, or fewer devices per node", some.nodes.span);
     nodes += some.nodes.whole;
     if (!kinds.empty() && kinds.back().device.name == device->second.name)
       kinds.back().nodes += some.nodes.whole;
@@ -177,14 +178,14 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
     }
     for (const std::string_view other : given)
       if (other == setting.name.text)
-        return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away",
+        return user_error(fmt::format("{} is given twice", setting.name.text), "remove one of them",
                           setting.name.span);
     given.push_back(setting.name.text);
     WEFT_TRY(value, quantity(setting.value, found->dimension, found->name));
     found->field(device) = value;
     if (device.reach > 1)
       return user_error(
-          fmt::format("reach is the part of its rates that a device comes to, at most 1, found {}",
+          fmt::format("reach is the fraction of its peak rates that a device achieves, at most 1, found {}",
                       setting.value.number.value),
           "for example: reach = 0.85", setting.value.span);
   }
@@ -210,17 +211,17 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
   cluster::Axis across{"node", nodes, {}}, within{"device", statement.devices.whole, {}};
   for (const syntax::Link& link : statement.links) {
     if (link.level.text != "node")
-      return user_error(fmt::format("links run WITHIN node or ACROSS node, found {}", link.level.text),
+      return user_error(fmt::format("expected a link WITHIN node or ACROSS node, found {}", link.level.text),
                         "write node", link.level.span);
     const bool inner = link.kind == syntax::LinkKind::within;
     cluster::Axis& axis = inner ? within : across;
     if (!axis.link.name.empty())
-      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS",
+      return user_error(fmt::format("two links {} node: {} is already defined", inner ? "WITHIN" : "ACROSS",
                                     axis.link.name),
-                        "take one of them away", link.span);
+                        "remove one of them", link.span);
     if (inner && link.name.text == across.name)
-      return user_error("the link within a node may not be called node",
-                        "the axis across nodes has that name: choose another", link.name.span);
+      return user_error("the link within a node must not be named node",
+                        "node is the name of the axis across nodes: choose another", link.name.span);
     WEFT_TRY(bandwidth, quantity(link.bandwidth, Dimension::bytes_per_second, "a link's first number"));
     WEFT_TRY(latency, quantity(link.latency, Dimension::seconds, "a link's second number"));
     axis.link.name = std::string(link.name.text);

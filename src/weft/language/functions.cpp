@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 3> kRotary = {"along", "pairs", "base"};
 
 // clang-format off
 constexpr FunctionSpec kFunctions[] = {
-    {"argmax", routing, 1, 1, "argmax(x) OVER (PARTITION BY ...)", "where the largest stands along the one index outside PARTITION BY"},
-    {"argmin", routing, 1, 1, "argmin(x) OVER (PARTITION BY ...)", "where the smallest stands along the one index outside PARTITION BY"},
+    {"argmax", routing, 1, 1, "argmax(x) OVER (PARTITION BY ...)", "position of the largest along the one index outside PARTITION BY"},
+    {"argmin", routing, 1, 1, "argmin(x) OVER (PARTITION BY ...)", "position of the smallest along the one index outside PARTITION BY"},
     {"avg_pool", image, 1, 1, "avg_pool(x, size => 2 [, stride => size] [, padding => 0])",
      "mean of each window over the last two indices; padding counts as zeros", kPool},
     {"batch_norm", window, 3, 3, "batch_norm(x, mean, variance [, epsilon => 1e-5] [, momentum => 0.1]) OVER (PARTITION BY ...)",
@@ -40,10 +40,10 @@ constexpr FunctionSpec kFunctions[] = {
     {"conv2d_transpose", image, 2, 2, "conv2d_transpose(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1] [, extra => 0])",
      "spreads x[batch, in, height, width] by w[in, out / groups, height, width]: the way back from a conv2d", kTranspose},
     {"cross_entropy", window, 2, 2, "cross_entropy(logits, label [, smoothing => 0]) OVER (PARTITION BY ...)",
-     "minus the log of the probability that softmax(logits) gives to the label; 0 where the label is no class", kSmoothing},
+     "minus the log of the probability that softmax(logits) assigns to the label; 0 where the label is not a class", kSmoothing},
     {"cumprod", other, 1, 1, "cumprod(x, along => s)", "the product of all elements so far along an index", kAlong},
     {"cumsum", other, 1, 1, "cumsum(x, along => s)", "the sum of all elements so far along an index", kAlong},
-    {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; nothing in INFER", kRate},
+    {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; identity in INFER", kRate},
     {"layer_norm", window, 1, 1, "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
      "(x - mean) / deviation over the indices outside PARTITION BY", kEpsilon},
     {"max", aggregate, 1, 1, "max(x) [OVER (PARTITION BY ...)]", "largest over the indices outside GROUP BY"},
@@ -56,16 +56,16 @@ constexpr FunctionSpec kFunctions[] = {
     {"rms_norm", window, 1, 1, "rms_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
      "x / root mean square over the indices outside PARTITION BY", kEpsilon},
     {"rotary", other, 1, 1, "rotary(x, along => s, pairs => e [, base => 10000])",
-     "turns pairs of features by an angle that grows with the position", kRotary},
+     "rotates pairs of features by an angle that grows with the position", kRotary},
     {"size", other, 1, 1, "size(i)", "the size of an index, as a number"},
     {"slot", routing, 3, 3, "slot(expert, x, c) OVER (PARTITION BY ...)",
      "a place for each choice of one of x experts in queues of c places: expert * c + place, or -1 when full"},
     {"softmax", window, 1, 1, "softmax(x) OVER (PARTITION BY ...)", "exp(x) over its sum along the indices outside PARTITION BY"},
     {"sort", routing, 1, 1, "sort(x) OVER (PARTITION BY ...)", "the smallest first along the one index outside PARTITION BY"},
-    {"stop_gradient", other, 1, 1, "stop_gradient(x)", "x itself, through which TRAIN sends nothing back"},
+    {"stop_gradient", other, 1, 1, "stop_gradient(x)", "x itself, without a gradient in TRAIN"},
     {"sum", aggregate, 1, 1, "sum(x) [OVER (PARTITION BY ...)]", "sum over the indices outside GROUP BY; sum(a * b) is a contraction"},
     {"top_k", routing, 2, 2, "top_k(x, k) OVER (PARTITION BY ...)", "the k largest, largest first, along a new index k"},
-    {"top_k_positions", routing, 2, 2, "top_k_positions(x, k) OVER (PARTITION BY ...)", "where the k largest stand"},
+    {"top_k_positions", routing, 2, 2, "top_k_positions(x, k) OVER (PARTITION BY ...)", "positions of the k largest"},
     {"zeros", other, 1, 64, "zeros(b, d, ...)", "a tensor of zeros with those sizes for indices"},
 };
 // clang-format on

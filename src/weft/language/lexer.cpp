@@ -56,7 +56,7 @@ std::string_view remedy(std::string_view character) {
       {"&", "write AND"},
       {"|", "write OR"},
       {"#", "a comment starts with --"},
-      {"`", "a name with unusual letters is written \"in double quotes\""},
+      {"`", "a name with other characters is written \"in double quotes\""},
       {"\\", "a backslash continues a line and must be the last thing on it"},
       {"{", "write ( and )"},
       {"}", "write ( and )"},
@@ -72,13 +72,13 @@ std::string_view remedy(std::string_view character) {
       {"\u2265", "write >="},
       {"\u2260", "write <>"},
       {"\u221E", "infinity is written inf"},
-      {"\u00A0", "it is a no-break space: replace it by a plain one"},
+      {"\u00A0", "it is a no-break space: replace it with a plain one"},
   });
   for (const auto& [found, advice] : kRemedies)
     if (found == character) return advice;
   if (static_cast<unsigned char>(character[0]) >= 0x80)
     return "a name with letters beyond ASCII is written \"in double quotes\"";
-  return "take it away; a name with such a letter stands in double quotes";
+  return "remove it; a name with such a letter is written in double quotes";
 }
 
 Error stranger(std::string_view character, Span span) {

@@ -99,13 +99,13 @@ Status check_call(const Catalog& catalog, const syntax::CreateFunction& function
   }
   if (circle.size() > 1)
     return user_error(fmt::format("function {} calls itself: {}", name, fmt::join(circle, " -> ")),
-                      "a function is expanded where it is called, so it cannot be recursive", call.span);
+                      "functions are inlined, so they cannot be recursive", call.span);
   if (own != catalog.functions.end()) return check_arguments(call, spec_of(own->second));
   const FunctionSpec* const spec = find_function(called);
   if (spec == nullptr) return unknown_function(catalog, call.function);
   if (spec->kind != FunctionKind::pointwise && spec->name != "stop_gradient")
     return user_error(fmt::format("{} is not element-wise", spec->name),
-                      fmt::format("a function is: apply {} to its result, or write a LAYER", spec->name),
+                      fmt::format("a function must be: apply {} to its result, or write a LAYER", spec->name),
                       call.span);
   return check_arguments(call, *spec);
 }
@@ -129,7 +129,7 @@ Status check_function(const Catalog& catalog, const syntax::CreateFunction& func
     const auto* const use = part.if_a<syntax::NameUse>();
     if (use == nullptr || std::ranges::find(arguments, use->name) != arguments.end()) return {};
     std::string hint = did_you_mean(use->name, arguments);
-    if (hint.empty()) hint = fmt::format("a function sees its arguments alone: add {} to them", use->name);
+    if (hint.empty()) hint = fmt::format("a function can use only its arguments: add {} to them", use->name);
     return user_error(fmt::format("unknown name '{}'", use->name), std::move(hint), use->span);
   });
 }
@@ -167,13 +167,13 @@ Status check_arguments(const syntax::Call& call, const FunctionSpec& spec) {
     for (std::size_t j = 0; j < i; ++j)
       if (call.arguments[j].label.text == argument.label.text)
         return user_error(fmt::format("argument {} is given twice", argument.label.text),
-                          "take one of them away", argument.label.span);
+                          "remove one of them", argument.label.span);
   }
   if (positional < spec.fewest || positional > spec.most) {
     std::string hint = fmt::format("usage: {}", spec.usage);
     if (positional == 2 && (spec.name == "max" || spec.name == "min"))
       hint =
-          fmt::format("for the {} of two, element by element, write {}(a, b)",
+          fmt::format("for the element-wise {} of two tensors, write {}(a, b)",
                       spec.name == "max" ? "larger" : "smaller", spec.name == "max" ? "greatest" : "least");
     const std::string wanted =
         spec.fewest == spec.most ? fmt::format("{}", spec.fewest) : fmt::format("{} or more", spec.fewest);
@@ -184,7 +184,7 @@ Status check_arguments(const syntax::Call& call, const FunctionSpec& spec) {
   const bool may_window = spec.kind == FunctionKind::window || spec.kind == FunctionKind::aggregate ||
                           spec.kind == FunctionKind::routing;
   if (call.windowed && !may_window)
-    return user_error(fmt::format("{} is not a window function", spec.name), "take OVER away", call.span);
+    return user_error(fmt::format("{} is not a window function", spec.name), "remove OVER", call.span);
   if (!call.windowed && (spec.kind == FunctionKind::window || spec.kind == FunctionKind::routing))
     return user_error(fmt::format("{} needs OVER (PARTITION BY ...)", spec.name),
                       fmt::format("usage: {}", spec.usage), call.span);

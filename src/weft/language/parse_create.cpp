@@ -92,7 +92,7 @@ Link Grammar::link() {
     static constexpr auto kReach = std::to_array<std::string_view>({"WITHIN", "ACROSS"});
     fail_expected("WITHIN or ACROSS", remedy(kReach));
   }
-  result.level = name("what the link joins, such as node");
+  result.level = name("what the link connects, such as node");
   const Span open = token_.span;
   expect(Kind::left_paren, "'(', a bandwidth and a latency");
   result.bandwidth = quantity("a bandwidth such as 450 GB/s");

@@ -36,7 +36,8 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"IS", "WeftQL has no NULL"},
     {"DISTINCT", "WeftQL has no DISTINCT"},
     {"INSERT", "WeftQL has no INSERT: TRAIN and INFER read tensors FROM a file"},
-    {"UPDATE", "UPDATE ends a model: SELECT ... UPDATE state AS (SELECT ...); TRAIN changes parameters"},
+    {"UPDATE",
+     "UPDATE comes last in a model: SELECT ... UPDATE state AS (SELECT ...); TRAIN updates parameters"},
     {"DELETE", "WeftQL has no DELETE: DROP removes an object"},
     {"ALTER", "WeftQL has no ALTER: write CREATE OR REPLACE"},
 });
@@ -56,16 +57,16 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"what to clear, such as STATISTICS", "write CLEAR STATISTICS"},
     {"= or TO after the setting's name", "write SET name = value"},
     {"'(' and a query", "usage: name AS (SELECT ... FROM ...)"},
-    {"',' or FROM", "a SELECT says where its tensors come from: SELECT ... FROM x"},
+    {"',' or FROM", "a SELECT needs a FROM: SELECT ... FROM x"},
     {"an expression", "a value is a tensor, a number, a function or CASE"},
     {"WITHIN or ACROSS", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"'(', a bandwidth and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"',' and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"a shape such as ring",
      "shapes are switch, ring, full, mesh(4, 4), torus(4, 4), hybrid_cube_mesh and mi250"},
-    {"how many times, such as 2", "write OVERSUBSCRIBED 2 where half of what the nodes send gets through"},
-    {"'(' and the parameters that it trains", "write MINIMIZE loss OVER (w1, w2)"},
-    {"a name", "a name is letters, digits and _; any other stands in double quotes"},
+    {"how many times, such as 2", "write OVERSUBSCRIBED 2 for half the bandwidth of the nodes' links"},
+    {"'(' and the parameters to train", "write MINIMIZE loss OVER (w1, w2)"},
+    {"a name", "a name has letters, digits and _; any other is written in double quotes"},
 });
 
 // Reserved nouns, that is. Where FROM or AND stands for a value, something else is missing.
@@ -143,7 +144,7 @@ void Grammar::fail_statement() {
   static constexpr auto kQueryWords = std::to_array<std::string_view>({"SELECT", "WITH"});
   std::string hint = remedy(kStatementWords);
   if (at(Kind::word) && !nearest(lexeme(token_.span), kQueryWords).empty())
-    hint = "a query stands in a model: CREATE MODEL name AS SELECT ...";
+    hint = "a query belongs in a model: CREATE MODEL name AS SELECT ...";
   if (hint.empty()) hint = fmt::format("statements are {}", fmt::join(kStatementWords, " "));
   fail_expected("a statement", hint);
 }
@@ -162,8 +163,8 @@ void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
   if (at(kw_input) && !is_model)
     return fail_here("a LAYER has no INPUT", "its arguments are its inputs: LAYER l(x[b, d])");
   if (at(kw_input) && !body.inputs.empty())
-    return fail_here("INPUT is given twice", "separate the tensors by commas");
-  if (at(kw_input)) return fail_here("INPUT comes before PARAMETER and STATE", "move it to the front");
+    return fail_here("INPUT is given twice", "separate the tensors with commas");
+  if (at(kw_input)) return fail_here("INPUT must come before PARAMETER and STATE", "move it to the front");
 
   static constexpr auto kSections = std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
   const bool may_input = is_model && body.inputs.empty() && body.parameters.empty();
@@ -192,20 +193,20 @@ void Grammar::fail_select() {
     hint = "a product is written with *";
   if (hint.empty() && at_name())
     hint = fmt::format("to name the value, write AS {}", lexeme(token_.span).substr(0, kShown));
-  if (hint.empty() && at(Kind::right_paren)) hint = "this ) closes nothing: take it away";
+  if (hint.empty() && at(Kind::right_paren)) hint = "this ) has no matching (: remove it";
   fail_expected("',' or FROM", hint);
 }
 
 void Grammar::end_select(const syntax::Select& select) {
   if (error_) return;
   const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
-  if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "join the conditions by AND");
+  if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "combine the conditions with AND");
   if (at(kw_where))
-    return fail_here("WHERE comes before GROUP BY", "usage: SELECT ... FROM ... WHERE ... GROUP BY ...");
-  if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
-  if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
+    return fail_here("WHERE must come before GROUP BY", "usage: SELECT ... FROM ... WHERE ... GROUP BY ...");
+  if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices with commas");
+  if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources with commas");
   if (at(kw_join))
-    return fail_here("JOIN comes before WHERE and GROUP BY",
+    return fail_here("JOIN must come before WHERE and GROUP BY",
                      "usage: SELECT ... FROM a JOIN b ON ... WHERE ...");
   if (at(kw_update) && depth_ == 1) return;  // of the model or layer
   if (grouped) return expect_end({});
@@ -242,11 +243,11 @@ void Grammar::fail_expression() {
   if (error_) return;
   std::string hint;
   const bool half = last_kind_ == Kind::less || last_kind_ == Kind::greater;
-  if (at(Kind::string)) hint = "an expression has no strings; unusual names stand in double quotes";
+  if (at(Kind::string)) hint = "an expression has no strings; unusual names are written in double quotes";
   if (at(Kind::star) && last_kind_ == Kind::star) hint = "a power is written pow(x, 2)";
   if (at(Kind::star) && last_kind_ == Kind::left_paren) hint = "name the tensor: sum(x)";
-  if (at(Kind::equal) && half) hint = "write <= or >= without a blank";
-  if (at(kw_select)) hint = "a query cannot be part of an expression: name it in WITH or FROM";
+  if (at(Kind::equal) && half) hint = "write <= or >= without a space";
+  if (at(kw_select)) hint = "a query cannot be used in an expression: name it in WITH or FROM";
   if (could_be_meant_as_name(token_.keyword)) hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
   fail_expected("an expression", hint);
 }
@@ -254,9 +255,9 @@ void Grammar::fail_expression() {
 // An expression names a tensor, and goes on with something that only FROM can say.
 void Grammar::fail_after_name(std::string_view name) {
   if (at(Kind::left_bracket))
-    fail_here("an expression cannot choose indices", fmt::format("usage: FROM {}[...]", name));
+    fail_here("an expression cannot select indices", fmt::format("usage: FROM {}[...]", name));
   else
-    fail_here("a name has one part, found '.'", "an index has the same name in all tensors");
+    fail_here("a name has one part, found '.'", "an index must have the same name in all tensors");
 }
 
 // At the name of an argument, with = behind it.
@@ -305,7 +306,7 @@ std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
 
 void Grammar::Nest::refuse() {
   grammar_.fail_here(fmt::format("nested too deeply: more than {} levels", syntax::kDeepest),
-                     "name the inner parts in WITH");
+                     "move the inner expressions to WITH");
 }
 
 }  // namespace weft::language

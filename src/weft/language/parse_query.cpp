@@ -50,7 +50,7 @@ Binding Grammar::binding() {
 Binding Grammar::update() {
   const std::uint32_t start = here();
   Binding result;
-  result.name = name("a STATE to renew");
+  result.name = name("a STATE to update");
   expect(Keyword::kw_as, "and a query in parentheses", "UPDATE mean AS (SELECT ...)");
   result.query = query_in_parentheses();
   result.span = since(start);
@@ -69,7 +69,7 @@ Select Grammar::select() {
   const std::uint32_t start = here();
   Select result;
   if (!accept(Keyword::kw_select)) fail_query();
-  if (at(Keyword::kw_from)) fail_expected("a value to select", "SELECT * takes every value");
+  if (at(Keyword::kw_from)) fail_expected("a value to select", "SELECT * selects every value");
   result.items = list<Item>([&] { return item(); });
   if (!accept(Keyword::kw_from)) fail_select();
 

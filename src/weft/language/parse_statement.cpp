@@ -154,13 +154,15 @@ const Run* Grammar::run() {
                        (at(Keyword::kw_minimize) && !goals.empty());
     if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
     if (at(Keyword::kw_steps) && task == Task::infer)
-      fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
+      fail_here("INFER has no STEPS", "it runs once over the rows of FROM");
     if (at(Keyword::kw_into) && task == Task::train)
-      fail_here("TRAIN has no INTO", "SAVE writes what it learned; log = 'file.csv' writes how it went");
+      fail_here("TRAIN has no INTO",
+                "SAVE writes the trained parameters; log = 'file.csv' logs the training");
     if (at(Keyword::kw_from) && task == Task::generate)
-      fail_here("GENERATE has no FROM", "write PROMPT 'a text': the text itself is continued, not a file");
+      fail_here("GENERATE has no FROM",
+                "write PROMPT 'a text': GENERATE continues the text itself, not a file");
     if (at(Keyword::kw_minimize) && task != Task::train)
-      fail_here("only TRAIN has MINIMIZE", "what is asked of a model changes nothing in it");
+      fail_here("only TRAIN has MINIMIZE", "INFER does not change the model");
     if (accept(Keyword::kw_on))
       on = target();
     else if (accept(Keyword::kw_from))
@@ -194,7 +196,7 @@ Goal Grammar::goal() {
   Goal result;
   result.loss = name("an output to minimize");
   if (accept(Keyword::kw_over))
-    result.over = parens<Name>("'(' and the parameters that it trains", [&] { return name("a parameter"); });
+    result.over = parens<Name>("'(' and the parameters to train", [&] { return name("a parameter"); });
   if (accept(Keyword::kw_by)) {
     result.optimizer = name("an optimizer, such as adam");
     if (at(Kind::left_paren)) result.options = settings();
@@ -217,8 +219,8 @@ std::span<const DataFile> Grammar::data_files() {
   if (files.size() > 1)
     for (const DataFile& file : files)
       if (!file.input.given())
-        fail(user_error("one of several files does not say which input it is for",
-                        "write FROM x = 'a.npy', y = 'b.npy'", file.file.span));
+        fail(user_error("with several files, each must name its input", "write FROM x = 'a.npy', y = 'b.npy'",
+                        file.file.span));
   return files;
 }
 

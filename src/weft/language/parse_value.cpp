@@ -89,7 +89,7 @@ Number Grammar::take_number() {
   } else {
     const auto status = std::from_chars(digits.data(), end, result.value).ec;
     if (status != std::errc())
-      fail(user_error("number is out of range", "numbers reach from 1e-307 to 1e308", token.span));
+      fail(user_error("number is out of range", "numbers range from 1e-307 to 1e308", token.span));
   }
   return result;
 }

@@ -47,7 +47,7 @@ Result<BoundModel> bind_script(const std::string& text, const BindOptions& optio
 
 // The calls that a hint shows; none where it shows none.
 std::vector<std::string> shown_calls(std::string_view hint) {
-  constexpr std::string_view kOne = "write ", kSeveral = "say which is meant: ", kOr = " or ";
+  constexpr std::string_view kOne = "write ", kSeveral = "choose one: ", kOr = " or ";
   std::vector<std::string> calls;
   if (hint.starts_with(kOne) && hint.find('(') != hint.npos) return {std::string(hint.substr(kOne.size()))};
   if (!hint.starts_with(kSeveral)) return {};
@@ -260,7 +260,7 @@ TEST(CallHints, MeanWhatTheCallerCanHaveMeant) {
             "write att(y[b, t AS s, d], causal[t AS s, u AS t])");
   // Neither the place nor the name has the other tensor on its side.
   EXPECT_EQ(hint_of(layer + model + "y[b, s, d], causal[t, u] AS SELECT * FROM att(y, causal)"),
-            "say which is meant: att(y, causal[t AS s, u AS t]) or att(y, causal[t, u AS s])");
+            "choose one: att(y, causal[t AS s, u AS t]) or att(y, causal[t, u AS s])");
   EXPECT_EQ(hint_of(layer + model + "y[b, s, d], causal[s, t] AS SELECT * FROM att(y[b, s AS u, d], causal)"),
             "write att(y[b, s, d], causal)");
   EXPECT_EQ(

@@ -333,7 +333,7 @@ TEST(ParserError, GuessesTheWord) {
   expect_complaint("TRAIN m STPES 3", {"did you mean 'STEPS'?"});
   expect_complaint("EXPLAIN (FORMAT jsn) TRAIN m", {"did you mean 'json'?"});
   expect_complaint("SET a = 3 GBps", {"unknown unit: GBps", "did you mean 'GB/s'?"});
-  expect_complaint("SELECT x FROM y", {"a query stands in a model"});
+  expect_complaint("SELECT x FROM y", {"a query belongs in a model"});
   expect_complaint("CREATE MODEL m AS SELECT a FROM x ORDER BY b", {"WeftQL has no ORDER BY"});
 }
 
