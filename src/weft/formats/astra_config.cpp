@@ -58,7 +58,7 @@ Result<Lists> read_lists(std::string_view yml) {
       return user_error(
           fmt::format("line {}: expected \"key: [ .. ]\", found {}", number, line.substr(0, 40)));
     if (!lists.emplace(trim(line.substr(0, colon)), read_list(trim(line.substr(colon + 1)))).second)
-      return user_error(fmt::format("line {}: {} stands there twice", number, line.substr(0, colon)));
+      return user_error(fmt::format("line {}: {} is given twice", number, line.substr(0, colon)));
   }
   return lists;
 }

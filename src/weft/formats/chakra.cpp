@@ -67,7 +67,7 @@ Result<FoundFiles> find_files(const std::string& folder_or_prefix) {
   if (!found.contains(wanted))
     return user_error(fmt::format("there are no traces {}",
                                   ((is_folder ? given / "*" : given).string()) + ".0.et, .1.et, .."),
-                      "a trace is one file for each rank: PREFIX.RANK.et");
+                      "a trace has one file per rank: PREFIX.RANK.et");
   return FoundFiles{folder / wanted, found[wanted]};
 }
 
@@ -79,7 +79,7 @@ Status expect_all_ranks(const FoundFiles& files) {
   constexpr std::size_t kMostNamed = 10;
   const std::size_t named = std::min(missing.size(), kMostNamed);
   return user_error(
-      fmt::format("there are traces up to rank {}, but none of rank {}{}", *files.ranks.rbegin(),
+      fmt::format("found traces up to rank {}, but none for rank {}{}", *files.ranks.rbegin(),
                   fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(named), ", "),
                   missing.size() > named ? fmt::format(" and {} more", missing.size() - named) : ""));
 }

@@ -108,7 +108,7 @@ class ChakraReader {
  private:
   Error complain(std::string text) const { return user_error(fmt::format("{}: {}", name_, text)); }
   Error cut_short(std::string what) const {
-    return complain(fmt::format("{} is cut short or no protobuf, at byte {}", what, file_.offset()));
+    return complain(fmt::format("{} is truncated or not protobuf, at byte {}", what, file_.offset()));
   }
 
   Status read_node(std::string_view message) {
@@ -210,10 +210,10 @@ class ChakraReader {
     }
     if (unknown_kinds > 0)
       trace_.notes.push_back(
-          fmt::format("{}: {} nodes of a kind that is not known take no time", name_, unknown_kinds));
+          fmt::format("{}: {} nodes of unknown type count as taking no time", name_, unknown_kinds));
     if (unknown_nodes > 0)
-      trace_.notes.push_back(fmt::format(
-          "{}: {} dependencies on nodes that the file does not have were left out", name_, unknown_nodes));
+      trace_.notes.push_back(
+          fmt::format("{}: ignored {} dependencies on nodes that are not in the file", name_, unknown_nodes));
     trace_.ranks.push_back(std::move(result));
     return {};
   }
@@ -228,16 +228,16 @@ class ChakraReader {
                                     node.name.substr(0, 80), send ? "sends from" : "receives at", self,
                                     rank));
       if (peer < 0 || peer > kMostPeer)
-        return complain(fmt::format("node {} \"{}\" does not say which rank it {}", node.id,
+        return complain(fmt::format("node {} \"{}\" does not state which rank it {}", node.id,
                                     node.name.substr(0, 80), send ? "sends to" : "receives from"));
       node.peer = static_cast<std::int32_t>(peer);
     }
     if (node.kind != chakra::Kind::collective || raw.group.empty() || raw.group == "0") return {};
     const auto found = groups_.find(raw.group);
     if (found == groups_.end())
-      return user_error(fmt::format("{}: node {} \"{}\" is done by group {}, which is not known", name_,
-                                    node.id, node.name.substr(0, 80), raw.group.substr(0, 40)),
-                        "the groups stand in PREFIX.json: {\"1\": [0, 1]}");
+      return user_error(fmt::format("{}: node {} \"{}\" uses the unknown process group {}", name_, node.id,
+                                    node.name.substr(0, 80), raw.group.substr(0, 40)),
+                        "list the groups in PREFIX.json: {\"1\": [0, 1]}");
     node.group = found->second;
     return {};
   }

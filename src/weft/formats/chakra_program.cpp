@@ -163,7 +163,7 @@ Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> pr
                                 cost::message_bytes(*exchange))
                       .seconds();
       if (!std::isfinite(seconds))
-        return user_error(fmt::format("{} of rank {} must cross a link that has no bandwidth",
+        return user_error(fmt::format("{} of rank {} uses a link without bandwidth",
                                       describe(program, program.units[task.unit]), rank));
       timeline.tasks.push_back({.begin = 0, .end = seconds});
     }

@@ -107,7 +107,7 @@ Result<CollectiveSource> source_from_text(const std::string& text, const std::st
   } else {
     const bool readable = std::isprint(static_cast<unsigned char>(word.front())) != 0;
     return user_error(
-        fmt::format("{} is no collective program{}", path,
+        fmt::format("{} is not a collective program{}", path,
                     readable ? fmt::format(": it begins with '{}'", word) : ""),
         "MSCCL XML begins with <algo, an MSCCL++ plan with {, Weft's texts with PROGRAM, MOVES or ALGORITHM");
   }
@@ -145,7 +145,7 @@ Result<CollectiveSource> read_collective(std::string_view reference, const Colle
 Status hold_to(CollectiveSource& source, std::string_view as) {
   if (as.empty()) return {};
   if (source.moves)
-    return user_error("an algorithm says itself what it computes", "--as is for programs read from files");
+    return user_error("an algorithm defines what it computes", "--as is for programs read from files");
   std::vector<std::int32_t> inputs, outputs;
   const auto add = [&](const auto& ranks) {
     for (const auto& rank : ranks) {

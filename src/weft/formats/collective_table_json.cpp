@@ -17,7 +17,7 @@ class JsonReader {
 
   Result<CollectiveTable> read(std::string_view text) {
     const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_discarded()) return wrong("JSON", "text that is none or ends too soon");
+    if (json.is_discarded()) return wrong("JSON", "empty or truncated text");
     if (!json.is_object()) return wrong("an object", json.type_name());
     CollectiveTable table;
     if (const auto name = json.find("algorithm"); name != json.end()) {
@@ -60,7 +60,7 @@ class JsonReader {
                    bytes == json.end() ? "none" : described(*bytes));
     row.bytes = *size;
     if (!table.rows.empty() && row.bytes <= table.rows.back().bytes)
-      return wrong(fmt::format("row {}: sizes that ascend", number),
+      return wrong(fmt::format("row {}: ascending sizes", number),
                    fmt::format("{} after {}", row.bytes, table.rows.back().bytes));
     for (const auto& [key, target] :
          {std::pair("out_of_place_us", &row.out_of_place_us), std::pair("in_place_us", &row.in_place_us)}) {

@@ -132,7 +132,7 @@ class CsvParser {
     }
     if (rows_ == 0)
       return user_error(fmt::format("{} has no rows", path_),
-                        fmt::format("a row is a line of {}: {}", counted_values(), describe(fields_)));
+                        fmt::format("each row is a line of {}: {}", counted_values(), describe(fields_)));
     return std::move(room_).finish(rows_);
   }
 
@@ -305,7 +305,7 @@ class CsvParser {
         misfit, fmt::format("{} line {}, value {} ({})", path_, line_number_, index + 1, field.name), field,
         value);
     if (misfit == Misfit::not_a_number && rows_ == 0)
-      error.hint = "a header is a first line in which no value begins like a number";
+      error.hint = "the first line counts as a header when no value starts like a number";
     return error;
   }
 

@@ -55,7 +55,7 @@ Error no_memory_to_inflate(std::string_view path) {
 }
 
 Error damaged_file(std::string_view path, std::string_view complaint) {
-  return world_error(fmt::format("{} is damaged: {}", path, complaint), "fetch the file again");
+  return world_error(fmt::format("{} is damaged: {}", path, complaint), "download the file again");
 }
 
 class GzipSource final : public ByteSource {
@@ -69,7 +69,7 @@ class GzipSource final : public ByteSource {
     rest_ = bytes;
     if (rest_.empty() || !begins_member())
       return user_error(fmt::format("{} is not a gzip file: expected it to begin with 1f 8b", path_),
-                        "if it is not compressed, take .gz off its name");
+                        "if it is not compressed, remove .gz from its name");
     return {};
   }
 
@@ -90,8 +90,8 @@ class GzipSource final : public ByteSource {
         WEFT_TRY(bytes, packed_->next());
         rest_ = bytes;
         if (rest_.empty())
-          return world_error(fmt::format("{} is cut short: its contents go on after {} bytes", path_, total_),
-                             "fetch the file again");
+          return world_error(fmt::format("{} is truncated after {} bytes", path_, total_),
+                             "download the file again");
       }
     }
     return std::string_view(out_).substr(0, filled);

@@ -41,12 +41,12 @@ class HostListReader {
       at = end + 1;
     }
     if (list_.hosts.empty())
-      return user_error("expected machines, found none", "a name a line: node1 slots=8");
+      return user_error("expected hosts, found none", "write one host per line: node1 slots=8");
     for (const std::string& host : list_.hosts)
       if (slots_[host] != slots_[list_.hosts.front()])
-        return user_error(fmt::format("machines have different numbers of slots: {} {}, {} {}",
+        return user_error(fmt::format("hosts have different numbers of slots: {} {}, {} {}",
                                       list_.hosts.front(), slots_[list_.hosts.front()], host, slots_[host]),
-                          "a cluster's nodes are alike");
+                          "all nodes of a cluster must have the same number of devices");
     list_.slots = slots_[list_.hosts.front()];
     return std::move(list_);
   }
@@ -120,7 +120,7 @@ class HostListReader {
       WEFT_TRY(first, number(from, "a number", kMostNumber));
       WEFT_TRY(last, number(to, "a number", kMostNumber));
       if (last < first || last - first >= static_cast<std::int64_t>(kMostHosts))
-        return wrong(fmt::format("a range that ascends, of at most {} machines", kMostHosts), range);
+        return wrong(fmt::format("an ascending range of at most {} hosts", kMostHosts), range);
       for (std::int64_t i = first; i <= last; ++i)
         WEFT_TRY_STATUS(expand(head + fmt::format("{:0{}}", i, from.size()), tail, slots));
       if (end == ranges.size()) return {};
@@ -139,7 +139,7 @@ class HostListReader {
       return {};
     }
     if (list_.hosts.size() == kMostHosts)
-      return user_error(fmt::format("line {}: expected at most {} machines, found more", line_, kMostHosts));
+      return user_error(fmt::format("line {}: expected at most {} hosts, found more", line_, kMostHosts));
     list_.hosts.push_back(std::move(host));
     return {};
   }

@@ -165,8 +165,8 @@ class ModelReader {
       if (found == numbers_.end())
         return user_error(fmt::format("expected an input, a weight or a node, found '{}'", shown(operand)));
       if (found->second >= file_.result(file_.nodes.size()))
-        return user_error(fmt::format("expected an operand that is made before, found {}", operand),
-                          "nodes stand in an order that runs; a graph has no cycles");
+        return user_error(fmt::format("expected an operand that an earlier node produces, found {}", operand),
+                          "list nodes in topological order; a graph has no cycles");
       made.operands.push_back(found->second);
     }
     static const Json kNone = Json::object();

@@ -56,7 +56,7 @@ class RankRules {
     if (other == where_.rank)
       blame(attribute, fmt::format("its {} peer is its own gpu: {}", attribute, other));
     if (other < -1 || other >= program_.collective.ranks)
-      blame(attribute, fmt::format("its {} peer is none of the {} gpus: {}", attribute,
+      blame(attribute, fmt::format("its {} peer is not one of the {} gpus: {}", attribute,
                                    program_.collective.ranks, other));
   }
 
@@ -64,8 +64,8 @@ class RankRules {
     peer(block.send_to, "send");
     peer(block.receive_from, "recv");
     if (block.channel < 0 || block.channel >= program_.channels)
-      blame("chan",
-            fmt::format("its channel is none of the {} of nchannels: {}", program_.channels, block.channel));
+      blame("chan", fmt::format("its channel is not one of the {} of nchannels: {}", program_.channels,
+                                block.channel));
     for (std::size_t s = 0; s < block.steps.size() && !found_; ++s) {
       where_.step = static_cast<std::int32_t>(s);
       step(block, block.steps[s]);
@@ -74,9 +74,9 @@ class RankRules {
 
   void step(const Threadblock& block, const Step& step) {
     if (step.count < 1) blame("cnt", fmt::format("it moves no chunk: cnt {}", step.count));
-    if (sends(step.op) && block.send_to < 0) blame("type", "it sends, and its tb has no send peer");
+    if (sends(step.op) && block.send_to < 0) blame("type", "it sends, but its tb has no send peer");
     if (receives(step.op) && block.receive_from < 0)
-      blame("type", "it receives, and its tb has no recv peer");
+      blame("type", "it receives, but its tb has no recv peer");
     if (reads_source(step.op)) slot(step.source, step.count, "srcoff");
     if (writes_target(step.op)) slot(step.target, step.count, "dstoff");
     wait(step);

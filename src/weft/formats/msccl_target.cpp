@@ -71,7 +71,8 @@ class Findings {
     if (word(program_.collective.kind, azure).empty())
       add("collective", all,
           fmt::format("{} does not know the collective: {}", name(target_), name(program_.collective.kind)));
-    if (!program_.collective.counts.empty()) add("counts", all, "blocks of different size cannot be said");
+    if (!program_.collective.counts.empty())
+      add("counts", all, "blocks of different sizes are not supported");
     if (program_.placement == Placement::either && !azure)
       add("placement", all, "msccl takes a program either in place or out of place, not both");
     at_most("channels", all, program_.channels, kChannels, "channels");

@@ -96,11 +96,11 @@ class MscclReader {
     if (kind != broadcast && kind != reduce && kind != gather && kind != scatter && kind != send) return {};
     const auto exists = [&](std::int32_t rank) { return rank >= 0 && rank < collective.ranks; };
     if (!exists(options_.root))
-      return user_error(fmt::format("root is none of the {} gpus: {}", collective.ranks, options_.root));
+      return user_error(fmt::format("root is not one of the {} gpus: {}", collective.ranks, options_.root));
     collective.root = options_.root;
     if (kind != send) return {};
     if (!exists(options_.peer))
-      return user_error(fmt::format("peer is none of the {} gpus: {}", collective.ranks, options_.peer));
+      return user_error(fmt::format("peer is not one of the {} gpus: {}", collective.ranks, options_.peer));
     collective.peer = options_.peer;
     return {};
   }
@@ -149,7 +149,7 @@ class MscclReader {
     }
     if (const auto missing = std::ranges::find(seen, 0); missing != seen.end())
       return algo_.error(
-          fmt::format("ngpus is {}, and there is no gpu of id {}", seen.size(), missing - seen.begin()));
+          fmt::format("ngpus is {}, but no gpu has id {}", seen.size(), missing - seen.begin()));
     return {};
   }
 

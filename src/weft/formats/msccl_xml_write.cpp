@@ -22,12 +22,12 @@ XmlDialect choose(const Program& program) {
 Status expressible(const Program& program, bool azure) {
   const Collective& collective = program.collective;
   if (word(collective.kind, azure).empty())
-    return user_error(fmt::format("the {} dialect of MSCCL XML has no such collective: {}",
+    return user_error(fmt::format("the {} dialect of MSCCL XML does not support the collective {}",
                                   azure ? "azure" : "msccl", name(collective.kind)),
                       azure ? "write it in the msccl dialect" : "write it in the azure dialect");
   if (!collective.counts.empty())
-    return user_error("MSCCL XML has no place for blocks of different size",
-                      "use a collective whose ranks have as many chunks each");
+    return user_error("MSCCL XML does not support blocks of different sizes",
+                      "use a collective with the same number of chunks per rank");
   if (program.placement == Placement::either && !azure)
     return user_error("the msccl dialect of MSCCL XML is in place or out of place, not either",
                       "write it in the azure dialect, or once for each");

@@ -205,8 +205,7 @@ class RankReader {
       WEFT_TRY(reduction, op.text("reduce_op"));
       WEFT_TRY(node, op.at("reduce_op"));
       if (reduction != "sum")
-        return node.error(fmt::format("expected sum, found '{}'", shown(reduction)),
-                          "MSCCL++ sums whatever the plan says");
+        return node.error(fmt::format("expected sum, found '{}'", shown(reduction)), "MSCCL++ always sums");
     }
     return {};
   }

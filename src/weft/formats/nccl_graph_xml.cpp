@@ -116,7 +116,7 @@ Result<NcclGraph> read_graph(const XmlElement& element) {
   }
   if (static_cast<std::int64_t>(graph.channels.size()) != channels)
     return element.error(
-        fmt::format("a graph says it has {} channels and has {}", channels, graph.channels.size()));
+        fmt::format("a graph states {} channels but has {}", channels, graph.channels.size()));
   WEFT_TRY_STATUS(check_graph(graph));
   return graph;
 }

@@ -176,8 +176,8 @@ class LogReader {
     // A minimum below one element of every rank gives rows of no bytes, over and over.
     if (row.bytes == 0) return {};
     if (!table_.rows.empty() && row.bytes <= table_.rows.back().bytes)
-      return user_error(fmt::format("{}, line {}: expected sizes that ascend, found {} after {}", path_,
-                                    line_, row.bytes, table_.rows.back().bytes),
+      return user_error(fmt::format("{}, line {}: expected ascending sizes, found {} after {}", path_, line_,
+                                    row.bytes, table_.rows.back().bytes),
                         "a file holds one run of one type and one operation");
     if (table_.rows.size() == kMostCollectiveRows)
       return wrong(fmt::format("at most {} rows", kMostCollectiveRows), "more");

@@ -238,7 +238,7 @@ class NpyReader {
   }
 
   Error cut_short() const {
-    return world_error(fmt::format("{} is cut short: its header is missing", path_));
+    return world_error(fmt::format("{} is truncated: its header is missing", path_));
   }
 
   // What comes after the first dimension.
@@ -254,7 +254,7 @@ class NpyReader {
     if (row.size() <= 1) return {};
     const Field& field = fields_[0];
     if (fields_.size() > 1)
-      return user_error(fmt::format("{} has {} dimensions, expected 2 (rows, {}): it is for {}", path_,
+      return user_error(fmt::format("{} has {} dimensions, expected 2 (rows, {}) for {}", path_,
                                     header.shape.size(), width, describe(fields_)),
                         "give each input a file: FROM x = 'x.npy', y = 'y.npy'");
     if (field.shape.empty() || std::ranges::equal(row, field.shape)) return {};
@@ -279,7 +279,7 @@ class NpyReader {
   }
 
   Error few_bytes(const Header& header, std::int64_t row_bytes, std::size_t found) const {
-    return world_error(fmt::format("{} is cut short: its header promises {} rows of {} bytes, found {} bytes",
+    return world_error(fmt::format("{} is truncated: its header states {} rows of {} bytes, found {} bytes",
                                    path_, header.shape[0], row_bytes, found));
   }
 

@@ -56,7 +56,7 @@ class CheckedSource final : public ByteSource {
     if (some.empty() && found_ != expected_)
       return world_error(
           fmt::format("{} is damaged: expected CRC-32 {:08x}, found {:08x}", name_, expected_, found_),
-          "fetch the file again");
+          "download the file again");
     found_ = crc32(std::as_bytes(std::span(some)), found_);
     return some;
   }
@@ -124,7 +124,7 @@ class ZipReader {
       return std::unique_ptr<ByteSource>(std::make_unique<MemorySource>(packed));
     if (entry.method != kDeflated)
       return user_error(
-          fmt::format("{} is packed by method {}, expected stored or deflated", name, entry.method),
+          fmt::format("{} uses compression method {}, expected stored or deflated", name, entry.method),
           "write it with numpy.savez");
     // Deflated bytes hold at most 1032 times as many; what promises more is not believed.
     if (entry.unpacked / 1032 > entry.packed) return damaged();
@@ -136,8 +136,8 @@ class ZipReader {
   }
 
   Error damaged() const {
-    return world_error(fmt::format("{} is damaged: its list of contents leads nowhere", path_),
-                       "fetch the file again");
+    return world_error(fmt::format("{} is damaged: its zip directory is invalid", path_),
+                       "download the file again");
   }
 
   // The end has a comment behind it that may be 65,535 bytes long.
@@ -230,7 +230,7 @@ Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, s
     if (!tables.empty() && table.rows() != tables[0].rows())
       return user_error(fmt::format("{} has {} rows of {} and {} of {}", path, tables[0].rows(),
                                     fields[0].name, table.rows(), field.name),
-                        "every example has a row in each array");
+                        "every array must have one row per example");
     tables.push_back(std::move(table));
   }
   return side_by_side(std::move(tables));

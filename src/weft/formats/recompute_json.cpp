@@ -23,7 +23,7 @@ Result<std::int64_t> recompute_size(const JsonNode& node, const char* key) {
 Result<double> recompute_time(const JsonNode& node, const char* key) {
   WEFT_TRY(there, node.at(key));
   WEFT_TRY(time, node.number(key, 0));
-  if (time < 0) return there.error(fmt::format("expected a time from 0, found {}", time));
+  if (time < 0) return there.error(fmt::format("expected a time of at least 0, found {}", time));
   return time;
 }
 

@@ -28,7 +28,7 @@ Result<ReshardSide> read_side(const JsonNode& node, const char* mesh_key, const 
   WEFT_TRY(spec, node.at(spec_key));
   WEFT_TRY(dims, node.list(spec_key));
   if (dims.size() != sizes.size())
-    return spec.error(fmt::format("expected a list of mesh axes for each dim of the shape: {} lists, {} dims",
+    return spec.error(fmt::format("expected one list of mesh axes per dim of the shape: {} lists, {} dims",
                                   dims.size(), sizes.size()));
   std::vector<bool> used(mesh.size());
   for (std::size_t dim = 0; dim < dims.size(); ++dim) {
@@ -39,7 +39,8 @@ Result<ReshardSide> read_side(const JsonNode& node, const char* mesh_key, const 
       auto axis = item.whole(0, 1);
       if (!axis.ok())
         return item.error("no such mesh axis: expected 0, the hosts, or 1, the devices of each");
-      if (used[*axis]) return item.error(fmt::format("a mesh axis slices one dim, once: axis {}", *axis));
+      if (used[*axis])
+        return item.error(fmt::format("a mesh axis may slice only one dim, once: axis {}", *axis));
       used[*axis] = true;
       parts *= mesh[*axis];
       axes.push_back(*axis);

@@ -142,9 +142,8 @@ Status check_layout(std::vector<const HeaderTensor*> tensors, std::int64_t data,
   std::int64_t promised = 0;
   for (const HeaderTensor* tensor : tensors) promised = std::max(promised, tensor->end);
   if (promised > data)
-    return world_error(
-        fmt::format("{} is cut short: header promises {} bytes, found {}", path, promised, data),
-        "fetch or save the file again");
+    return world_error(fmt::format("{} is truncated: header states {} bytes, found {}", path, promised, data),
+                       "download or save the file again");
   std::int64_t at = 0;
   const HeaderTensor* before = nullptr;
   for (const HeaderTensor* tensor : tensors) {
@@ -205,7 +204,7 @@ Status check_savable(const TensorEntry& tensor, const std::string& path) {
   WEFT_CHECK(bytes == static_cast<std::int64_t>(tensor.data.size()), tensor.name);
   if (tensor.name == "__metadata__")
     return user_error(fmt::format("cannot write {}: a tensor is named __metadata__", path),
-                      "rename the tensor: the format keeps that name for itself");
+                      "rename the tensor: the format reserves that name");
   return {};
 }
 
@@ -242,7 +241,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
   try {
     text = header.dump();
   } catch (const nlohmann::json::exception&) {
-    return user_error(fmt::format("cannot write {}: a name or a word of metadata is not UTF-8", path));
+    return user_error(fmt::format("cannot write {}: a name or a metadata entry is not UTF-8", path));
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > kMostHeaderBytes)
@@ -258,7 +257,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
 
 Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view path) {
   if (bytes.size() < kLengthBytes)
-    return world_error(fmt::format("{} is cut short: expected at least {} bytes, found {}", path,
+    return world_error(fmt::format("{} is truncated: expected at least {} bytes, found {}", path,
                                    kLengthBytes, bytes.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
@@ -269,8 +268,8 @@ Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view pa
                     kMostHeaderBytes, length));
   if (length > bytes.size())
     return world_error(
-        fmt::format("{} is cut short: expected a header of {} bytes, found {}", path, length, bytes.size()),
-        "fetch or save the file again");
+        fmt::format("{} is truncated: expected a header of {} bytes, found {}", path, length, bytes.size()),
+        "download or save the file again");
   WEFT_TRY(header, read_safetensors_header(bytes.substr(0, length), path));
   bytes.remove_prefix(length);
 

@@ -142,14 +142,13 @@ Result<SmiTopology> read_smi_topology(std::string_view text) {
   }
   if (gpus == 0)
     return user_error("expected a line that begins with GPU0, found none", "nvidia-smi topo -m prints it");
-  if (read < gpus)
-    return user_error(fmt::format("expected a line for each of {} GPUs, found {}", gpus, read));
+  if (read < gpus) return user_error(fmt::format("expected one line per GPU of {}, found {}", gpus, read));
   for (std::size_t a = 0; a < gpus; ++a)
     for (std::size_t b = 0; b < a; ++b) {
       if (topology.distance[a][b] != topology.distance[b][a])
-        return user_error(fmt::format("GPU{} and GPU{} are not as far apart both ways", b, a));
+        return user_error(fmt::format("the connection of GPU{} and GPU{} differs by direction", b, a));
       if (topology.nvlinks[a][b] != topology.nvlinks[b][a])
-        return user_error(fmt::format("links differ by their direction: NV{} from GPU{} to GPU{}, NV{} back",
+        return user_error(fmt::format("links are not symmetric: NV{} from GPU{} to GPU{}, NV{} back",
                                       topology.nvlinks[a][b], a, b, topology.nvlinks[b][a]));
     }
   return topology;

@@ -25,7 +25,8 @@ NodeKind kind_of(NcclVertex::Kind kind) {
 
 Result<cluster::Topology> topology_of(const NcclSystem& system) {
   if (system.gpus.empty())
-    return user_error("the system has no gpus", "NCCL_TOPO_DUMP_FILE writes a file with all that was found");
+    return user_error("the system has no gpus",
+                      "set NCCL_TOPO_DUMP_FILE to write the complete detected topology");
   cluster::Topology topology;
   topology.name = "system";
 

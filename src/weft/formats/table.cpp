@@ -11,7 +11,7 @@ Status check(std::span<const Field> fields) {
     WEFT_CHECK(field.width > 0, field.name);
     if (field.dtype != plan::DType::f32 && field.dtype != plan::DType::f64 && !plan::is_integer(field.dtype))
       return user_error(
-          fmt::format("{}: data files fill f32, f64, i32 and i64, found {}", field.name,
+          fmt::format("{}: data files can only fill f32, f64, i32 and i64, found {}", field.name,
                       plan::name(field.dtype)),
           fmt::format("declare it OF f32 and CAST it to {} in the model", plan::name(field.dtype)));
     if (field.width > kMostWidth - width)

@@ -35,11 +35,10 @@ Status TableRoom::make_room(std::int64_t rows, double likely) {
   // While one field's numbers move to their new place, both places are there.
   const std::int64_t most = std::max(most_rows_ - room_, room_);
   if (rows > most)
-    return user_error(
-        fmt::format("{} is too large: rows of {} ({}) may take {}, half of the memory that is free", path_,
-                    print_bytes(static_cast<double>(row_bytes_)), describe(fields_),
-                    print_bytes(static_cast<double>(most_bytes_))),
-        "split the file, or train where there is more memory");
+    return user_error(fmt::format("{} is too large: rows of {} ({}) may use {}, half of the free memory",
+                                  path_, print_bytes(static_cast<double>(row_bytes_)), describe(fields_),
+                                  print_bytes(static_cast<double>(most_bytes_))),
+                      "split the file, or train on a host with more memory");
   std::int64_t wanted = std::max({rows, room_ + room_ / 2, kFirstRoom / row_bytes_});
   if (likely * kSpare < static_cast<double>(most))
     wanted = std::max(wanted, static_cast<std::int64_t>(likely * kSpare));

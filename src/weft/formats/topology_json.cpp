@@ -58,7 +58,7 @@ class TopologyReader {
 
   Status read_links(const Json& json) {
     if (options_.nodes != 1)
-      return wrong(fmt::format("the file states all its nodes, asked for {}", options_.nodes));
+      return wrong(fmt::format("the file states its number of nodes, requested {}", options_.nodes));
     WEFT_TRY(devices, count(json, "gpus", 1));
     add_devices(devices);
     if (const auto switches = json.find("switches"); switches != json.end()) {

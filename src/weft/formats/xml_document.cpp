@@ -50,7 +50,8 @@ Status check_size(std::string_view text) {
   if (text.size() > kMaxXmlBytes)
     return user_error(fmt::format("XML is longer than {} bytes: {}", kMaxXmlBytes, text.size()));
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    return user_error(fmt::format("XML has a zero byte: byte {}", zero), "is it cut off, or no text at all?");
+    return user_error(fmt::format("XML has a zero byte: byte {}", zero),
+                      "is it truncated, or not a text file?");
   constexpr std::size_t kShortestElement = 4;  // <a/>
   if (text.size() / kShortestElement <= kMaxXmlElements) return {};
   const auto many = [&](char mark, std::size_t most) {
@@ -73,12 +74,11 @@ Error syntax_error(std::string_view text, const pugi::xml_parse_result& result) 
     case pugi::status_bad_doctype:
       return user_error(fmt::format("a DOCTYPE is not accepted: {}", place), "remove it", span);
     case pugi::status_end_element_mismatch:
-      return user_error(
-          fmt::format("XML ends an element that is not the open one, or ends too early: {}", place),
-          "is the file cut off?", span);
+      return user_error(fmt::format("XML has a mismatched end tag, or ends too early: {}", place),
+                        "is the file truncated?", span);
     default:
       return user_error(fmt::format("XML is not well formed: {} at {}", result.description(), place),
-                        "is the file cut off?", span);
+                        "is the file truncated?", span);
   }
 }
 
@@ -119,9 +119,9 @@ Status XmlDocument::check_attributes(void* node, Quotes quotes) const {
     if (duplicates.again(it.name()))
       return at.error(fmt::format("<{}> at {} has an attribute twice: {}", at.tag(), at.place(), it.name()));
     if (quotes == Quotes::double_only && tree_->text[tree_->offset_of(it.value()) - 1] != '"')
-      return user_error(fmt::format("attribute {} of <{}> at {} stands in single quotes", it.name(), at.tag(),
+      return user_error(fmt::format("attribute {} of <{}> at {} is in single quotes", it.name(), at.tag(),
                                     at.place(it.name())),
-                        "the loaders end a value at a double quote only", at.span(it.name()));
+                        "use double quotes: the loaders accept no others", at.span(it.name()));
   }
   return {};
 }

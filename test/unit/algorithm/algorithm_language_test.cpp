@@ -183,7 +183,7 @@ TEST(AlgorithmLanguage, ListsAreCounts) {
   EXPECT_EQ(run(text, {{"ranks", 3}, {"counts", counts}}),
             "copy output[0..2] of 0 to output[0..2] of 2\ncopy output[3] of 1 to output[3] of 2\n");
   EXPECT_EQ(run(text, {{"ranks", 4}, {"counts", counts}}),
-            "error: gather_v: 4 counts are wanted, one a rank: 3 are given\n");
+            "error: gather_v: expected 4 counts, one per rank, found 3\n");
   EXPECT_EQ(run(text, {{"ranks", 3}, {"counts", 7}}),
             "error: counts of gather_v is a list, given a number\n");
 }

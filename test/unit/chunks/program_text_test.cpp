@@ -210,10 +210,10 @@ TEST(MovesText, BuffersHaveBounds) {
   EXPECT_EQ(said("move input[0] of 0 to output[0] of 1"), "expected copy or reduce, found 'move'");
   EXPECT_EQ(said("", "all_reduce, 70000 ranks, 1 chunk, in place"), "ranks are 1 to 65536: 70000");
   EXPECT_EQ(said("", "all_reduce, 2 ranks, 2000000000 chunks, in place"),
-            "buffers are too large: 2000000000 chunks a block, 2 ranks");
+            "buffers are too large: 2000000000 chunks per block, 2 ranks");
   EXPECT_EQ(said("", "all_gather, 2 ranks, 1 chunk, counts [1], in place"),
-            "2 counts are wanted, one a rank: 1 are given");
-  EXPECT_EQ(said("", "gather, 2 ranks, 1 chunk, root 2, in place"), "root is no rank: 2 of 2");
+            "expected 2 counts, one per rank, found 1");
+  EXPECT_EQ(said("", "gather, 2 ranks, 1 chunk, root 2, in place"), "root is not a rank: 2 of 2");
   EXPECT_EQ(said("", "all_reduce, 2 ranks, 1 chunk, in or out of place"),
             "moves are in place or out of place, not both");
 }

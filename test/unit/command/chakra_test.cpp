@@ -125,7 +125,7 @@ TEST(ChakraTest, RanksWithoutAFileAreNamed) {
   fs::remove(folder.path() + "/run.1.et");
   fs::remove(folder.path() + "/run.3.et");
   EXPECT_EQ(formats::read_chakra(folder.path()).error().message,
-            "there are traces up to rank 4, but none of rank 1, 3");
+            "found traces up to rank 4, but none for rank 1, 3");
   ASSERT_TRUE(formats::write_chakra(alike(1, {computing(0, 1)}), folder.path() + "/other").ok());
   EXPECT_TRUE(formats::read_chakra(folder.path())
                   .error()
@@ -174,7 +174,7 @@ TEST(ChakraTest, BadFilesAreRefusedWithTheirPlace) {
   ExecutionTrace stranger = alike(1, {meeting(0, Collective::all_reduce, 8, {}, 0)}), without;
   stranger.groups = {{"12", {0}}};
   EXPECT_EQ(formats::parse_chakra(formats::print_chakra(stranger, 0), "a", without).error().message,
-            "a: node 0 \"all-reduce\" is done by group 12, which is not known");
+            "a: node 0 \"all-reduce\" uses the unknown process group 12");
 }
 
 TEST(ChakraTest, ConfigurationsSayWhatIsWrong) {
@@ -345,13 +345,11 @@ TEST(TraceRunTest, WhatNeverComesIsNamed) {
   ExecutionTrace lonely = alike(2, {});
   lonely.ranks[0].nodes = {meeting(0, Collective::all_reduce, 8)};
   EXPECT_EQ(complaint_of(lonely, pair),
-            "the trace comes to a standstill: rank 0 \"all-reduce\" (node 0) waits for rank 1, which never "
-            "joins an "
+            "the trace deadlocks: rank 0 \"all-reduce\" (node 0) waits for rank 1, which never joins an "
             "all-reduce of 8 bytes");
   lonely.ranks[0].nodes = {mail(0, Kind::receive, 1, 8, 3)};
   EXPECT_EQ(complaint_of(lonely, pair),
-            "the trace comes to a standstill: rank 0 \"receive\" (node 0) waits for a message from rank 1 "
-            "with tag 3, "
+            "the trace deadlocks: rank 0 \"receive\" (node 0) waits for a message from rank 1 with tag 3, "
             "which never sends it");
   EXPECT_EQ(complaint_of(alike(3, {}), pair), "the network has 2 ranks, the trace 3");
   lonely.ranks[0].nodes = {mail(0, Kind::send, 7, 8, 3)};

@@ -158,9 +158,8 @@ TEST(Improve, ShowsWhereFlagsContradictEachOther) {
           "  --micro-batch-size 1 --tensor-model-parallel-size 3 --global-batch-size 64\n"
           "                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n");
   refused(asked("--micro-batch-size 1 --bf16 --global-batch-size 64 --fp16"),
-          "error 1:22: --bf16 and --fp16 exclude each other\n"
-          "  --micro-batch-size 1 --bf16 --global-batch-size 64 --fp16\n"
-          "                       ^^^^^^\n");
+          "error 1:22: --bf16 and --fp16 are mutually exclusive\n  --micro-batch-size 1 --bf16 "
+          "--global-batch-size 64 --fp16\n                       ^^^^^^\n");
   refused(asked("--tensor-model-parallel-size 2"),
           "error: the configuration does not give the batch size per step\n  --batch 1024\n");
   Improve none = asked("");

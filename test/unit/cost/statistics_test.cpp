@@ -183,7 +183,7 @@ TEST_F(StatisticsTest, AWriterWhoDiesLeavesTheFileAsItWas) {
 TEST_F(StatisticsTest, FilesThatAreNotOursAreRefused) {
   std::filesystem::create_directories(folder_ / "deep/er");
   std::ofstream(file_) << "this is no database at all, but it is long enough to be looked at as if it were";
-  EXPECT_NE(refusal().find("damaged, or no SQLite database"), std::string::npos);
+  EXPECT_NE(refusal().find("damaged, or not a SQLite database"), std::string::npos);
 
   std::filesystem::remove(file_);
   meddle("CREATE TABLE recipes (name TEXT)");

@@ -164,7 +164,7 @@ TEST(CheckDeadlock, NamesTheMissingPartner) {
   Program program = all_pairs(Kind::all_to_all, 2, 1, Placement::out_of_place);
   program.ranks[1].blocks[0].steps.erase(program.ranks[1].blocks[0].steps.begin());
   EXPECT_EQ(told(program),
-            "deadlock: gpu 0 tb 0 step 1: waits for a message from gpu 1 on channel 0 that nobody sends");
+            "deadlock: gpu 0 tb 0 step 1: waits for a message from gpu 1 on channel 0 that no rank sends");
 
   program = ring(3);
   program.ranks[2].blocks[0].steps[3].op = Op::receive;
@@ -174,7 +174,7 @@ TEST(CheckDeadlock, NamesTheMissingPartner) {
   program = all_pairs(Kind::all_to_all, 2, 1, Placement::out_of_place);
   program.ranks[1].blocks[0].steps.pop_back();
   EXPECT_EQ(told(program),
-            "deadlock: gpu 0 tb 0 step 0: sends a message to gpu 1 on channel 0 that nobody receives");
+            "deadlock: gpu 0 tb 0 step 0: sends a message to gpu 1 on channel 0 that no rank receives");
 
   program = there_and_back(2);
   program.ranks[0].blocks[0].steps[0].publishes = false;
@@ -209,13 +209,12 @@ TEST(CheckDeadlock, FewerSlotsThanNeeded) {
   EXPECT_EQ(told(program, {.slots = 4}), "ok, 4 slots, 1 small");
   const Report report = check(program, {.slots = 2});
   EXPECT_EQ(report.slots, 4);
-  EXPECT_EQ(
-      told(report),
-      "deadlock: gpu 0 tb 0 step 0: needs 4 slots a connection and has 2: waits for a free slot, which is "
-      "due to "
-      "gpu 1 tb 0 step 1, held up at step 0, which waits for a free slot, which is due to gpu 0 tb 0 step 1");
+  EXPECT_EQ(told(report),
+            "deadlock: gpu 0 tb 0 step 0: needs 4 slots per connection and has 2: waits for a free slot, "
+            "which is due to gpu 1 tb 0 step 1, held up at step 0, which waits for a free slot, which is due "
+            "to gpu 0 tb 0 step 1");
   EXPECT_EQ(told(ring(3), {.slots = 1}).substr(0, 68),
-            "deadlock: gpu 0 tb 0 step 1: needs 2 slots a connection and has 1: w");
+            "deadlock: gpu 0 tb 0 step 1: needs 2 slots per connection and has 1: w");
 }
 
 // ---- race
@@ -445,7 +444,7 @@ TEST_F(CheckActions, APacketOrders) {
   add_agent({Action{}}, {{kPacket}}, {{kOut}});
   EXPECT_EQ(told(), "ok, 1 slots, 1 small");
   actions_.cells[1].index = 1;
-  EXPECT_EQ(told(), "deadlock: gpu 0 tb 1 step 0: waits for a packet in scratch[0] that nobody writes");
+  EXPECT_EQ(told(), "deadlock: gpu 0 tb 1 step 0: waits for a packet in scratch[0] that no rank writes");
 }
 
 TEST_F(CheckActions, TwoWritersOfAPacket) {
@@ -511,7 +510,8 @@ TEST_P(CheckBroken, IsSeenToBe) {
   for_each([](const nlohmann::json& entry, const Report& report) {
     const std::string verdict(name(report.verdict()));
     const auto also = entry.at("also_acceptable").get<std::vector<std::string>>();
-    EXPECT_TRUE(verdict == entry.at("verdict").get<std::string>() || std::ranges::find(also, verdict) != also.end())
+    EXPECT_TRUE(verdict == entry.at("verdict").get<std::string>() ||
+                std::ranges::find(also, verdict) != also.end())
         << entry.at("file") << ", " << entry.at("what") << ": " << told(report);
   });
 }

@@ -117,7 +117,7 @@ TEST(Csv, WantsNumbers) {
       "digits.csv line 9, value 2 (pixels): expected a number, found '??" + std::string(38, 'x') + "...'");
   // A first line that is only partly names is no header: a slip there loses no row.
   EXPECT_EQ(parse_csv("0,1,label\n", kSmall, "digits.csv").error().hint,
-            "a header is a first line in which no value begins like a number");
+            "the first line counts as a header when no value starts like a number");
   EXPECT_EQ(error_of("0,abc,7"), "digits.csv line 1, value 2 (pixels): expected a number, found 'abc'");
 }
 
@@ -173,7 +173,7 @@ TEST(Csv, NoticesColumnsInAnotherOrder) {
 TEST(Csv, FillsOnlySomeTypes) {
   const std::vector<Field> half = {{"x", 1, DType::bf16}};
   const auto table = parse_csv("1", half, "x.csv");
-  EXPECT_EQ(table.error().message, "x: data files fill f32, f64, i32 and i64, found bf16");
+  EXPECT_EQ(table.error().message, "x: data files can only fill f32, f64, i32 and i64, found bf16");
 }
 
 // A row wider than any memory costs no memory.

@@ -118,10 +118,9 @@ TEST_F(DataFileTest, ATableIsBounded) {
   for (int row = 0; row < 1000; ++row) text += "1,2,3\n";
   const std::string csv = write("a.csv", text);
   EXPECT_TRUE(read_table(csv, kSmall, 30'000).ok());
-  EXPECT_EQ(read_table(csv, kSmall, 5'000).error().message,
-            csv +
-                " is too large: rows of 12 B (pixels 2, label 1) may take 4.88 KiB, half of the memory that "
-                "is free");
+  EXPECT_EQ(
+      read_table(csv, kSmall, 5'000).error().message,
+      csv + " is too large: rows of 12 B (pixels 2, label 1) may use 4.88 KiB, half of the free memory");
 }
 
 // A line without an end is given up long before the text is.
@@ -143,7 +142,7 @@ TEST_F(DataFileTest, APromiseIsNotGivenMemory) {
   npy += header + std::string(24, '\0');
   const std::string path = write("a.npy", npy);
   EXPECT_EQ(read_table(path, kSmall, 1 << 20).error().message,
-            path + " is cut short: its header promises 100000000000 rows of 12 bytes, found 24 bytes");
+            path + " is truncated: its header states 100000000000 rows of 12 bytes, found 24 bytes");
 }
 
 TEST_F(DataFileTest, DamageIsFound) {
@@ -151,7 +150,7 @@ TEST_F(DataFileTest, DamageIsFound) {
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(inflate_gzip(good.substr(0, length), 100, "a.gz").ok()) << length;
   EXPECT_EQ(inflate_gzip(good.substr(0, good.size() - 1), 100, "a.gz").error().message,
-            "a.gz is cut short: its contents go on after 12 bytes");
+            "a.gz is truncated after 12 bytes");
   std::string changed = good;
   changed[20] ^= 1;
   EXPECT_EQ(inflate_gzip(changed, 100, "a.gz").error().message, "a.gz is damaged: incorrect data check");

@@ -155,17 +155,17 @@ TEST(Npy, WantsTheWholeFileAndNoMore) {
   for (std::size_t length = 0; length < file.size(); ++length)
     EXPECT_NE(error_of(file.substr(0, length)), "no error") << length;
   EXPECT_EQ(error_of(file.substr(0, file.size() - 1)),
-            "rows.npy is cut short: its header promises 2 rows of 12 bytes, found 23 bytes");
+            "rows.npy is truncated: its header states 2 rows of 12 bytes, found 23 bytes");
   EXPECT_EQ(error_of(file + "x"), "rows.npy: expected 24 bytes of numbers, found 25");
   EXPECT_EQ(error_of(npy<float>("<f4", "(9223372036854775807, 3)", {1})),
-            "rows.npy is cut short: its header promises 9223372036854775807 rows of 12 bytes, found 4 bytes");
+            "rows.npy is truncated: its header states 9223372036854775807 rows of 12 bytes, found 4 bytes");
 }
 
 TEST(Npy, WantsAHeader) {
   EXPECT_EQ(error_of("PK\x03\x04 a zip"),
             "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
   EXPECT_EQ(error_of(""), "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
-  EXPECT_EQ(error_of("\x93NUMPY"), "rows.npy is cut short: its header is missing");
+  EXPECT_EQ(error_of("\x93NUMPY"), "rows.npy is truncated: its header is missing");
   EXPECT_EQ(error_of(npy<float>("<f4", "(1, 3)", {1, 2, 3}, "False", 4)),
             "rows.npy: expected npy version 1.0, 2.0 or 3.0, found 4.0");
   EXPECT_EQ(error_of(npy<float>("<f4", "(1, -3)", {1, 2, 3})),

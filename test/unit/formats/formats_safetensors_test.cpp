@@ -165,8 +165,7 @@ TEST_F(SafetensorsTest, RefusesToSaveWhatCouldNotBeLoaded) {
   checkpoint.tensors = {{"__metadata__", DType::f32, {0}, {}}};
   EXPECT_EQ(save("m", checkpoint).error().message, "cannot write m: a tensor is named __metadata__");
   checkpoint.tensors = {{"\xff", DType::f32, {0}, {}}};
-  EXPECT_EQ(save("m", checkpoint).error().message,
-            "cannot write m: a name or a word of metadata is not UTF-8");
+  EXPECT_EQ(save("m", checkpoint).error().message, "cannot write m: a name or a metadata entry is not UTF-8");
   checkpoint.tensors = {{"w", DType::f32, {2}, std::span(data_).first(4)}};
   EXPECT_THROW(static_cast<void>(save("m", checkpoint)), InternalError);
   checkpoint.tensors = {{"w", DType::f32, {0}, {}}, {"w", DType::f32, {0}, {}}};
@@ -188,9 +187,9 @@ TEST(Safetensors, LoadsFilesOfOtherPrograms) {
 }
 
 TEST(Safetensors, TheHeaderHasALengthThatFits) {
-  EXPECT_EQ(error_of("1234567"), "m.safetensors is cut short: expected at least 8 bytes, found 7");
+  EXPECT_EQ(error_of("1234567"), "m.safetensors is truncated: expected at least 8 bytes, found 7");
   EXPECT_EQ(error_of(file_of("{}").substr(0, 9)),
-            "m.safetensors is cut short: expected a header of 2 bytes, found 1");
+            "m.safetensors is truncated: expected a header of 2 bytes, found 1");
   EXPECT_EQ(error_of("PK\x03\x04 is a zip file"),
             "m.safetensors is not a safetensors file: expected a header of at most 100000000 bytes, found "
             "2338328217762614096");
@@ -248,7 +247,7 @@ std::string tensor(std::string_view name, std::string_view dtype, std::string_vi
 TEST(Safetensors, TheTensorsFillTheFile) {
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 0, 8) + "}", 8), "no error");
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 0, 8) + "}", 7),
-            "m.safetensors is cut short: header promises 8 bytes, found 7");
+            "m.safetensors is truncated: header states 8 bytes, found 7");
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 0, 8) + "}", 9),
             "m.safetensors: expected 8 bytes of tensors, found 9");
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 4, 12) + "}", 12),

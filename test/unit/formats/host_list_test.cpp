@@ -41,13 +41,13 @@ TEST(HostList, CountsAMachineOnce) {
 }
 
 TEST(HostList, RefusesWithTheLine) {
-  EXPECT_EQ(host_refusal(""), "expected machines, found none");
-  EXPECT_EQ(host_refusal("a slots=8\nb slots=4\n"), "machines have different numbers of slots: a 8, b 4");
+  EXPECT_EQ(host_refusal(""), "expected hosts, found none");
+  EXPECT_EQ(host_refusal("a slots=8\nb slots=4\n"), "hosts have different numbers of slots: a 8, b 4");
   EXPECT_EQ(host_refusal("a\nb slots=x\n"), "line 2: expected slots= from 0 to 4096, found 'x'");
   EXPECT_EQ(host_refusal("a[1-\n"), "line 1: expected a closing ], found 'a[1-'");
   EXPECT_EQ(host_refusal("a[3-1]\n"),
-            "line 1: expected a range that ascends, of at most 16384 machines, found '3-1'");
-  EXPECT_EQ(host_refusal("a[1-200]b[1-200]\n"), "line 1: expected at most 16384 machines, found more");
+            "line 1: expected an ascending range of at most 16384 hosts, found '3-1'");
+  EXPECT_EQ(host_refusal("a[1-200]b[1-200]\n"), "line 1: expected at most 16384 hosts, found more");
   EXPECT_EQ(host_refusal("a 8\n"), "line 1: expected slots=N after a machine, found '8'");
   EXPECT_EQ(host_refusal("17\n"), "line 1: expected the name of a machine, found '17'");
 }

@@ -36,7 +36,7 @@ TEST(RecomputeFile, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"f": 1, "b": 1, "a": 1, "inputs": [0]})"),
             "[0].nodes[0].inputs[0]: expected -1, found 0");
   EXPECT_EQ(refusal(R"({"f": -1, "b": 1, "a": 1, "inputs": []})"),
-            "[0].nodes[0].f: expected a time from 0, found -1");
+            "[0].nodes[0].f: expected a time of at least 0, found -1");
   EXPECT_EQ(refusal(R"({"b": 1, "a": 1, "inputs": []})"), "[0].nodes[0]: expected f, found none");
   EXPECT_NE(refusal(R"({"f": 1, "b": 1, "a": -1, "inputs": []})"), "read");
   EXPECT_NE(refusal(R"({"f": 1, "b": 1, "a": 1.5, "inputs": []})"), "read");
@@ -87,7 +87,7 @@ TEST(TilingFile, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(R"("widths": [8, 8], "outputs": [[]])"), "outputs[0]: expected one tensor, found 0");
   EXPECT_EQ(refusal(R"("widths": [8, 8], "outputs": [[1], [0]])"),
             "expected as many inputs, outputs, base_costs and op_types, found 1, 2, 1 and 1");
-  EXPECT_EQ(refusal(R"("widths": [8, 8], "outputs": [[0]])"), "operators wait for each other in a circle");
+  EXPECT_EQ(refusal(R"("widths": [8, 8], "outputs": [[0]])"), "operators have a circular dependency");
 }
 
 }  // namespace

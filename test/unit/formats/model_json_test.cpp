@@ -152,7 +152,7 @@ TEST(ModelJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(node(R"({"id": "n0", "op": "relu", "in": ["y"], "shape": [2, 3]})"),
             "n0: expected an input, a weight or a node, found 'y'");
   EXPECT_EQ(node(R"({"id": "n0", "op": "relu", "in": ["n0"], "shape": [2, 3]})"),
-            "n0: expected an operand that is made before, found n0");
+            "n0: expected an operand that an earlier node produces, found n0");
   EXPECT_EQ(node(R"({"id": "x", "op": "relu", "in": ["x"], "shape": [2, 3]})"),
             "nodes[0]: expected every id once, found x twice");
   EXPECT_EQ(node(R"({"id": "n0", "op": "rellu", "in": ["x"], "shape": [2, 3]})"),

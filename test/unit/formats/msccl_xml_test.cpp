@@ -193,9 +193,9 @@ TEST_F(MscclXml, RefusesWhatLoadersWouldLetThrough) {
       {"chan=\"0\"", "chan=\"1\"", "none of the 1 of nchannels"},
       {"chan=\"0\"", "chan=\"-1\"", "none of the 1 of nchannels"},
       {"send=\"1\"", "send=\"0\"", "its send peer is its own gpu"},
-      {"send=\"1\"", "send=\"2\"", "its send peer is none of the 2 gpus"},
-      {"recv=\"1\"", "recv=\"-1\"", "it receives, and its tb has no recv peer"},
-      {"send=\"1\"", "send=\"-1\"", "it sends, and its tb has no send peer"},
+      {"send=\"1\"", "send=\"2\"", "its send peer is not one of the 2 gpus"},
+      {"recv=\"1\"", "recv=\"-1\"", "it receives, but its tb has no recv peer"},
+      {"send=\"1\"", "send=\"-1\"", "it sends, but its tb has no send peer"},
       {"depid=\"-1\"", "depid=\"1\"", "does not have: depid 1"},
       {"depid=\"-1\" deps=\"-1\"", "depid=\"0\" deps=\"3\"", "does not have: deps 3"},
       {"depid=\"-1\"", "depid=\"0\"", "does not have: deps -1"},
@@ -213,10 +213,10 @@ TEST_F(MscclXml, RefusesWhatLoadersWouldLetThrough) {
       {"<tb id=\"0\"", "<tb id=\"1\"", "from 0 to 0: 1"},
       {"<algo name=\"pair\"", "<algo name='pair'", "single quotes"},
       {"<algo name=\"pair\"", "<algo name=\"pair\" name=\"two\"", "an attribute twice: name"},
-      {"</gpu>", "", "not the open one, or ends too early"},
+      {"</gpu>", "", "mismatched end tag, or ends too early"},
       {"</algo>", "</algo><algo/>", "second root"},
       {"<algo", "<!DOCTYPE a [<!ENTITY b \"bb\">]><algo", "DOCTYPE"},
-      {"<algo", "<also", "not the open one"},
+      {"<algo", "<also", "mismatched end tag"},
   };
   for (const Case& c : cases) EXPECT_EQ(mentions(error_with(c.from, c.to), c.what), "") << c.to;
 }
@@ -346,16 +346,16 @@ TEST_F(MscclXml, WhatCannotBeSaidIsNotWritten) {
   Program program = pair;
   program.collective.kind = Kind::barrier;
   EXPECT_EQ(refusal(program, XmlDialect::automatic),
-            "the azure dialect of MSCCL XML has no such collective: barrier");
+            "the azure dialect of MSCCL XML does not support the collective barrier");
   program.collective.kind = Kind::custom;
   EXPECT_EQ(refusal(program, XmlDialect::azure),
-            "the azure dialect of MSCCL XML has no such collective: custom");
+            "the azure dialect of MSCCL XML does not support the collective custom");
   program.collective.kind = Kind::gather;
   EXPECT_EQ(refusal(program, XmlDialect::msccl),
-            "the msccl dialect of MSCCL XML has no such collective: gather");
+            "the msccl dialect of MSCCL XML does not support the collective gather");
   program = pair;
   program.collective.counts = {1, 1};
-  EXPECT_EQ(refusal(program, XmlDialect::msccl), "MSCCL XML has no place for blocks of different size");
+  EXPECT_EQ(refusal(program, XmlDialect::msccl), "MSCCL XML does not support blocks of different sizes");
   program = pair;
   program.ranks[1].blocks[0].steps[0].source.index = 2;
   EXPECT_EQ(refusal(program, XmlDialect::msccl),

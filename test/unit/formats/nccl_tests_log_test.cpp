@@ -121,7 +121,7 @@ TEST(NcclTestsLog, NamesTheLineThatIsWrong) {
       error_of("99999999999999999999 256 float sum -1 1 0.09 0.15 0\n"),
       "run.log, line 1: expected a size of at most 1125899906842624 bytes, found '99999999999999999999'");
   EXPECT_EQ(error_of("1024 1 float sum -1 1 1 1 0\n\n512 1 float sum -1 1 1 1 0\n"),
-            "run.log, line 3: expected sizes that ascend, found 512 after 1024");
+            "run.log, line 3: expected ascending sizes, found 512 after 1024");
   std::string many;
   for (int i = 1; i <= 4097; ++i) many += fmt::format("{} 1 float sum -1 1 1 1 0\n", i);
   EXPECT_EQ(error_of(many), "run.log, line 4097: expected at most 4096 rows, found more");
@@ -179,7 +179,7 @@ TEST(NcclTestsLog, ReadsTheTablesInJson) {
 }
 
 TEST(NcclTestsLog, SaysWhatIsWrongWithJson) {
-  EXPECT_EQ(error_of("{"), "run.log: expected JSON, found text that is none or ends too soon");
+  EXPECT_EQ(error_of("{"), "run.log: expected JSON, found empty or truncated text");
   EXPECT_EQ(error_of("{}"), "run.log: expected rows: a list of 1 to 4096, found none");
   EXPECT_EQ(error_of(R"({"rows": []})"), "run.log: expected rows: a list of 1 to 4096, found 0");
   EXPECT_EQ(error_of(R"({"ranks": 1e99})"),
@@ -195,7 +195,7 @@ TEST(NcclTestsLog, SaysWhatIsWrongWithJson) {
   EXPECT_EQ(error_of(R"({"rows": [{"bytes": 18446744073709551615}]})"),
             "run.log: expected row 1: bytes from 1 to 1125899906842624, found 18446744073709551615");
   EXPECT_EQ(error_of(R"({"rows": [{"bytes": 2}, {"bytes": 2}]})"),
-            "run.log: expected row 2: sizes that ascend, found 2 after 2");
+            "run.log: expected row 2: ascending sizes, found 2 after 2");
   EXPECT_EQ(error_of(R"({"rows": [{"bytes": 2, "in_place_us": -1}]})"),
             "run.log: expected row 1: in_place_us in microseconds, found -1");
   EXPECT_EQ(read(R"({"rows": [{"bytes": 2, "in_place_us": null}]})").rows,

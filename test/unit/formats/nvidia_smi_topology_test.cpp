@@ -65,7 +65,7 @@ TEST(NvidiaSmiTopology, WhatIsWrongIsSaidWithTheFile) {
   };
   EXPECT_EQ(message("hello\n"), "t: expected a line that begins with GPU0, found none");
   EXPECT_EQ(message("GPU0 GPU1\nGPU0 X PIX\nGPU1 SYS X\n"),
-            "t: GPU0 and GPU1 are not as far apart both ways");
+            "t: the connection of GPU0 and GPU1 differs by direction");
 }
 
 }  // namespace

@@ -68,10 +68,10 @@ TEST(ReshardCases, SayWhatIsWrongAndWhere) {
       refused_with("[[0, 1], []]", "[[0, 2], []]"),
       "c.json: cases[0].dst_spec[0][1]: no such mesh axis: expected 0, the hosts, or 1, the devices of each");
   EXPECT_EQ(refused_with("[[0, 1], []]", "[[0], [0]]"),
-            "c.json: cases[0].dst_spec[1][0]: a mesh axis slices one dim, once: axis 0");
+            "c.json: cases[0].dst_spec[1][0]: a mesh axis may slice only one dim, once: axis 0");
   EXPECT_EQ(
       refused_with("[[0, 1], []]", "[[0, 1]]"),
-      "c.json: cases[0].dst_spec: expected a list of mesh axes for each dim of the shape: 1 lists, 2 dims");
+      "c.json: cases[0].dst_spec: expected one list of mesh axes per dim of the shape: 1 lists, 2 dims");
   EXPECT_EQ(refused_with("[[0, 1], []]", "[0, []]"),
             "c.json: cases[0].dst_spec[0]: expected a list, found 0");
   EXPECT_EQ(

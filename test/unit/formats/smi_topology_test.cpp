@@ -42,10 +42,10 @@ TEST(SmiTopology, RefusesWhatHasGaps) {
     return topology.ok() ? std::string() : topology.error().message;
   };
   EXPECT_EQ(refusal("nothing"), "expected a line that begins with GPU0, found none");
-  EXPECT_EQ(refusal("  GPU0 GPU1\nGPU0 X NV1\n"), "expected a line for each of 2 GPUs, found 1");
+  EXPECT_EQ(refusal("  GPU0 GPU1\nGPU0 X NV1\n"), "expected one line per GPU of 2, found 1");
   EXPECT_EQ(refusal("  GPU0 GPU1\nGPU0 X\n"), "line 2: expected 2 columns for GPU0, found 1");
   EXPECT_EQ(refusal("  GPU0 GPU1\nGPU0 X NV1\nGPU1 NV2 X\n"),
-            "links differ by their direction: NV2 from GPU1 to GPU0, NV1 back");
+            "links are not symmetric: NV2 from GPU1 to GPU0, NV1 back");
   EXPECT_EQ(refusal("  GPU0 GPU1\nGPU0 X NVL\nGPU1 NV2 X\n"),
             "line 2: expected NV18, PIX or the like between GPU0 and GPU1, found 'NVL'");
 }

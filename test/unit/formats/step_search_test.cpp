@@ -254,7 +254,7 @@ TEST(StepSearch, WrongQuestionsAreErrors) {
   EXPECT_EQ(message({Kind::all_gather, 0, 0, 2, 2}), "chunks must be at least 1: 0");
   EXPECT_EQ(message({Kind::all_gather, 0, 1, 0, 2}), "steps must be at least 1: 0");
   EXPECT_EQ(message({Kind::all_gather, 0, 1, 3, 2}), "every step takes a round: 3 steps in 2 rounds");
-  EXPECT_EQ(message({Kind::broadcast, 4, 1, 3, 3}), "the root is none of 4 devices: 4");
+  EXPECT_EQ(message({Kind::broadcast, 4, 1, 3, 3}), "the root is not one of the 4 devices: 4");
   EXPECT_EQ(message({Kind::all_to_all, 0, 6, 3, 3}),
             "chunks of all_to_all must be a multiple of 4 devices: 6");
   EXPECT_EQ(message({Kind::barrier, 0, 1, 3, 3}), "no algorithm is synthesized for barrier");

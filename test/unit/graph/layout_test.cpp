@@ -116,7 +116,7 @@ TEST_F(LayoutTest, SaysWhatIsWrong) {
   EXPECT_EQ(reprinted("sliced(b)", mesh), "! expected 'on' and a mesh axis after sliced(b), found the end");
   EXPECT_EQ(reprinted("sliced(b) on", mesh), "! expected a mesh axis after 'on', found the end");
   EXPECT_EQ(reprinted("sliced(b) on rack", mesh), "! the mesh has no axis rack: it is node=2, gpu=3");
-  EXPECT_EQ(reprinted("sliced(b) on gpu, varying on gpu", mesh), "! layout speaks twice of mesh axis gpu");
+  EXPECT_EQ(reprinted("sliced(b) on gpu, varying on gpu", mesh), "! layout names mesh axis gpu twice");
   EXPECT_EQ(reprinted("sliced(b) on gpu varying on node", mesh),
             "! expected a comma between the axes of a layout, found 'varying on node'");
   EXPECT_EQ(reprinted("partial(sum) on gpu, partial(max) on node", mesh),

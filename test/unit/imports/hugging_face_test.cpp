@@ -210,12 +210,11 @@ TEST(HuggingFace, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(refusal(R"({"model_type": "gpt2"})"), "expected n_embd, found none");
   const auto model = import_hugging_face(with(kLlama, R"(, "wings": 2, "use_cache": true)"));
   ASSERT_TRUE(model.ok());
-  EXPECT_EQ(model->notes, std::vector<std::string>{"not known, and taken to change nothing: wings"});
+  EXPECT_EQ(model->notes, std::vector<std::string>{"unknown and ignored: wings"});
   const auto slip = import_hugging_face(with(kLlama, R"(, "num_key_value_head": 8)"));
   ASSERT_TRUE(slip.ok());
   EXPECT_EQ(slip->notes,
-            std::vector<std::string>{"not known, and taken to change nothing: num_key_value_head (not "
-                                     "num_key_value_heads)"});
+            std::vector<std::string>{"unknown and ignored: num_key_value_head (not num_key_value_heads)"});
   EXPECT_EQ(import_hugging_face(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})")
                 .error()
                 .hint,

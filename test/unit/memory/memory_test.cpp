@@ -199,7 +199,7 @@ TEST(Check, SaysWhatIsWrong) {
     return verdict.ok() ? "" : verdict.error().message;
   };
   EXPECT_EQ(complaint({{0, 10, 0}, 20}), "");
-  EXPECT_EQ(complaint({{0, 10}, 20}), "a packing needs one offset a buffer: 2 offsets, 3 buffers");
+  EXPECT_EQ(complaint({{0, 10}, 20}), "a packing needs one offset per buffer: 2 offsets, 3 buffers");
   EXPECT_EQ(complaint({{0, 5, 20}, 30}),
             "two buffers alive at step 3 overlap: 0 at [0, 10) and 1 at [5, 15)");
   EXPECT_EQ(complaint({{0, 10, 15}, 25}),

@@ -63,7 +63,7 @@ TEST(Deepspeed, NamesContradictions) {
                            16),
             "train_batch_size is not micro-batch x accumulation x data: 64 and 2 x 4 x 16");
   EXPECT_EQ(config_refusal(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
-            "fp16 and bf16 exclude each other: both are enabled");
+            "fp16 and bf16 are mutually exclusive: both are enabled");
   EXPECT_EQ(config_refusal(R"({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})"),
             "parameters are offloaded where they are sharded: ZeRO 3 and 2");
   EXPECT_EQ(config_refusal(R"({"tensor_parallel": {"autotp_size": 3}})", 8),
@@ -82,7 +82,7 @@ TEST(Deepspeed, NamesUnknownKeysAndWrongValues) {
   EXPECT_EQ(config_refusal("{"), "expected JSON, found an error at byte 2");
   EXPECT_EQ(config_refusal("[]"), "expected an object, found a list");
   EXPECT_EQ(read_config(R"({"zebras": 1})").notes,
-            std::vector<std::string>{"not known, and passed on: zebras"});
+            std::vector<std::string>{"unknown, passed through: zebras"});
 }
 
 TEST(Deepspeed, SaysWhatItHasNoKeyFor) {

@@ -103,7 +103,7 @@ TEST(Megatron, NamesContradictions) {
             "tensor x pipeline x context does not divide the number of devices: 8 x 4 x 1 and 48");
   EXPECT_EQ(refusal("--nproc-per-node 8 --micro-batch-size 3 --global-batch-size 32"),
             "micro-batch x data does not divide the global batch: 3 x 8 and 32");
-  EXPECT_EQ(refusal("--bf16 --fp16"), "--bf16 and --fp16 exclude each other");
+  EXPECT_EQ(refusal("--bf16 --fp16"), "--bf16 and --fp16 are mutually exclusive");
   EXPECT_EQ(refusal("--overlap-param-gather"), "--overlap-param-gather needs --use-distributed-optimizer");
   EXPECT_EQ(refusal("--use-distributed-optimizer --overlap-param-gather"),
             "--overlap-param-gather needs --overlap-grad-reduce");
@@ -114,8 +114,8 @@ TEST(Megatron, NamesContradictions) {
   EXPECT_EQ(
       refusal("--num-layers 8 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
               "--num-virtual-stages-per-pipeline-rank 2"),
-      "--num-layers-per-virtual-pipeline-stage and --num-virtual-stages-per-pipeline-rank exclude each "
-      "other");
+      "--num-layers-per-virtual-pipeline-stage and --num-virtual-stages-per-pipeline-rank are mutually "
+      "exclusive");
   EXPECT_EQ(
       refusal("--num-layers 10 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2"),
       "--num-layers-per-virtual-pipeline-stage does not divide the layers of a stage: 2 and 10 / 2");
@@ -134,15 +134,16 @@ TEST(Megatron, NamesUnknownFlags) {
   EXPECT_EQ(near.error().message, "unknown flag: --tensor-model-paralel-size");
   EXPECT_EQ(near.error().hint, "did you mean 'tensor-model-parallel-size'?");
   const Recipe far = read("--my-company-flag 3 4 --bf16");
-  EXPECT_EQ(far.notes, std::vector<std::string>{"not known, and passed on: --my-company-flag"});
+  EXPECT_EQ(far.notes, std::vector<std::string>{"unknown, passed through: --my-company-flag"});
   EXPECT_EQ(print_megatron(far).text, "--bf16 \\\n--my-company-flag 3 4\n");
 }
 
 TEST(Megatron, RefusesTextThatIsNone) {
   EXPECT_EQ(refusal("--tensor-model-parallel-size eight"),
-            "--tensor-model-parallel-size: expected a whole number from 1 on, found 'eight'");
-  EXPECT_EQ(refusal("--tensor-model-parallel-size 99999999999999999999"),
-            "--tensor-model-parallel-size: expected a whole number from 1 on, found '99999999999999999999'");
+            "--tensor-model-parallel-size: expected a whole number of at least 1, found 'eight'");
+  EXPECT_EQ(
+      refusal("--tensor-model-parallel-size 99999999999999999999"),
+      "--tensor-model-parallel-size: expected a whole number of at least 1, found '99999999999999999999'");
   EXPECT_EQ(refusal("--tensor-model-parallel-size"),
             "--tensor-model-parallel-size: expected one value, found 0");
   EXPECT_EQ(refusal("--bf16 true"), "--bf16: expected no value, found 'true'");

@@ -93,7 +93,7 @@ TEST(Spread, RefusesWhatDoesNotLieEvenly) {
   six.axes[1].size = 6;
   const auto made = spread(recipe_of(4, 3, 1, 12), kRoles, six);
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "tensor does not lie evenly on gpu=6: 4");
+  EXPECT_EQ(made.error().message, "tensor is not divisible by gpu=6: 4");
   Recipe recipe = recipe_of(1, 1, 8);
   recipe.expert = 8;
   distribute::IndexRoles dense = kRoles;

@@ -248,8 +248,7 @@ TEST(Simulate, ALongTransferTakesASlotAChunk) {
   EXPECT_NEAR(time(script.actions, line(2), 600).seconds, 300 / kRate + kLatency, 1e-12);
   const auto stuck = simulate(script.actions, line(2), 24 << 20, bare());
   ASSERT_FALSE(stuck.ok());
-  EXPECT_EQ(stuck.error().message,
-            "the program comes to a standstill: gpu 0 tb 0 step 0 waits for a free slot to gpu 1");
+  EXPECT_EQ(stuck.error().message, "the program deadlocks: gpu 0 tb 0 step 0 waits for a free slot to gpu 1");
   RunParameters parameters;
   parameters.slots = 3;
   EXPECT_GT(time(script.actions, line(2), 24 << 20, parameters).seconds, double(12 << 20) / kRate);

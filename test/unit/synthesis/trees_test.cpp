@@ -233,13 +233,13 @@ TEST(SynthesisForest, RefusesWhatIsNotJoined) {
   Topology apart = nodes(4, 0);
   apart.add_cable(0, 1, 1e9, 0);
   apart.add_cable(2, 3, 1e9, 0);
-  EXPECT_EQ(message(apart), "gpu 0 and gpu 2 are not joined");
+  EXPECT_EQ(message(apart), "gpu 0 and gpu 2 are not connected");
   Topology one_way = nodes(2, 0);
   one_way.add_link(0, 1, 1e9, 0);
-  EXPECT_EQ(message(one_way), "there is a way from gpu 0 to gpu 1 but none back");
+  EXPECT_EQ(message(one_way), "there is a path from gpu 0 to gpu 1 but none back");
   Topology idle = ring(3, 1e9);
   idle.add_node(NodeKind::switch_, "hub");
-  EXPECT_EQ(message(idle), "hub is joined to no device");
+  EXPECT_EQ(message(idle), "hub is not connected to any device");
   EXPECT_EQ(message(nodes(1, 0)), "a collective needs two devices or more, found 1");
   EXPECT_EQ(message(ring(3, -1)), "link 0 must carry bytes, found -1 per second");
 }

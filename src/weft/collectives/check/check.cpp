@@ -89,7 +89,7 @@ class Checker {
     }
     if (options_.slots <= 0 || report_.slots <= options_.slots) return;
     report_.finding = why_stuck(chunks_, graph_, trial_run(chunks_, graph_, options_.slots));
-    report_.finding->text = fmt::format("needs {} slots a connection and has {}: {}", report_.slots,
+    report_.finding->text = fmt::format("needs {} slots per connection and has {}: {}", report_.slots,
                                         options_.slots, report_.finding->text);
   }
 

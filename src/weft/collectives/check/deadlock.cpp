@@ -135,7 +135,7 @@ class Explanation {
         const Connection& connection = actions_.connections[action.take];
         const std::size_t sent = graph_.uses.giving(action.take).size();
         if (sent == 0)
-          return fmt::format("waits for a message from gpu {} on channel {} that nobody sends",
+          return fmt::format("waits for a message from gpu {} on channel {} that no rank sends",
                              connection.from, connection.channel);
         return fmt::format("waits for chunk {} from gpu {} on channel {}, which sends {} only", sent,
                            connection.from, connection.channel, sent);
@@ -145,7 +145,7 @@ class Explanation {
       case barrier: return fmt::format("waits at barrier {}, where not all come", action.barrier);
       case packet: {
         const Cell cell = numbers_.cell(wait.cell);
-        return fmt::format("waits for a packet in {}[{}] that nobody writes", name(cell.buffer), cell.index);
+        return fmt::format("waits for a packet in {}[{}] that no rank writes", name(cell.buffer), cell.index);
       }
       case slot: {
         const Connection& connection = actions_.connections[action.give];
@@ -241,7 +241,7 @@ std::optional<Finding> find_unreceived(const Actions& actions, const Uses& uses)
     const std::size_t taken = uses.taking(connection).size();
     if (gives.size() <= taken) continue;
     return Finding{Verdict::deadlock, where(actions, actions.actions[gives[taken]]),
-                   fmt::format("sends a message to gpu {} on channel {} that nobody receives",
+                   fmt::format("sends a message to gpu {} on channel {} that no rank receives",
                                actions.connections[i].to, actions.connections[i].channel)};
   }
   return std::nullopt;

@@ -69,7 +69,7 @@ class MovesReader {
     else
       std::ranges::fill(moves_.scratch, reader_.small_number("how many chunks"));
     if (static_cast<std::int64_t>(moves_.scratch.size()) != moves_.collective.ranks)
-      reader_.fail_at(amount.span, fmt::format("scratch is given one a rank: {} ranks, {} numbers",
+      reader_.fail_at(amount.span, fmt::format("scratch needs one number per rank: {} ranks, {} numbers",
                                                moves_.collective.ranks, moves_.scratch.size()));
     constexpr auto kMost = static_cast<std::int32_t>(kMostMemoryChunks);
     for (const std::int32_t chunks : moves_.scratch)

@@ -17,7 +17,7 @@ Status check_counts(const Collective& collective) {
     return user_error(fmt::format("blocks cannot differ: {} has no counts", name(collective.kind)));
   const std::int64_t wanted = collective.kind == Kind::all_to_all ? ranks * ranks : ranks;
   if (static_cast<std::int64_t>(counts.size()) != wanted)
-    return user_error(fmt::format("{} counts are wanted, one a {}: {} are given", wanted,
+    return user_error(fmt::format("expected {} counts, one per {}, found {}", wanted,
                                   wanted == ranks ? "rank" : "pair of ranks", counts.size()));
   std::int64_t total = 0;
   for (const std::int32_t count : counts) {
@@ -51,10 +51,10 @@ Status check_collective(const Collective& collective) {
     return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
   if (chunks < 1) return user_error(fmt::format("a block has one chunk at least: {}", chunks));
   if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
-    return user_error(fmt::format("buffers are too large: {} chunks a block, {} ranks", chunks, ranks));
+    return user_error(fmt::format("buffers are too large: {} chunks per block, {} ranks", chunks, ranks));
   for (const auto& [what, rank] : {std::pair("root", collective.root), std::pair("peer", collective.peer)})
     if (rank < 0 || rank >= ranks)
-      return user_error(fmt::format("{} is no rank: {} of {}", what, rank, ranks));
+      return user_error(fmt::format("{} is not a rank: {} of {}", what, rank, ranks));
   if (!collective.counts.empty()) WEFT_TRY_STATUS(check_counts(collective));
   return check_wants(collective);
 }

@@ -73,7 +73,7 @@ Result<Collective> restate(std::string_view text, std::span<const std::int32_t> 
   const bool by_rank = has_block_a_rank(kind);
   if (by_rank && most % made.ranks != 0)
     return user_error(fmt::format("{} chunks are not a block for each of {} ranks", most, made.ranks),
-                      fmt::format("{} needs a whole block a rank", name(kind)));
+                      fmt::format("{} needs one whole block per rank", name(kind)));
   made.chunks = by_rank ? most / made.ranks : most;
   return made;
 }

@@ -188,7 +188,7 @@ Status check_limit(const Instructions& instructions, std::int32_t most) {
   if (most == 0 || *highest <= most) return {};
   return user_error(fmt::format("too many threadblocks are needed: rank {} needs {}, at most {}",
                                 highest - blocks.begin(), *highest, most),
-                    "talk to fewer ranks, or on fewer channels");
+                    "use fewer peers or fewer channels");
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ Instructions order(const Instructions& assigned, std::int32_t slots) {
     Play play(current, slots);
     if (play.run()) return permuted(current, play.order());
     std::vector<std::int32_t> apart = play.in_the_way();
-    WEFT_CHECK(!apart.empty(), "instructions wait for each other in a circle");
+    WEFT_CHECK(!apart.empty(), "instructions have a circular dependency");
     if (round >= kMostRounds) {
       apart.clear();
       for (std::int32_t i = 0; i < current.size(); ++i)

@@ -105,10 +105,11 @@ class CounterBalance {
     if (raises > takes)
       return Finding{
           Verdict::race, where,
-          fmt::format("{} is raised {} times a run and waited for {}: the next run begins {} ahead",
+          fmt::format("{} is raised {} times per run and waited for {}: the next run begins {} ahead",
                       name_of(end), raises, takes, raises - takes)};
-    return Finding{Verdict::deadlock, where,
-                   fmt::format("{} is waited for {} times a run and raised {}", name_of(end), takes, raises)};
+    return Finding{
+        Verdict::deadlock, where,
+        fmt::format("{} is waited for {} times per run and raised {}", name_of(end), takes, raises)};
   }
 
   const OneSided& plan_;

@@ -70,7 +70,7 @@ class Sketcher {
         if (!is_inside(device))
           return complain({index}, fmt::format("a node has devices 0 to {}, found {}", inside_ - 1, device));
     if (line.kind == Line::Kind::connection && line.devices.empty() && sketch_.nodes > 1)
-      complain({index}, fmt::format("device {} sends to nobody", line.device));
+      complain({index}, fmt::format("device {} has no receiver", line.device));
     if (line.kind == Line::Kind::chunks && (line.device < 1 || line.device > 64))
       complain({index}, fmt::format("a block has 1 to 64 chunks, found {}", line.device));
     if (line.kind == Line::Kind::relay) judge_relay(index);

@@ -32,7 +32,7 @@ Status check_question(const StepQuestion& question, std::int32_t devices) {
         fmt::format("every step takes a round: {} steps in {} rounds", question.steps, question.rounds),
         "at least as many --rounds as --steps");
   if (question.root < 0 || question.root >= devices)
-    return user_error(fmt::format("the root is none of {} devices: {}", devices, question.root));
+    return user_error(fmt::format("the root is not one of the {} devices: {}", devices, question.root));
   if (counts_whole_message(question.kind) && question.chunks % devices != 0)
     return user_error(
         fmt::format("chunks of {} must be a multiple of {} devices: {}", kind, devices, question.chunks),

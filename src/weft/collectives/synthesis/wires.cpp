@@ -36,16 +36,17 @@ Status check_joined(const Topology& topology) {
     const bool device = n < static_cast<std::size_t>(topology.devices);
     if (from[n] && to[n]) continue;
     if (device && !from[n] && !to[n])
-      return user_error(fmt::format("{} and {} are not joined", label(0), label(n)),
-                        "a collective needs a way between any two devices");
+      return user_error(fmt::format("{} and {} are not connected", label(0), label(n)),
+                        "a collective needs a path between any two devices");
     if (device)
-      return user_error(fmt::format("there is a way from {} to {} but none back", label(from[n] ? 0 : n),
+      return user_error(fmt::format("there is a path from {} to {} but none back", label(from[n] ? 0 : n),
                                     label(from[n] ? n : 0)),
                         "links have one direction: give both where a cable has both");
     // What leads nowhere, or comes from nowhere, carries nothing; only a switch with no device at all is
     // surely a slip.
     if (!from[n] && !to[n])
-      return user_error(fmt::format("{} is joined to no device", label(n)), "give it links, or leave it out");
+      return user_error(fmt::format("{} is not connected to any device", label(n)),
+                        "give it links, or leave it out");
   }
   return {};
 }

@@ -56,7 +56,7 @@ Result<Topology> without_link(const Topology& topology, std::int32_t a, std::int
     return !((link.from == a && link.to == b) || (link.from == b && link.to == a));
   });
   if (left.links.size() == topology.links.size())
-    return user_error(fmt::format("no link joins nodes {} and {}", a, b),
+    return user_error(fmt::format("no link connects nodes {} and {}", a, b),
                       "nodes are numbered as in the topology, devices first");
   return left;
 }

@@ -42,15 +42,15 @@ Status check(const Topology& topology) {
   for (std::int64_t l = 0; l < links; ++l) {
     const DirectedLink& link = topology.links[static_cast<std::size_t>(l)];
     if (link.from < 0 || link.from >= nodes || link.to < 0 || link.to >= nodes || link.from == link.to)
-      return user_error(fmt::format("link {} joins {} and {}", l, link.from, link.to),
-                        fmt::format("it must join two different nodes of {}", nodes));
+      return user_error(fmt::format("link {} connects {} and {}", l, link.from, link.to),
+                        fmt::format("it must connect two different nodes of {}", nodes));
     if (!(link.bytes_per_second > 0) || !std::isfinite(link.bytes_per_second))
       return user_error(
           fmt::format("link {} must carry bytes, found {} per second", l, link.bytes_per_second));
     // An hour bounds the sum over any route well within whole picoseconds.
     if (!(link.latency_seconds >= 0) || !(link.latency_seconds <= 3600))
       return user_error(fmt::format("link {} has a latency of {} s", l, link.latency_seconds),
-                        "a latency lies between nothing and an hour");
+                        "a latency must be from 0 to 1 hour");
     const std::int32_t other = link.shares_with;
     if (other != -1 && (other < 0 || other >= links || other == l ||
                         topology.links[static_cast<std::size_t>(other)].shares_with != l))

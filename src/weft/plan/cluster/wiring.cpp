@@ -131,14 +131,14 @@ Result<Topology> topology_of(const Cluster& cluster) {
   const Axis &across = cluster.axes[0], &within = cluster.axes[1];
   if (const std::int64_t wanted = devices_of(within.link, within.size); wanted != within.size)
     return user_error(
-        fmt::format("a {} is of {} devices, the node has {}", name(within.link.shape), wanted, within.size));
+        fmt::format("a {} has {} devices, the node has {}", name(within.link.shape), wanted, within.size));
   // Counted before anything is built: a link for every pair of a large node would fill any memory.
   const double devices = static_cast<double>(cluster.devices());
   const double pairs = within.link.shape == Shape::full ? devices * double(within.size - 1) : 0;
   if (devices * 3 > static_cast<double>(kMostNodes) || pairs > static_cast<double>(kMostLinks) / 2)
     return user_error(fmt::format("cluster {} has too many devices to draw every wire: {}", cluster.name,
                                   cluster.devices()),
-                      "take a cluster of fewer nodes");
+                      "use a cluster with fewer nodes");
   Topology topology;
   topology.name = cluster.name;
   for (std::int64_t d = 0; d < cluster.devices(); ++d)

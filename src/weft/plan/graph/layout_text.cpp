@@ -170,7 +170,7 @@ Result<std::vector<NamedLayout>> read_named(std::string_view text, const Type& t
     if (!axis || axis->empty())
       return user_error(fmt::format("expected a mesh axis after 'on', found {}", pieces.found()));
     if (std::ranges::find(named, *axis, &NamedLayout::axis) != named.end())
-      return user_error(fmt::format("layout speaks twice of mesh axis {}", *axis));
+      return user_error(fmt::format("layout names mesh axis {} twice", *axis));
     named.push_back({*axis, layout});
   } while (pieces.take(','));
   if (!pieces.at_end())

@@ -78,7 +78,7 @@ Status verify(const Graph& graph) {
   std::unordered_set<std::uint32_t> names;
   for (const Output& output : graph.outputs()) {
     if (!output.value.valid() || output.value.value >= graph.value_count())
-      return user_error(fmt::format("output {} is no value of the plan", graph.text(output.name)));
+      return user_error(fmt::format("output {} is not a value of the plan", graph.text(output.name)));
     if (!names.insert(output.name.value).second)
       return user_error(fmt::format("output {} is returned twice", graph.text(output.name)));
   }

@@ -184,7 +184,7 @@ inline constexpr std::tuple kPointwiseRows{
     row("neg", 1, 1, Elements::number, [](auto&, auto* x) { return -x[0]; })
         .with_gradient([](auto&, Term dy, Term, Term) { return -dy; }).on_cuda("(-{0})"),
     row("abs", 1, 1, Elements::number, [](auto& n, auto* x) { return n.max(x[0], -x[0]); })
-        .with_gradient(gradient_of::abs).on_cuda("fabsf({0})").in_weftql("abs(x)", "the size without the sign"),
+        .with_gradient(gradient_of::abs).on_cuda("fabsf({0})").in_weftql("abs(x)", "absolute value"),
 
     row("equal", 2, 1, Elements::any, [](auto& n, auto* x) { return part::truth(n, n.equal(x[0], x[1])); })
         .boolean_result().on_cuda("({0} == {1} ? 1.0f : 0.0f)"),
@@ -218,7 +218,7 @@ inline constexpr std::tuple kPointwiseRows{
         .on_cuda("sqrtf({0})").in_weftql("sqrt(x)", "square root"),
     row("rsqrt", 1, 2, Elements::real, [](auto& n, auto* x) { return n.apply(Function::rsqrt, x[0]); })
         .with_gradient([](auto& n, Term dy, Term x, Term y) { return n.divide(dy * y * n.from(-0.5), x); })
-        .on_cuda("(1.0f / sqrtf({0}))").in_weftql("rsqrt(x)", "one over the square root"),
+        .on_cuda("(1.0f / sqrtf({0}))").in_weftql("rsqrt(x)", "reciprocal square root"),
     row("sin", 1, kTranscendental, Elements::real, [](auto& n, auto* x) { return n.apply(Function::sin, x[0]); })
         .with_gradient([](auto& n, Term dy, Term x, Term) { return dy * n.apply(Function::cos, x); })
         .on_cuda("sinf({0})").in_weftql("sin(x)", "sine"),

@@ -20,13 +20,13 @@ Error database_error(sqlite3* handle) {
   switch (handle != nullptr ? sqlite3_errcode(handle) & 0xff : SQLITE_NOMEM) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return world_error(fmt::format("the database is damaged, or no SQLite database at all: {}", path),
-                         "move it away: a new one is made when something is measured");
+      return world_error(fmt::format("the database is damaged, or not a SQLite database: {}", path),
+                         "move it away: the next measurement creates a new one");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return world_error(fmt::format("another process has kept the database for {} s: {}",
+      return world_error(fmt::format("another process has locked the database for {} s: {}",
                                      kPatienceMilliseconds / 1000, path),
-                         "try again when it is done");
+                         "try again when that process has finished");
     default: return world_error(fmt::format("the database cannot be used: {}: {}", path, what));
   }
 }

@@ -33,7 +33,7 @@ Status check(std::span<const Buffer> buffers, const Packing& packing, const Pack
   if (options.alignment < 1)
     return user_error(fmt::format("the alignment must be at least 1, found {}", options.alignment));
   if (packing.offsets.size() != buffers.size())
-    return user_error(fmt::format("a packing needs one offset a buffer: {} offsets, {} buffers",
+    return user_error(fmt::format("a packing needs one offset per buffer: {} offsets, {} buffers",
                                   packing.offsets.size(), buffers.size()));
   std::int64_t peak = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i) {

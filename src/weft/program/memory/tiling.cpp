@@ -206,7 +206,7 @@ Status check(const TilingProblem& problem) {
     return true;
   };
   for (std::size_t op = 0; op < state.size(); ++op)
-    if (state[op] == 0 && !settle(op)) return user_error("operators wait for each other in a circle");
+    if (state[op] == 0 && !settle(op)) return user_error("operators have a circular dependency");
   return {};
 }
 

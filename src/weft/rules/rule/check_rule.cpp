@@ -25,8 +25,8 @@ Status check_connected(const Rule& rule) {
   }
   for (const Rule::Output& output : rule.outputs)
     if (find(output.left) != find(rule.outputs[0].left))
-      return user_error(fmt::format("the left side of {} falls apart: {} and {} share no value", rule.name,
-                                    rule.outputs[0].name, output.name),
+      return user_error(fmt::format("the left side of {} is not connected: {} and {} share no value",
+                                    rule.name, rule.outputs[0].name, output.name),
                         "write a rule for each");
   for (const PatternNode& node : rule.left.nodes)
     if (find(node.first_result) != find(rule.outputs[0].left))

@@ -107,7 +107,7 @@ constexpr GuardWord kGuardWords[] = {
     {.kind = Condition::Kind::odd,
      .name = "odd",
      .usage = "odd(a)",
-     .meaning = "a is no multiple of 2",
+     .meaning = "a is not a multiple of 2",
      .arguments = kOneNumber,
      .compare = [](std::int64_t a, std::int64_t) { return a % 2 != 0; }},
     {.kind = Condition::Kind::same_dtype,

@@ -45,7 +45,7 @@ Status Config::expect_table() {
       const auto same = json_->find(std::string(field->detail));
       if (same == json_->end())
         return user_error(fmt::format("expected {}, found {} alone", field->detail, key),
-                          fmt::format("{} is its second name", key));
+                          fmt::format("{} is its alias", key));
       if (value != *same) return wrong(key, fmt::format("{} as {} has it", found_text(*same), field->detail));
     }
   }
@@ -138,7 +138,7 @@ Result<std::vector<std::string>> Config::words(const char* key) {
   for (const Json& item : *value) {
     if (!item.is_string())
       return user_error(
-          fmt::format("{}{}[{}]: expected a word, found {}", path_, key, words.size(), found_text(item)));
+          fmt::format("{}{}[{}]: expected a string, found {}", path_, key, words.size(), found_text(item)));
     words.push_back(item.get<std::string>());
   }
   return words;
@@ -194,7 +194,7 @@ void Config::hand_over(const Config& within) {
 std::string Config::unread() const {
   const std::vector<std::string> names = left();
   if (names.empty()) return {};
-  return fmt::format("not known, and taken to change nothing: {}", fmt::join(names, ", "));
+  return fmt::format("unknown and ignored: {}", fmt::join(names, ", "));
 }
 
 }  // namespace weft::imports

@@ -245,7 +245,8 @@ Result<Decoder> read_decoder(Request& request, Head head, std::vector<std::strin
   WEFT_TRY(head_size, config.size_or("head_dim", own_size ? assumed.head_size
                                                           : std::max<std::int64_t>(features / heads, 1)));
   if (head_size % 2 != 0)
-    return user_error(fmt::format("head_dim: expected an even number, to turn pairs, found {}", head_size));
+    return user_error(
+        fmt::format("head_dim: expected an even number for rotary embeddings, found {}", head_size));
   model.features = features;
   model.layers = layers;
   model.heads = key_heads;

@@ -107,7 +107,7 @@ Result<OnnxResolver::ModelShape> OnnxResolver::joined_shape(const ModelShape& x,
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::int64_t p = i < x.size() ? x[x.size() - 1 - i] : 1, q = i < y.size() ? y[y.size() - 1 - i] : 1;
     if (p != q && p != 1 && q != 1)
-      return user_error(fmt::format("shapes do not go together: {} and {}", formats::print_shape(x),
+      return user_error(fmt::format("shapes cannot be broadcast: {} and {}", formats::print_shape(x),
                                     formats::print_shape(y)));
     result[result.size() - 1 - i] = std::max(p, q);
   }

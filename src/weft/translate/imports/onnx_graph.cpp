@@ -173,7 +173,7 @@ Result<OnnxNode> node_of(const onnx::NodeProto& proto) {
       made.tensor = std::move(tensor);
     }
     if (attribute.has_g() || attribute.graphs_size() > 0)
-      return user_error(fmt::format("{} '{}': control flow has no text in Weft",
+      return user_error(fmt::format("{} '{}': Weft does not support control flow",
                                     formats::shown(proto.op_type()), formats::shown(proto.name())));
     if (!node.attributes.emplace(attribute.name(), std::move(made)).second)
       return user_error(fmt::format("{} '{}': {} is given twice", formats::shown(proto.op_type()),

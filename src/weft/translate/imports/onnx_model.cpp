@@ -57,7 +57,7 @@ Status OnnxResolver::add_outputs() {
   for (const std::string& output : graph_.outputs) {
     const auto found = at_.find(output);
     if (found == at_.end())
-      return user_error(fmt::format("output {} is no value that is computed", formats::shown(output)));
+      return user_error(fmt::format("output {} is not computed by any node", formats::shown(output)));
     model_.file.outputs.push_back(found->second);
   }
   if (model_.file.outputs.empty()) return user_error("expected outputs, found none");
@@ -143,7 +143,7 @@ Result<std::uint32_t> OnnxResolver::operand(std::size_t i) const {
   if (!given(i)) return user_error(fmt::format("expected operand {}, found none", i));
   const auto found = at_.find(node_->inputs[i]);
   if (found == at_.end())
-    return user_error(fmt::format("operand {} is '{}', which is no tensor that is computed before", i,
+    return user_error(fmt::format("operand {} is '{}', which no earlier node computes", i,
                                   formats::shown(node_->inputs[i])));
   return found->second;
 }

@@ -30,11 +30,11 @@ Status OnnxResolver::add_reshape() {
       continue;
     }
     if (result[i] < 1 || __builtin_mul_overflow(rest, result[i], &rest))
-      return user_error(fmt::format("expected sizes from 1 on, found {}", result[i]));
+      return user_error(fmt::format("expected sizes of at least 1, found {}", result[i]));
   }
   if (open) {
     if (elements % rest != 0)
-      return user_error(fmt::format("{} elements are no multiple of {}", elements, rest));
+      return user_error(fmt::format("{} elements is not a multiple of {}", elements, rest));
     result[*open] = elements / rest;
   }
   return reshape_to(std::move(result));
@@ -124,7 +124,7 @@ Status OnnxResolver::add_concat() {
     const ModelShape& other = shape(operands[i]);
     for (std::size_t d = 0; d < result.size(); ++d)
       if (other.size() != result.size() || (d != along && other[d] != result[d]))
-        return user_error(fmt::format("shapes do not go together: {} and {}", formats::print_shape(result),
+        return user_error(fmt::format("shapes cannot be broadcast: {} and {}", formats::print_shape(result),
                                       formats::print_shape(other)));
     result[along] += other[along];
   }
@@ -206,7 +206,7 @@ Status OnnxResolver::add_split() {
   std::int64_t sum = 0;
   for (const std::int64_t part : sizes)
     if (part < 1 || __builtin_add_overflow(sum, part, &sum))
-      return user_error(fmt::format("expected sizes from 1 on, found {}", part));
+      return user_error(fmt::format("expected sizes of at least 1, found {}", part));
   if (sum != size || static_cast<std::int64_t>(sizes.size()) != outputs)
     return user_error(fmt::format("expected {} sizes that add up to {}, found {} that add up to {}", outputs,
                                   size, sizes.size(), sum));

@@ -93,7 +93,7 @@ Status read_longrope(Config& scaling, RotarySizes sizes, std::int64_t original, 
   for (const char* key : {"short_factor", "long_factor"}) {
     WEFT_TRY(divisors, scaling.numbers(key));
     if (static_cast<std::int64_t>(divisors.size()) != rotary.turned / 2)
-      return user_error(fmt::format("{}{}: expected {} numbers, one for each pair that turns, found {}",
+      return user_error(fmt::format("{}{}: expected {} numbers, one per rotary pair, found {}",
                                     scaling.path(), key, rotary.turned / 2, divisors.size()));
     for (const double divisor : divisors)
       if (!(divisor >= kLeastScale && divisor <= kMostScale))
@@ -125,7 +125,7 @@ Status set_part(Config& config, const RotaryFields& fields, RotarySizes sizes, d
   rotary.turned = static_cast<std::int64_t>(static_cast<double>(sizes.head) * part);
   if (rotary.turned < 2 || rotary.turned % 2 != 0)
     return user_error(
-        fmt::format("head_dim: expected an even number of features that turn, found {}", rotary.turned));
+        fmt::format("head_dim: expected an even number of rotary features, found {}", rotary.turned));
   rotary.partial = rotary.turned < sizes.head;
   return {};
 }

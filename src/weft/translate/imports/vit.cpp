@@ -29,7 +29,7 @@ Result<Vit> read_vit(Request& request, Head head) {
   WEFT_TRY_STATUS(expect_divides("num_attention_heads", heads, "hidden_size", features));
   WEFT_TRY_STATUS(expect_divides("patch_size", patch, "image_size", image));
   if (image / patch > 30000)
-    return user_error(fmt::format("image_size: expected fewer patches, found {} a side", image / patch));
+    return user_error(fmt::format("image_size: expected fewer patches, found {} per side", image / patch));
   WEFT_TRY(activation, activation_of(config, "hidden_act", "gelu"));
   WEFT_TRY(epsilon, config.rate_or("layer_norm_eps", 1e-12));
   WEFT_TRY(range, config.rate_or("initializer_range", 0.02));

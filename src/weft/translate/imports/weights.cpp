@@ -109,7 +109,7 @@ Result<ConvertedWeights> convert_weights(const Imported& model, std::span<const 
   for (const formats::Checkpoint& file : files) {
     for (const TensorEntry& tensor : file.tensors)
       if (!tensors.emplace(tensor.name, &tensor).second)
-        return user_error(fmt::format("tensor {} stands in two files", formats::shown(tensor.name)));
+        return user_error(fmt::format("tensor {} is in two files", formats::shown(tensor.name)));
     for (const auto& [name, dtype] : file.foreign)
       return user_error(
           fmt::format("tensor {}: expected floating point, found {}", formats::shown(name), dtype));

@@ -130,8 +130,8 @@ Status read_batches(const JsonNode& top, const Json& json, std::int64_t devices,
   if (data == 0 && global > 0 && micro > 0 && passes > 0) {
     if (global % micro != 0 || global / micro % passes != 0)
       return user_error(
-          fmt::format("train_batch_size is no multiple of micro-batch x accumulation: {} and {} x {}", global,
-                      micro, passes));
+          fmt::format("train_batch_size is not a multiple of micro-batch x accumulation: {} and {} x {}",
+                      global, micro, passes));
     data = global / micro / passes;
     recipe.data = data;
   }
@@ -141,7 +141,7 @@ Status read_batches(const JsonNode& top, const Json& json, std::int64_t devices,
       const std::int64_t each = std::max<std::int64_t>(passes, 1) * data;
       if (global % each != 0)
         return user_error(
-            fmt::format("train_batch_size is no multiple of accumulation x data: {} and {} x {}", global,
+            fmt::format("train_batch_size is not a multiple of accumulation x data: {} and {} x {}", global,
                         std::max<std::int64_t>(passes, 1), data));
       micro = global / each;
     }
@@ -171,7 +171,7 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
     if (std::ranges::find(kKept, key) == std::end(kKept)) {
       if (const std::string hint = did_you_mean(key, known); !hint.empty())
         return user_error(fmt::format("unknown key: {}", formats::shown(key)), hint);
-      recipe.notes.push_back(fmt::format("not known, and passed on: {}", formats::shown(key)));
+      recipe.notes.push_back(fmt::format("unknown, passed through: {}", formats::shown(key)));
     }
     recipe.others.emplace_back(key, value.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -190,7 +190,7 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
   WEFT_TRY(half, enabled(top, json, "fp16"));
   WEFT_TRY(brain, enabled(top, json, "bf16"));
   WEFT_TRY(older, enabled(top, json, "bfloat16"));
-  if (half && (brain || older)) return user_error("fp16 and bf16 exclude each other: both are enabled");
+  if (half && (brain || older)) return user_error("fp16 and bf16 are mutually exclusive: both are enabled");
   if (half) recipe.precision = Precision::f16;
   if (brain || older) recipe.precision = Precision::bf16;
   if (top.has("activation_checkpointing")) {
@@ -200,7 +200,7 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
     recipe.recompute = Recompute::full;
     WEFT_TRY(on_host, node.truth("cpu_checkpointing", false));
     if (on_host)
-      recipe.notes.push_back("activations in the host's memory are not priced: activation_checkpointing");
+      recipe.notes.push_back("activations in host memory are not estimated: activation_checkpointing");
     recipe.others.emplace_back("activation_checkpointing", json["activation_checkpointing"].dump());
   }
   WEFT_TRY_STATUS(check(recipe, devices));

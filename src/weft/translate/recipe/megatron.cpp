@@ -187,12 +187,12 @@ Result<std::int64_t> count_of(const Flags& flags, std::string_view name, std::in
   const std::string& text = found->second;
   const auto count = read_number<std::int64_t>(text, 1, std::int64_t{1} << 40);
   if (!count)
-    return user_error(fmt::format("--{}: expected a whole number from 1 on, found '{}'", name, text));
+    return user_error(fmt::format("--{}: expected a whole number of at least 1, found '{}'", name, text));
   return *count;
 }
 
 Error excludes(std::string_view one, std::string_view other) {
-  return user_error(fmt::format("--{} and --{} exclude each other", one, other));
+  return user_error(fmt::format("--{} and --{} are mutually exclusive", one, other));
 }
 
 Status needs(const Flags& flags, std::string_view one, std::string_view other) {
@@ -234,7 +234,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) 
     if (!is_one_of(flag, kPassed)) {
       if (const std::string hint = did_you_mean(flag, known); !hint.empty())
         return user_error(fmt::format("unknown flag: --{}", flag), hint);
-      recipe.notes.push_back(fmt::format("not known, and passed on: --{}", flag));
+      recipe.notes.push_back(fmt::format("unknown, passed through: --{}", flag));
     }
     recipe.others.emplace_back("--" + flag, value);
   }

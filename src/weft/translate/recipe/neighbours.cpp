@@ -82,7 +82,7 @@ std::string describe(const Recipe& recipe) {
     words.push_back(recipe.copies > 1 ? fmt::format("ZeRO {} in {} copies", recipe.zero, recipe.copies)
                                       : fmt::format("ZeRO {}", recipe.zero));
   if (recipe.micro_batch > 0)
-    words.push_back(fmt::format("micro-batch {} ({} a step)", recipe.micro_batch, recipe.micro_batches()));
+    words.push_back(fmt::format("micro-batch {} ({} per step)", recipe.micro_batch, recipe.micro_batches()));
   if (recipe.recompute != Recompute::none)
     words.push_back(fmt::format("{} recomputation{}", name(recipe.recompute),
                                 recipe.recompute_layers > 0

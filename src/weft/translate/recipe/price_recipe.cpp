@@ -53,8 +53,9 @@ Result<PricedRecipe> RecipePricer::price(const Recipe& recipe) {
     without.distribution.recompute = {};
     WEFT_TRY(none, price_once(without, recipe.overlap_reduce));
     made.price = between(none, price, share);
-    made.spread.notes.push_back(fmt::format("{} layers of a stage are done again: priced as {:.0f} % of all",
-                                            recipe.recompute_layers, 100 * share));
+    made.spread.notes.push_back(
+        fmt::format("{} layers per stage are recomputed: estimated as {:.0f} % of all",
+                    recipe.recompute_layers, 100 * share));
   }
   made.price.fits = problem_.memory_bytes <= 0 || made.price.peak_bytes <= problem_.memory_bytes;
   return made;

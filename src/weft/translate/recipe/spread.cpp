@@ -68,7 +68,7 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   experts /= on_data;
   const std::int64_t on_copies = std::gcd(experts, copies);
   if (experts != on_copies)
-    return user_error(fmt::format("experts lie on the ranks of data here, which are fewer: {} and {}",
+    return user_error(fmt::format("experts are distributed over the data ranks, which are fewer: {} and {}",
                                   recipe.expert, data));
   const Names batch = roles.batch.empty() ? Names() : Names{roles.batch.front()};
   const Names by_expert = chain({roles.expert, batch});
@@ -108,7 +108,7 @@ Result<std::vector<Laid>> lay(const std::vector<Degree>& degrees, const cluster:
       while (room == 1 && axis > 0) room = cluster.axes[--axis].size;
       const std::int64_t part = std::gcd(left, room);
       if (part == 1 || (part < left && part < room))
-        return user_error(fmt::format("{} does not lie evenly on {}={}: {}", degrees[d].name,
+        return user_error(fmt::format("{} is not divisible by {}={}: {}", degrees[d].name,
                                       cluster.axes[axis].name, cluster.axes[axis].size, degrees[d].size),
                           "a degree within a node divides its devices");
       laid.push_back({axis, d, part});
@@ -152,7 +152,7 @@ Recompute recompute_from(const train::Recompute& what, std::vector<std::string>&
 
 void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& notes) {
   if (recipe.offload_parameters)
-    notes.push_back("parameters in the host's memory are not priced: they are taken to lie on the devices");
+    notes.push_back("offloaded parameters are not estimated: they are counted in device memory");
   if (recipe.precision == Precision::fp8) notes.push_back("fp8 is priced as bf16");
 }
 
@@ -169,7 +169,8 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
     made.cluster = std::move(*moved);
     WEFT_TRY(again, lay(degrees, made.cluster));
     laid = std::move(again);
-    made.notes.push_back("stages lie within nodes and across them: all their transfers are priced as across");
+    made.notes.push_back(
+        "some stage boundaries are within nodes and some across: all are estimated as across");
   }
   Distribution& distribution = made.distribution;
   for (std::size_t a = 0; a < made.cluster.axes.size(); ++a) {
@@ -287,7 +288,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
       lose(fmt::format("the order of axes in {}", print(distribution.mesh)));
   }
   if (!distribution.exceptions.empty())
-    lose(fmt::format("{} tensors that are spread otherwise, such as {}", distribution.exceptions.size(),
+    lose(fmt::format("{} tensors with another sharding, such as {}", distribution.exceptions.size(),
                      distribution.exceptions.front().tensor));
   if (!distribution.schedule.empty() && distribution.schedule != kPlain &&
       distribution.schedule != kInterleaved && recipe.pipeline > 1) {
@@ -297,7 +298,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   if (recipe.global_batch > 0) {
     const std::int64_t at_once = recipe.data * distribution.micro_batches;
     if (recipe.global_batch % at_once != 0)
-      lose(fmt::format("micro-batches of unequal rows: {} and {}", distribution.micro_batches,
+      lose(fmt::format("micro-batches of unequal size: {} and {}", distribution.micro_batches,
                        recipe.global_batch));
     recipe.micro_batch = std::max<std::int64_t>(recipe.global_batch / at_once, 1);
   }

@@ -227,7 +227,7 @@ Result<Recipe> read_job(const toml::table& table) {
       if (std::ranges::find(kTitanKeys, key) == std::end(kTitanKeys)) {
         if (const std::string hint = did_you_mean(key, kTitanKeys); !hint.empty())
           return user_error(fmt::format("unknown key: {}", way), hint);
-        recipe.notes.push_back(fmt::format("not known, and passed on: {}", way));
+        recipe.notes.push_back(fmt::format("unknown, passed through: {}", way));
       }
     }
     recipe.others.emplace_back(way, value);

@@ -67,7 +67,7 @@ Result<CollectiveTime> simulate(const collective::Actions& actions, const cluste
                     static_cast<std::int32_t>(answer.walked_slices), timeline);
   run.run();
   if (std::string why = run.standstill(); !why.empty())
-    return user_error(fmt::format("the program comes to a standstill: {}", why),
+    return user_error(fmt::format("the program deadlocks: {}", why),
                       "check() says whether it can be mended with more slots");
 
   const std::vector<double>& ends = run.slice_ends();

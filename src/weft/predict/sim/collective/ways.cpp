@@ -47,9 +47,10 @@ Status check_route(const cluster::Topology& topology, const collective::Connecti
       node = topology.links[static_cast<std::size_t>(link)].to;
       continue;
     }
-    return user_error(fmt::format("rank {} sends to {} over links {}, which is no way on {}", connection.from,
-                                  connection.to, fmt::join(connection.links, " "), topology.name),
-                      "the program was made for other wires");
+    return user_error(
+        fmt::format("rank {} sends to {} over links {}, which is not a path on {}", connection.from,
+                    connection.to, fmt::join(connection.links, " "), topology.name),
+        "the program was made for other wires");
   }
   if (node == connection.to) return {};
   return user_error(fmt::format("rank {} sends to {} over links {}, which lead to {} on {}", connection.from,
@@ -89,7 +90,7 @@ Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topolo
         routes.route(wish.from, wish.to, (mix(pair) >> 40) + static_cast<std::uint32_t>(wish.spread));
     if (!links)
       return user_error(fmt::format("{} does not join ranks {} and {}", topology.name, wish.from, wish.to),
-                        "a program needs a way between any two ranks that talk");
+                        "a program needs a path between any two ranks that communicate");
     way = {network.add_route(*links), cluster::latency(topology, *links)};
   }
 

@@ -102,7 +102,7 @@ Status StepRun::run() {
   }
   for (const RankState& state : ranks_)
     if (state.done != state.tasks->count())
-      return user_error("the ranks wait for each other: their collectives come in different orders");
+      return user_error("the ranks wait for each other: they issue collectives in different orders");
   return {};
 }
 

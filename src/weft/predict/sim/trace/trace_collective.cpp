@@ -116,7 +116,7 @@ Result<std::vector<ChunkPhase>> chunk_phases(const CollectiveCall& call, const T
   std::int64_t gates = 0;
   for (const ChunkPhase& phase : phases) gates += phase.gates();
   if (gates * system.chunks > kMostGates)
-    return user_error(fmt::format("an {} of {} ranks in {} chunks has more steps than can be simulated",
+    return user_error(fmt::format("{} of {} ranks in {} chunks has more steps than can be simulated",
                                   name(call.collective), members_of(call, network), system.chunks),
                       "fewer preferred-dataset-splits");
   return phases;

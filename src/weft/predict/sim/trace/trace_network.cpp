@@ -44,7 +44,7 @@ Status check(const TraceNetwork& network) {
   std::int64_t ranks = 1;
   for (const TraceDimension& dimension : network.dimensions) {
     if (dimension.ranks < 1)
-      return user_error(fmt::format("a dimension needs a rank at least: {}", dimension.ranks));
+      return user_error(fmt::format("a dimension needs at least one rank: {}", dimension.ranks));
     ranks *= dimension.ranks;
     if (ranks > kMostRanks)
       return user_error(

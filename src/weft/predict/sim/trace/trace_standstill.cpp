@@ -33,8 +33,7 @@ class Standstill {
     for (;;) {
       const auto next = waits_for(path.back());
       if (const auto* nobody = std::get_if<std::string>(&next))
-        return user_error(
-            fmt::format("the trace comes to a standstill: {} waits for {}", print(path.back()), *nobody));
+        return user_error(fmt::format("the trace deadlocks: {} waits for {}", print(path.back()), *nobody));
       const Where where = std::get<Where>(next);
       if (const auto [found, added] = seen.emplace(where, path.size()); !added) {
         path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(found->second));
@@ -73,8 +72,8 @@ class Standstill {
     if (path.size() > kMostNamed) text += fmt::format(", and so on over {} nodes", path.size());
     text += path.size() == 1 ? " waits for itself" : fmt::format(", which waits for {}", print(path[0]));
     return user_error(fmt::format("{} wait for each other: {}", one_rank ? "nodes" : "the ranks", text),
-                      one_rank ? "a trace must not have circles: look at its data_deps and ctrl_deps"
-                               : "let all ranks do their collectives and sends in one order");
+                      one_rank ? "a trace must not have cycles: check its data_deps and ctrl_deps"
+                               : "issue collectives and sends in the same order on all ranks");
   }
 
   Where first_stuck() const {
