@@ -276,10 +276,10 @@ TEST(AlgorithmLanguage, RefusesWhatIsWrittenWrong) {
   EXPECT_EQ(first_line(body("COPY dta[0] AT 0 TO data[0] AT 1")),
             "expected input, output, scratch or data, found 'dta' | did you mean 'data'?");
   EXPECT_EQ(first_line(body("LET chunks = 1")),
-            "name is taken: chunks | take another name, or change what LET made with :=");
+            "name is taken: chunks | choose another name, or change what LET made with :=");
   EXPECT_EQ(first_line(body("chunks := 1")),
             "cannot be assigned: chunks | only what LET made changes; parameters and what FOR counts do not");
-  EXPECT_EQ(first_line(body("LET end = 1")), "expected a name, found the word END | take another name");
+  EXPECT_EQ(first_line(body("LET end = 1")), "expected a name, found the word END | choose another name");
   EXPECT_EQ(first_line(body("LET a = 7 % 2")), "unexpected character: % | a remainder is written a MOD b");
   EXPECT_EQ(first_line(body("LET a = 'x' + 1")), "expected a number, found a word | ");
   EXPECT_EQ(first_line(body("LET a = min()")), "min takes 1 or more operands, 0 are given | ");
@@ -368,15 +368,15 @@ TEST(AlgorithmLanguage, NothingRunsForEver) {
   std::string deep = "LET a = ", nested;
   for (int i = 0; i < 5000; ++i) deep += '(';
   for (int i = 0; i < 5000; ++i) nested += "WHILE 1 ";
-  EXPECT_TRUE(message(deep).starts_with("expression nests too deep"));
-  EXPECT_TRUE(message(nested).starts_with("statements nest too deep"));
+  EXPECT_TRUE(message(deep).starts_with("expression is nested too deeply"));
+  EXPECT_TRUE(message(nested).starts_with("statements are nested too deeply"));
   std::string sum = "LET a = 1";
   for (int i = 0; i < 5000; ++i) sum += " + 1";
-  EXPECT_TRUE(message(sum).starts_with("expression nests too deep"));
+  EXPECT_TRUE(message(sum).starts_with("expression is nested too deeply"));
   const std::string recursion =
       "ALGORITHM a (ranks) COLLECTIVE all_reduce STEPS f(1) FUNCTION f(n) = f(n) + f(n) BEGIN END";
   EXPECT_EQ(claims(parse_algorithm(recursion).value(), {{"ranks", 2}}).error().message,
-            "functions call each other too deep: 65");
+            "function calls are nested too deeply: 65");
 }
 
 TEST(AlgorithmLanguage, WhatPrintWritesParsesToTheSame) {

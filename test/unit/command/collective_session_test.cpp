@@ -147,8 +147,8 @@ TEST(CollectiveCheck, AnAlgorithmThatClaimsTooLittleIsRefused) {
     return check({file.string() + "(ranks=4)"})[0];
   };
   EXPECT_EQ(told("ranks - 1", "ranks - 1")["verdict"], "ok");
-  EXPECT_EQ(told("2", "ranks - 1")["text"], "boast claims STEPS 2, its moves take 3");
-  EXPECT_EQ(told("ranks - 1", "1")["text"], "boast claims WIRE 1, its moves take 3");
+  EXPECT_EQ(told("2", "ranks - 1")["text"], "boast claims STEPS 2, but its moves take 3");
+  EXPECT_EQ(told("ranks - 1", "1")["text"], "boast claims WIRE 1, but its moves take 3");
   fs::remove(file);
 }
 

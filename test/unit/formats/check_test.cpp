@@ -89,7 +89,7 @@ TEST(CheckForm, NamesEachSlip) {
        },
        "malformed: expected 3 block sizes, found 2"},
       {"root", [](Program& p) { p.collective.kind = Kind::broadcast, p.collective.root = 3; },
-       "malformed: the root is no rank: gpu 3"},
+       "malformed: the root is not a rank: gpu 3"},
       {"extent", [](Program& p) { p.ranks[2].input_chunks = 4; },
        "malformed: gpu 2: input has 4 chunks, expected 3 for all_reduce of 3 ranks"},
       {"memory", [](Program& p) { p.ranks[2].scratch_chunks = 2'000'000'000; },
@@ -273,9 +273,8 @@ TEST(CheckResult, SaysWhatIsWrong) {
   Program program = ring(3);
   program.ranks[1].blocks[0].steps[1].op = Op::receive_copy_send;
   EXPECT_EQ(told(program),
-            "wrong-result: gpu 1 tb 0 step 1: overwrites input[0] before anybody has read it, so output[0] "
-            "of gpu 0 "
-            "lacks it");
+            "wrong-result: gpu 1 tb 0 step 1: overwrites input[0] before any rank has read it, so output[0] "
+            "of gpu 0 lacks it");
 
   program = there_and_back(1);
   program.ranks[0].blocks[1].steps.push_back(publish(reduce(scratch(0), in(0))));
@@ -300,14 +299,15 @@ TEST(CheckResult, SaysWhatIsWrong) {
   program = there_and_back(1);
   program.ranks[0].blocks[1].steps[1] = publish(copy(scratch(0), in(0)));
   EXPECT_EQ(told(program),
-            "wrong-result: gpu 0 tb 1 step 1: overwrites input[0] before anybody has read it, so output[0] "
+            "wrong-result: gpu 0 tb 1 step 1: overwrites input[0] before any rank has read it, so output[0] "
             "lacks it");
 
   program = ring(3);
   program.ranks[0].blocks[0].steps[1].op = Op::receive_reduce_send;
   program.ranks[0].blocks[0].steps[1].source = in(0);
-  EXPECT_EQ(told(program),
-            "wrong-result: gpu 0 tb 0 step 1: adds input[0] of gpu 0 to output[2], where it does not belong");
+  EXPECT_EQ(
+      told(program),
+      "wrong-result: gpu 0 tb 0 step 1: adds input[0] of gpu 0 to output[2], which must not contain it");
 }
 
 // Doubling again and again makes numbers beyond any word, and must cost nothing.
@@ -331,8 +331,9 @@ TEST(CheckResult, CustomPromises) {
              {step(Op::receive_reduce_copy, in(0), out(0)), step(Op::receive_reduce_copy, out(0), out(0))})}};
   EXPECT_EQ(told(program), "ok, 1 slots, 1 small");
   program.collective.wants[0].contributions.pop_back();
-  EXPECT_EQ(told(program),
-            "wrong-result: gpu 1 tb 0 step 0: adds input[0] of gpu 1 to output[0], where it does not belong");
+  EXPECT_EQ(
+      told(program),
+      "wrong-result: gpu 1 tb 0 step 0: adds input[0] of gpu 1 to output[0], which must not contain it");
 }
 
 TEST(CheckResult, CustomWithoutPromises) {
@@ -434,7 +435,7 @@ TEST_F(CheckActions, ABarrierOrders) {
   add_agent({arriving(), Action{}}, {{}, {kOut}}, {{}, {kOther}});
   EXPECT_EQ(told(), "ok, 1 slots, 1 small");
   actions_.actions[2].barrier = -1;
-  EXPECT_EQ(told(), "deadlock: gpu 0 tb 0 step 1: waits at barrier 0, where not all come");
+  EXPECT_EQ(told(), "deadlock: gpu 0 tb 0 step 1: waits at barrier 0, which not all threadblocks reach");
   actions_.actions[1].barrier = -1;
   EXPECT_EQ(told(), "race: gpu 0 tb 1 step 1: reads output[0] while tb 0 step 0 writes it");
 }

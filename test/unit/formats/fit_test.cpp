@@ -219,9 +219,9 @@ TEST(Fit, RefusesWhatIsNoTable) {
   EXPECT_EQ(message({{1, 1}, {2, 1}}), "expected 3 to 512 measured sizes, found 2");
   EXPECT_EQ(message(std::vector<Measurement>(513, {1, 1})), "expected 3 to 512 measured sizes, found 513");
   EXPECT_EQ(message({{1, 1}, {2, 1}, {2, 1}}),
-            "expected sizes that ascend from at least one byte, found 2 after 2");
+            "expected ascending sizes of at least one byte, found 2 after 2");
   EXPECT_EQ(message({{0, 1}, {2, 1}, {3, 1}}),
-            "expected sizes that ascend from at least one byte, found 0 after 0");
+            "expected ascending sizes of at least one byte, found 0 after 0");
   EXPECT_EQ(message({{1, 1}, {2, 0}, {3, 1}}), "expected a time above zero for 2 bytes, found 0 s");
   EXPECT_EQ(message({{1, 1}, {2, NAN}, {3, 1}}), "expected a time above zero for 2 bytes, found nan s");
 }

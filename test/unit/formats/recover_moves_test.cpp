@@ -119,7 +119,7 @@ TEST(RecoverMoves, ADeadlockHasNoMoves) {
   ASSERT_EQ(check_form(plan), std::nullopt);
   const auto moves = recover_moves(to_actions(plan, Grain::chunk), "stuck");
   ASSERT_FALSE(moves.ok());
-  EXPECT_EQ(moves.error().message, "expected a plan that comes to an end, found a deadlock");
+  EXPECT_EQ(moves.error().message, "expected a plan that terminates, found a deadlock");
 }
 
 TEST(RecoverMoves, PlansOfTheCorpusDoTheSameAsMoves) {

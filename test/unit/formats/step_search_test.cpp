@@ -382,13 +382,13 @@ TEST(StepSchedule, FaultsAreSeen) {
   StepSchedule early = right;
   early.sends[2].step = 0;
   std::ranges::sort(early.sends);
-  EXPECT_EQ(first_fault(network, problem, early), "device 1 sends chunk 0 in step 0 without having it");
+  EXPECT_EQ(first_fault(network, problem, early), "device 1 sends chunk 0 in step 0 before it has it");
   StepSchedule crowded = right;
   crowded.sends[1].step = 0;
   EXPECT_EQ(first_fault(network, problem, crowded), "2 chunks in step 0 where 1 fit 1 rounds");
   StepSchedule lost = right;
   lost.sends.pop_back();
-  EXPECT_EQ(first_fault(network, problem, lost), "chunk 1 never comes to device 2");
+  EXPECT_EQ(first_fault(network, problem, lost), "chunk 1 never reaches device 2");
 }
 
 TEST(StepSchedule, ALongStepSplits) {

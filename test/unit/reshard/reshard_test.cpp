@@ -223,7 +223,7 @@ TEST(Reshard, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal(bad), "a box has a share of each dim: 2 shares, 1 dims");
   bad = good;
   bad.element_bytes = 0;
-  EXPECT_EQ(refusal(bad), "an element has at least one byte, found 0");
+  EXPECT_EQ(refusal(bad), "expected an element of at least one byte, found 0");
   bad = good;
   bad.sizes[0] = INT64_MAX;
   EXPECT_EQ(refusal(bad), "the tensor is too large: expected at most 1152921504606846976 bytes");
@@ -235,8 +235,8 @@ TEST(Reshard, WhatCannotBeIsRefused) {
 TEST(Reshard, TooManyPiecesAreRefused) {
   const Reshard reshard = between({4096, 4096}, {4096, 1}, {{0}, {}}, {4096, 1}, {{}, {0}});
   EXPECT_EQ(refusal(reshard),
-            "the layouts cut each other in too many pieces: expected at most 4194304, counting each with the "
-            "devices that have it, found more");
+            "the layouts intersect in too many pieces: expected at most 4194304 pieces times their devices, "
+            "found more");
 }
 
 TEST(Holdings, SlicesMayBeUnevenAndInAnyOrder) {
@@ -253,7 +253,8 @@ TEST(Holdings, WrongSlicingsAreRefused) {
   };
   EXPECT_EQ(refused({4, 4}, {2, 2}, {{0}}), "a slicing has a list of axes for each dim: 1 lists, 2 dims");
   EXPECT_EQ(refused({4}, {2, 2}, {{2}}), "dim 0 is sliced along an axis that the mesh lacks: axis 2 of 2");
-  EXPECT_EQ(refused({4, 4}, {2, 2}, {{1}, {1}}), "an axis slices once: axis 1 stands again at dim 1");
+  EXPECT_EQ(refused({4, 4}, {2, 2}, {{1}, {1}}),
+            "an axis may slice only one dim: axis 1 is used again at dim 1");
   EXPECT_EQ(refused({4}, {0, 2}, {{}}), "an axis of a mesh has at least one rank, found 0");
   EXPECT_EQ(refused({4}, {1 << 30, 1 << 30}, {{}}),
             "the mesh is too large: expected at most 65536 ranks, found 1073741824 or more");

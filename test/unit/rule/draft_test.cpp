@@ -299,7 +299,7 @@ rule stay explore
 )");
   const auto change = draft.apply(rules[0], first(draft, rules, "stay"));
   ASSERT_FALSE(change.ok());
-  EXPECT_EQ(change.error().message, "the right side is what stands there already");
+  EXPECT_EQ(change.error().message, "the right side equals the left side");
 }
 
 TEST(Draft, FindsNodesAgainRatherThanMakingThemTwice) {

@@ -384,7 +384,7 @@ TEST(Match, EveryShippedRuleIsFoundWhereItWasDrawn) {
         ++matched;
         const auto change = draft.apply(rule, *found, &instance->mesh);
         const bool fits = change.ok() || instance->refusal.has_value() ||
-                          change.error().message == "the right side is what stands there already";
+                          change.error().message == "the right side equals the left side";
         EXPECT_TRUE(fits) << rule.name << ": " << change.error().message;
       }
     }

@@ -60,8 +60,8 @@ Status check_claims(const Algorithm& algorithm, const Arguments& arguments, cons
                           std::int64_t found) -> Status {
     if (!claim || *claim == found) return {};
     return user_error(
-        fmt::format("{} claims {} {}, its moves take {}", algorithm.name(), what, *claim, found),
-        fmt::format("mend the line {}, or the moves", what));
+        fmt::format("{} claims {} {}, but its moves take {}", algorithm.name(), what, *claim, found),
+        fmt::format("correct the line {}, or the moves", what));
   };
   WEFT_TRY_STATUS(expect("STEPS", claimed.steps, measured.steps));
   return expect("WIRE", claimed.wire, measured.wire);

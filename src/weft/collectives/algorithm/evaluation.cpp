@@ -157,7 +157,7 @@ std::int64_t Evaluation::of_list(const Expression& expression) {
 
 std::int64_t Evaluation::call(const Expression& expression) {
   if (failed() || !spend(expression.span)) return 0;
-  if (depth_ >= kDeepestCall) return refuse(expression, "functions call each other too deep", depth_ + 1);
+  if (depth_ >= kDeepestCall) return refuse(expression, "function calls are nested too deeply", depth_ + 1);
   std::array<std::int64_t, kMostFunctionParameters> values{};
   for (std::int32_t i = 0; i < expression.operand_count; ++i)
     values[i] = number(syntax_.operands[expression.first + i]);

@@ -55,7 +55,7 @@ Result<Algorithm> AlgorithmParser::parse() {
   reader_.expect_word("END");
   if (!reader_.at_end()) reader_.fail_expected(reader_.name(TokenKind::end), "a file holds one algorithm");
   if (!reader_.failed() && function_heads_.size() != syntax_.functions.size())
-    reader_.fail("FUNCTION stands where no function can", "functions stand before ENSURE and BEGIN");
+    reader_.fail("FUNCTION is not allowed here", "define functions before ENSURE and BEGIN");
   if (reader_.failed()) return reader_.error();
   decide_parameters();
   return Algorithm(std::make_shared<const AlgorithmSyntax>(std::move(syntax_)));
@@ -247,7 +247,7 @@ void AlgorithmParser::function() {
     reader_.fail_at(start.span, fmt::format("function is already defined: {}", result.name));
   const std::size_t place = syntax_.functions.size();
   if (place >= function_heads_.size() || function_heads_[place].name != result.name)
-    reader_.fail_at(start.span, "FUNCTION stands where no function can");
+    reader_.fail_at(start.span, "FUNCTION is not allowed here");
   const std::size_t names = names_.size();
   reader_.expect(TokenKind::left_paren);
   if (!reader_.at(TokenKind::right_paren)) {
@@ -275,7 +275,7 @@ std::string AlgorithmParser::new_name(std::string_view what, std::size_t outer) 
   const std::string result = lower(reader_.name(what));
   if (is_reserved(result))
     reader_.fail_at(start.span, fmt::format("expected {}, found the word {}", what, upper(result)),
-                    "take another name");
+                    "choose another name");
   if (std::ranges::find(names_.begin() + outer, names_.end(), result, &Name::spelling) != names_.end())
     reader_.fail_at(start.span, fmt::format("name is taken: {}", result),
                     "take another name, or change what LET made with :=");

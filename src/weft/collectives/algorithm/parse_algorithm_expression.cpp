@@ -330,7 +330,7 @@ ExpressionId AlgorithmParser::unknown_name(std::string_view spelling, Span span,
 ExpressionId AlgorithmParser::add(Expression expression, ParameterType type, std::int32_t depth) {
   if (reader_.failed()) return kNoExpression;
   if (depth + 1 > kDeepestExpression) {
-    reader_.fail_at(expression.span, fmt::format("expression nests too deep: {}", depth + 1),
+    reader_.fail_at(expression.span, fmt::format("expression is nested too deeply: {}", depth + 1),
                     "name a part of it with LET");
     return kNoExpression;
   }
@@ -377,7 +377,7 @@ Span AlgorithmParser::span(ExpressionId id) const { return syntax_.expressions[i
 
 bool AlgorithmParser::deeper() {
   if (++level_ <= kDeepestExpression) return true;
-  reader_.fail(fmt::format("expression nests too deep: {}", level_), "name a part of it with LET");
+  reader_.fail(fmt::format("expression is nested too deeply: {}", level_), "name a part of it with LET");
   return false;
 }
 

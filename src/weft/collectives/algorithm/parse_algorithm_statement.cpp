@@ -22,7 +22,8 @@ bool AlgorithmParser::at_block_end() const {
 
 Block AlgorithmParser::block(bool promises) {
   Block result;
-  if (++block_level_ > kDeepestBlock) reader_.fail(fmt::format("statements nest too deep: {}", block_level_));
+  if (++block_level_ > kDeepestBlock)
+    reader_.fail(fmt::format("statements are nested too deeply: {}", block_level_));
   const std::size_t names = names_.size();
   while (!at_block_end()) result.push_back(statement(promises));
   close_scope(names);

@@ -49,9 +49,9 @@ class FormCheck {
     using enum Kind;
     const std::initializer_list<Kind> rooted = {broadcast, reduce, gather, scatter, send};
     if (std::ranges::find(rooted, collective_.kind) != rooted.end() && !is_rank(collective_.root))
-      return complain({}, "the root is no rank: gpu {}", collective_.root);
+      return complain({}, "the root is not a rank: gpu {}", collective_.root);
     if (collective_.kind == send && !is_rank(collective_.peer))
-      return complain({}, "the receiver is no rank: gpu {}", collective_.peer);
+      return complain({}, "the receiver is not a rank: gpu {}", collective_.peer);
     check_blocks();
     if (!found_) check_wants();
     if (!found_) check_memory();

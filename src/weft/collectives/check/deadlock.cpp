@@ -142,14 +142,15 @@ class Explanation {
       }
       case counter:
         return fmt::format("waits for {}, which nobody raises again", actions_.counters[action.consume].name);
-      case barrier: return fmt::format("waits at barrier {}, where not all come", action.barrier);
+      case barrier:
+        return fmt::format("waits at barrier {}, which not all threadblocks reach", action.barrier);
       case packet: {
         const Cell cell = numbers_.cell(wait.cell);
         return fmt::format("waits for a packet in {}[{}] that no rank writes", name(cell.buffer), cell.index);
       }
       case slot: {
         const Connection& connection = actions_.connections[action.give];
-        return fmt::format("waits for room on channel {} to gpu {}, where nobody receives",
+        return fmt::format("waits for room on channel {} to gpu {}, where no rank receives",
                            connection.channel, connection.to);
       }
     }

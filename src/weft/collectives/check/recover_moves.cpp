@@ -188,7 +188,7 @@ class Recovery {
 Result<Moves> recover_moves(const Actions& actions, std::string name) {
   HappensBefore graph = happens_before(actions);
   const TrialRun one_run = trial_run(actions, graph, 0);
-  if (!one_run.finished) return user_error("expected a plan that comes to an end, found a deadlock");
+  if (!one_run.finished) return user_error("expected a plan that terminates, found a deadlock");
   Recovery recovery(actions);
   for (const std::int32_t node : one_run.order) {
     if (node >= static_cast<std::int32_t>(actions.actions.size()))

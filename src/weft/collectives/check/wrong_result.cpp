@@ -153,7 +153,7 @@ class Blame {
       value = has[values_.sum(value).left] ? values_.sum(value).left : values_.sum(value).right;
     }
     return at(action,
-              fmt::format("adds {} to {}, where it does not belong", text(part.input), output(action)));
+              fmt::format("adds {} to {}, which must not contain it", text(part.input), output(action)));
   }
 
   Finding other(std::span<const Contribution> expected) const {
@@ -176,7 +176,7 @@ class Blame {
     const std::int32_t reader = first_to_touch(cell, false), writer = first_to_touch(cell, true);
     if (writer >= 0 && (reader < 0 || comes_before(writer, reader)))
       return at(writer,
-                fmt::format("overwrites input[{}]{} before anybody has read it, so {} lacks it", first.index,
+                fmt::format("overwrites input[{}]{} before any rank has read it, so {} lacks it", first.index,
                             actions_.agents[actions_.actions[writer].agent].rank == first.rank
                                 ? ""
                                 : fmt::format(" of gpu {}", first.rank),

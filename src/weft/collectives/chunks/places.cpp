@@ -35,10 +35,10 @@ Status check_wants(const Collective& collective) {
       return rank >= 0 && rank < collective.ranks && index >= 0 && index < kMostBufferChunks;
     };
     if (!within(want.rank, want.index))
-      return user_error(fmt::format("no such place: output[{}] of {}", want.index, want.rank));
+      return user_error(fmt::format("there is no output[{}] of {}", want.index, want.rank));
     for (const Contribution& part : want.contributions)
       if (!within(part.rank, part.index))
-        return user_error(fmt::format("no such place: input[{}] of {}", part.index, part.rank));
+        return user_error(fmt::format("there is no input[{}] of {}", part.index, part.rank));
   }
   return {};
 }
@@ -49,7 +49,7 @@ Status check_collective(const Collective& collective) {
   const std::int64_t ranks = collective.ranks, chunks = collective.chunks;
   if (ranks < 1 || ranks > kMostRanks)
     return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
-  if (chunks < 1) return user_error(fmt::format("a block has one chunk at least: {}", chunks));
+  if (chunks < 1) return user_error(fmt::format("a block needs at least one chunk: {}", chunks));
   if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
     return user_error(fmt::format("buffers are too large: {} chunks per block, {} ranks", chunks, ranks));
   for (const auto& [what, rank] : {std::pair("root", collective.root), std::pair("peer", collective.peer)})

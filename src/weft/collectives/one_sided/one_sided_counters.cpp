@@ -101,7 +101,7 @@ class CounterBalance {
     if (raises == takes)
       return Finding{
           uneven->raises > uneven->takes ? Verdict::race : Verdict::deadlock, where,
-          fmt::format("{} is raised and waited for in loops that turn differently often", name_of(end))};
+          fmt::format("{} is raised and waited for in loops with different trip counts", name_of(end))};
     if (raises > takes)
       return Finding{
           Verdict::race, where,

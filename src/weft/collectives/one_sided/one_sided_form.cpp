@@ -108,7 +108,7 @@ class OneSidedForm {
           std::ranges::minmax_element(use.comes, {}, [](const auto& c) { return c.second; });
       if (least->second != most->second)
         return malformed({rank, least->first},
-                         fmt::format("comes to barrier {} {} times, tb {} comes {} times", barrier,
+                         fmt::format("reaches barrier {} {} times, tb {} reaches it {} times", barrier,
                                      least->second, most->first, most->second));
     }
     return std::nullopt;

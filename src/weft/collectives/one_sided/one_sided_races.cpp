@@ -121,7 +121,7 @@ class OneSidedRaces {
           (access.source >= 0 && access.source == at->second->source))
         continue;
       refuse(Verdict::race, access,
-             fmt::format("writes packets to {} that {} writes too: whoever reads them cannot tell which",
+             fmt::format("writes packets to {} that {} writes too: their reader cannot tell them apart",
                          text(access), text_of(*at->second, access)));
       return false;
     }
@@ -130,7 +130,7 @@ class OneSidedRaces {
       const std::int32_t run = node(access).run;
       if (access.packet && !writer.contains(run)) {
         refuse(Verdict::deadlock, access,
-               fmt::format("waits for a packet in {} that nobody writes as a packet", text(access)));
+               fmt::format("waits for a packet in {} that no rank writes as a packet", text(access)));
         return false;
       }
       if (!access.packet && writer.contains(run) && !plain.contains(run)) {

@@ -34,16 +34,17 @@ Status check_boxes(const Reshard& reshard, const std::vector<Holding>& holdings)
 
 Status check_reshard(const Reshard& reshard) {
   if (reshard.element_bytes < 1)
-    return user_error(fmt::format("an element has at least one byte, found {}", reshard.element_bytes));
+    return user_error(
+        fmt::format("expected an element of at least one byte, found {}", reshard.element_bytes));
   std::int64_t bytes = reshard.element_bytes;
   for (const std::int64_t size : reshard.sizes) {
-    if (size < 0) return user_error(fmt::format("a size is not negative, found {}", size));
+    if (size < 0) return user_error(fmt::format("expected a size of at least 0, found {}", size));
     if (size > 0 && bytes > kMostTensorBytes / size)
       return user_error(fmt::format("the tensor is too large: expected at most {} bytes", kMostTensorBytes));
     bytes *= std::max<std::int64_t>(size, 1);
   }
   for (const std::int32_t host : reshard.hosts)
-    if (host < 0) return user_error(fmt::format("a host has a number from 0, found {}", host));
+    if (host < 0) return user_error(fmt::format("expected a host number of at least 0, found {}", host));
   WEFT_TRY_STATUS(check_boxes(reshard, reshard.sources));
   return check_boxes(reshard, reshard.destinations);
 }
@@ -133,8 +134,8 @@ Result<std::vector<Cell>> cells_of(const Reshard& reshard) {
       if (entries <= kMostEntries && elements_of(holding.box) > 0) entries += grid.count_inside(holding.box);
   if (entries > kMostEntries)
     return user_error(
-        fmt::format("the layouts cut each other in too many pieces: expected at most {}, "
-                    "counting each with the devices that have it, found more",
+        fmt::format("the layouts intersect in too many pieces: expected at most {} pieces times their "
+                    "devices, found more",
                     kMostEntries));
 
   std::vector<Cell> cells(grid.count());

@@ -28,7 +28,8 @@ Status check_slicing(std::size_t dims, std::span<const std::int32_t> mesh, const
         return user_error(fmt::format("dim {} is sliced along an axis that the mesh lacks: axis {} of {}",
                                       dim, axis, mesh.size()));
       if (used[axis])
-        return user_error(fmt::format("an axis slices once: axis {} stands again at dim {}", axis, dim));
+        return user_error(
+            fmt::format("an axis may slice only one dim: axis {} is used again at dim {}", axis, dim));
       used[axis] = true;
     }
   return {};

@@ -87,7 +87,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     std::ranges::move(ways_from(topology, leaving, device), std::back_inserter(ways));
     if (ways.size() > kMostStepEdges)
       return user_error(
-          fmt::format("too many ways between devices for step-optimal synthesis: over {}", kMostStepEdges));
+          fmt::format("too many paths between devices for step-optimal synthesis: over {}", kMostStepEdges));
   }
   std::ranges::sort(ways);
 

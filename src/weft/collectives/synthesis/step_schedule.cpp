@@ -30,7 +30,7 @@ std::optional<std::string> first_fault(const StepNetwork& network, const StepPro
     for (; next != schedule.sends.end() && next->step == step; ++next) {
       const StepEdge& edge = network.edges[static_cast<std::size_t>(next->edge)];
       if (!has[static_cast<std::size_t>(next->chunk)][static_cast<std::size_t>(edge.from)])
-        return fmt::format("device {} sends chunk {} in step {} without having it", edge.from, next->chunk,
+        return fmt::format("device {} sends chunk {} in step {} before it has it", edge.from, next->chunk,
                            step);
       ++over[static_cast<std::size_t>(next->edge)];
     }
@@ -49,7 +49,7 @@ std::optional<std::string> first_fault(const StepNetwork& network, const StepPro
   for (std::size_t chunk = 0; chunk < has.size(); ++chunk)
     for (const std::int32_t target : problem.chunks[chunk].targets)
       if (!has[chunk][static_cast<std::size_t>(target)])
-        return fmt::format("chunk {} never comes to device {}", chunk, target);
+        return fmt::format("chunk {} never reaches device {}", chunk, target);
   return std::nullopt;
 }
 

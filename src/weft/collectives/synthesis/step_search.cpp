@@ -98,7 +98,7 @@ class Distribution {
       if (whole->fits_memory()) {
         if (auto answer = decide(*whole, effort, steps, steps, 1)) return std::move(*answer);
       } else if (!any_left) {
-        return {StepVerdict::unknown, std::nullopt, "the formula takes too much memory"};
+        return {StepVerdict::unknown, std::nullopt, "the formula needs too much memory"};
       }
     }
     return {StepVerdict::unknown, std::nullopt, "stopped before there was an answer"};

@@ -122,7 +122,7 @@ std::optional<std::string> first_fault(const StepNetwork& network, const StepPro
   }
   for (std::size_t i = 0; i < there.size(); ++i)
     for (const std::int32_t target : problem.chunks[i].targets)
-      if (there[i][at(target)] == kNever) return fmt::format("chunk {} never comes to device {}", i, target);
+      if (there[i][at(target)] == kNever) return fmt::format("chunk {} never reaches device {}", i, target);
   return std::nullopt;
 }
 

@@ -201,7 +201,7 @@ OneWay best_way(const StepNetwork& network, const TimeQuestion& question, Kind k
 
 Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion& question,
                                   const TimeEffort& effort, const StepClock& clock) {
-  if (!(question.bytes > 0)) return user_error("the size must be more than nothing", "write it so: 1MB");
+  if (!(question.bytes > 0)) return user_error("the size must be greater than 0", "write it so: 1MB");
   WEFT_TRY_STATUS(check_question(
       {question.kind, question.root, message_is_whole(question.kind) ? network.devices : 1, 1, 1},
       network.devices));

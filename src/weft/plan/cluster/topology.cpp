@@ -37,7 +37,7 @@ Status check(const Topology& topology) {
     if ((node.kind == NodeKind::device) != (n < topology.devices))
       return user_error(fmt::format("devices come first in a topology, found {} at {}", node.name, n));
     if (!(node.bytes_per_second >= 0) || !std::isfinite(node.bytes_per_second))
-      return user_error(fmt::format("{} passes on {} bytes per second", node.name, node.bytes_per_second));
+      return user_error(fmt::format("{} forwards {} bytes per second", node.name, node.bytes_per_second));
   }
   for (std::int64_t l = 0; l < links; ++l) {
     const DirectedLink& link = topology.links[static_cast<std::size_t>(l)];

@@ -213,7 +213,7 @@ Status Statistics::check(const std::string& path) {
 Result<Statistics> Statistics::open(std::string path, Access access, std::string machine) {
   if (path.empty()) path = default_path();
   if (path.empty()) {
-    return user_error("no place for the statistics database: neither XDG_DATA_HOME nor HOME is set",
+    return user_error("no folder for the statistics database: neither XDG_DATA_HOME nor HOME is set",
                       "name a file");
   }
   auto state = std::make_unique<State>();

@@ -105,14 +105,14 @@ Status Draft::rewrite(const Rule& rule, const Match& match, const plan::Mesh* me
     const ValueId from = match.values[rule.outputs[k].left], to = made[k];
     if (from == to) continue;
     if (graph_.value(from).type != graph_.value(to).type)
-      return user_error(fmt::format("the right side gives {} for {}, where the plan has {}",
+      return user_error(fmt::format("the right side returns {} for {}, but the plan has {}",
                                     print(graph_.type(to), graph_.symbols()), rule.outputs[k].name,
                                     print(graph_.type(from), graph_.symbols())));
     WEFT_TRY_STATUS(check_phases(from, to));
     replaced.push_back(from);
     replacing.push_back(to);
   }
-  if (replaced.empty()) return user_error("the right side is what stands there already");
+  if (replaced.empty()) return user_error("the right side equals the left side");
   // What one result is computed from cannot depend on it, but may on another one.
   if (rule.outputs.size() > 1 && depends(replacing, replaced, inputs_of_every_output(rule, match)))
     return user_error("the rewrite would make a cycle: an operand depends on a result that is replaced");

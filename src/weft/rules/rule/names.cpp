@@ -35,7 +35,7 @@ Status Names::close() {
   closed_ = true;
   for (const auto& [name, known] : variables_)
     if (!known.bound)
-      return user_error(fmt::format("nothing on the left binds {}", name),
+      return user_error(fmt::format("the left side does not bind {}", name),
                         "an attribute that is just this name does", known.first_use);
   return {};
 }
@@ -73,8 +73,8 @@ Result<std::uint16_t> Names::variable(const syntax::Word& word, plan::AttributeK
     return known.place;
   }
   if (closed_)
-    return user_error(fmt::format("nothing on the left binds {}", word.text), suggest(word.text, variables_),
-                      word.span);
+    return user_error(fmt::format("the left side does not bind {}", word.text),
+                      suggest(word.text, variables_), word.span);
   if (rule_.variables.size() >= kMostVariables)
     return user_error(fmt::format("a rule has at most {} variables", kMostVariables), {}, word.span);
   const auto place = static_cast<std::uint16_t>(rule_.variables.size());

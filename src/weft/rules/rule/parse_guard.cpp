@@ -10,7 +10,7 @@ Result<std::vector<Condition>> parse_guard(std::string_view text, const Rule& ru
   Rule bare = rule;
   bare.when.clear();
   WEFT_TRY(parsed, parse_rules(fmt::format("{}  when  {}\n", print(bare), text), rule.file, ops::all()));
-  if (parsed.size() != 1) return user_error(fmt::format("a guard holds no rule: {}", text));
+  if (parsed.size() != 1) return user_error(fmt::format("a guard cannot contain a rule: {}", text));
   return std::move(parsed[0].when);
 }
 

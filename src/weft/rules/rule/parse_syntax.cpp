@@ -141,7 +141,7 @@ class Parser {
     const auto once = [&](bool seen) {
       if (seen)
         reader_.fail_at(reader_.token().span,
-                        fmt::format("'{}' stands twice in rule {}", reader_.spelling(), rule.name.text));
+                        fmt::format("'{}' is given twice in rule {}", reader_.spelling(), rule.name.text));
     };
     const auto sentence = [&](Word& into) {
       once(into.span.known());

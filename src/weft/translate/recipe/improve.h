@@ -30,7 +30,7 @@ Written print(Language language, const Recipe& recipe);
 // `today`: what the user's program already does besides.
 std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe& today);
 
-// "tensor 8, pipeline 2, data 4, micro-batch 1 (16 a step), ZeRO 1"
+// "tensor 8, pipeline 2, data 4, micro-batch 1 (16 per step), ZeRO 1"
 std::string describe(const Recipe& recipe);
 
 struct Change {

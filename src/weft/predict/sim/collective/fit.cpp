@@ -146,8 +146,8 @@ Status check_measurements(std::span<const Measurement> measurements) {
   std::int64_t last = 0;
   for (const Measurement& point : measurements) {
     if (point.bytes <= last)
-      return user_error(fmt::format("expected sizes that ascend from at least one byte, found {} after {}",
-                                    point.bytes, last));
+      return user_error(
+          fmt::format("expected ascending sizes of at least one byte, found {} after {}", point.bytes, last));
     // Bounds far beyond any measurement, so that no square of a time leaves the range of a double.
     if (!(point.seconds >= 1e-15 && point.seconds <= 1e15))
       return user_error(

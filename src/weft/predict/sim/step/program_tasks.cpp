@@ -30,7 +30,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
   }
   if (!std::isfinite(made.price.seconds()))
     return user_error(
-        fmt::format("bytes must go along mesh axis {}, and its link has no bandwidth: {} in a step",
+        fmt::format("a step sends over mesh axis {}, but its link has no bandwidth: {} per step",
                     exchange.axis, made.bytes),
         fmt::format("state it: LINK name WITHIN | ACROSS node (50 GB/s, 5 us)"));
   return made;
