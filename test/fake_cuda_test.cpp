@@ -71,7 +71,7 @@ TEST(PretendedGpu, AComputeCapabilityThatIsTooLow) {
 TEST(PretendedGpu, AGpuThatAnotherProcessHas) {
   expect_fault(
       on_pretended("cuDevicePrimaryCtxRetain=46"),
-      {"the GPU fails to make a context: CUDA-capable device(s) is/are busy or unavailable (code 46)",
+      {"the GPU failed to make a context: CUDA-capable device(s) is/are busy or unavailable (code 46)",
        "another process has the GPU for itself"});
 }
 
@@ -79,7 +79,7 @@ TEST(PretendedGpu, TooLittleMemory) {
   expect_fault(on_pretended("memory=20000"), {"needs", "of memory", "cuda:0 has 19.5 KiB to give"});
   expect_fault(on_pretended("cuMemAlloc_v2=2"), {"out of memory (code 2)"});
   expect_fault(on_pretended("cuMemHostAlloc=2"), {"lock", "out of memory (code 2)"});
-  expect_fault(on_pretended("cublasCreate_v2=3"), {"start cuBLAS: cuBLAS says that there is no memory"});
+  expect_fault(on_pretended("cublasCreate_v2=3"), {"start cuBLAS: cuBLAS returned that there is no memory"});
 }
 
 TEST(PretendedGpu, AKernelThatDoesNotCompile) {
@@ -91,21 +91,22 @@ TEST(PretendedGpu, AKernelThatDoesNotCompile) {
 
 TEST(PretendedGpu, AContextThatIsPoisoned) {
   expect_fault(on_pretended("cuDevicePrimaryCtxRetain=700"),
-               {"the GPU fails to make a context: an illegal memory access was encountered (code 700)",
-                "start the program anew"});
+               {"the GPU failed to make a context: an illegal memory access was encountered (code 700)",
+                "restart the program"});
 }
 
 TEST(PretendedGpu, ALaunchThatIsRefused) {
   expect_fault(on_pretended("cuLaunchKernel=1"), {"cuda:0", "fails to", "(code 1)"});
-  expect_fault(on_pretended("cublasGemmStridedBatchedEx=13"),
-               {"rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ", "cuBLAS says no (code 13)"});
+  expect_fault(
+      on_pretended("cublasGemmStridedBatchedEx=13"),
+      {"rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ", "cuBLAS returned no (code 13)"});
 }
 
 TEST(PretendedGpu, AKernelThatTraps) {
   // In the first step, where each unit is told of.
   expect_fault(on_pretended("fails_at=20"),
                {"rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ", " of ",
-                "an illegal memory access was encountered (code 700)", "start the program anew"});
+                "an illegal memory access was encountered (code 700)", "restart the program"});
   // In a later one, which is one launch.
   expect_fault(on_pretended("fails_at=170"),
                {"rank 0 on cuda:0 (Pretended H200) failed in step ",
@@ -141,7 +142,7 @@ TEST(PretendedGpu, ADoctorReadsWhatAFailedJobLeft) {
 TEST(PretendedGpu, AKernelThatNeverEnds) {
   for (const std::string launch : {"20", "170"})
     expect_fault(on_pretended("hangs_at=" + launch, ", device_timeout = 200 ms"),
-                 {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": nothing got done for ",
+                 {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": no progress for ",
                   "SET device_timeout to more"});
 }
 
@@ -152,7 +153,7 @@ TEST(PretendedGpu, AKernelThatNeverEndsWhileWeightsAreOnTheirWay) {
       "INFER char_gpt ON GPU FROM '$text' WITH (b = 2, s = 8, rules = false, device_timeout = 200 ms)";
   const Outcome fine = say_to_pretended("", infer);
   EXPECT_EQ(fine.exit_code, 0) << fine.text;
-  expect_fault(say_to_pretended("hangs_at=1", infer), {"is stuck in step 1", ": nothing got done for "});
+  expect_fault(say_to_pretended("hangs_at=1", infer), {"is stuck in step 1", ": no progress for "});
 }
 
 }  // namespace

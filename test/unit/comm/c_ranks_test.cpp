@@ -155,7 +155,7 @@ TEST(CGroup, ALateCallSaysSoAndAnAbortIsToldWithItsCode) {
     EXPECT_DONE(weft_shrink(part, &next));
     if (rank == 2) EXPECT_DONE(weft_abort(next, 3, "no more"));
     EXPECT_EQ(weft_barrier(next), WEFT_WORLD);
-    EXPECT_STREQ(weft_last_error(), "rank 2 gave up: no more (code 3)");
+    EXPECT_STREQ(weft_last_error(), "rank 2 aborted: no more (code 3)");
     EXPECT_EQ(weft_comm_cause(next), WEFT_ABORT);
     weft_close(next);
     weft_close(part);

@@ -98,7 +98,7 @@ TEST_P(GroupLifeOver, AbortReachesEveryone) {
     }
     const Status status = group.barrier();
     ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().message, "rank 1 gave up: the disk is full (code 7)");
+    EXPECT_EQ(status.error().message, "rank 1 aborted: the disk is full (code 7)");
     EXPECT_EQ(group.end()->cause, Cause::abort);
   });
 }
@@ -214,7 +214,7 @@ TEST(GroupLife, CountsOfOnesOwn) {
       ++take[0];
       const Status wrong = group.all_to_all(input.data(), give, output.data(), take, ElementType::u16);
       ASSERT_FALSE(wrong.ok());
-      EXPECT_NE(wrong.error().message.find("counts do not fit: rank 0 has"), std::string::npos)
+      EXPECT_NE(wrong.error().message.find("counts do not match: rank 0 has"), std::string::npos)
           << wrong.error().message;
       EXPECT_FALSE(
           group.all_gather(mine.data(), 1, all.data(), group.rank() == 0 ? 0 : 100, ElementType::u16).ok());

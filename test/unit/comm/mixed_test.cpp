@@ -117,7 +117,8 @@ TEST(Mixed, NeighboursNeedNoSockets) {
     const auto far = endpoint->open(std::vector<Wire>{{0, 2, 0}, {0, 1, 0}}, {});
     ASSERT_FALSE(far.ok());
     const std::string trouble = "cannot listen on 203.0.113.1:0: address or port not available";
-    EXPECT_EQ(far.error().message, job->rank() == 1 ? trouble : "rank 1 cannot open its wires: " + trouble);
+    EXPECT_EQ(far.error().message,
+              job->rank() == 1 ? trouble : "rank 1 cannot open its connections: " + trouble);
   });
 }
 

@@ -12,7 +12,7 @@ namespace {
 using Ranks = std::vector<std::int32_t>;
 using transport::Death;
 
-Death silent(std::int32_t rank) { return {rank, "no sign of life for 30 s", false, true}; }
+Death silent(std::int32_t rank) { return {rank, "no heartbeat for 30 s", false, true}; }
 Death ended(std::int32_t rank) { return {rank, "its process ended"}; }
 
 TEST(Quorum, WhoseEndWasSeenDoesNotCount) {

@@ -91,7 +91,7 @@ int without_ports(std::int32_t) {
   wrong |= check(reached == 0 && said[0].ends_with("address or port not available"),
                  "no port to call rank 1 from", 0, said[0]);
   wrong |= check(hints[0].find("ip_local_port_range") != std::string::npos, "a hint", 0, hints[0]);
-  wrong |= check(said[1] == "rank 0 cannot open its wires: " + said[0], "what rank 0 said", 1, said[1]);
+  wrong |= check(said[1] == "rank 0 cannot open its connections: " + said[0], "what rank 0 said", 1, said[1]);
   return wrong;
 }
 
@@ -134,7 +134,7 @@ TEST(TcpFaults, APeerThatConnectsAndSaysNothingIsNamedInTime) {
           EXPECT_EQ(said, "rank 1 at " + address + " does not answer within 0.5 s");
         } else {
           EXPECT_TRUE(said.starts_with("rank 0 did not connect to 127.0.0.1:") ||
-                      said.starts_with("rank 0 cannot open its wires: rank 1 at " + address))
+                      said.starts_with("rank 0 cannot open its connections: rank 1 at " + address))
               << said;
         }
       });
@@ -196,8 +196,8 @@ struct CutOff {
     const Status second = (*group)->all_reduce(&sum, &sum, 1, comm::ElementType::f32);
     const auto took = Clock::now() - begin;
     if (second.ok()) return check(false, "an error", rank);
-    return check(second.error().message.starts_with("rank 1 died: no sign of life for 2 s"),
-                 "rank 1's silence", rank, second.error().message) |
+    return check(second.error().message.starts_with("rank 1 died: no heartbeat for 2 s"), "rank 1's silence",
+                 rank, second.error().message) |
            check(took < 4s, "an end within the timeout", rank);
   }
 };

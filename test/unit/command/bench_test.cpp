@@ -461,7 +461,7 @@ TEST(BenchGroups, AProcessThatEndsIsReportedWithItsWords) {
   const auto group =
       measure::BenchGroup::start(shell("echo ------; echo 'no such device' >&2; exit 3"), 2, 20);
   ASSERT_FALSE(group.ok());
-  EXPECT_EQ(group.error().message, "a process ended before its rank said hello: no such device");
+  EXPECT_EQ(group.error().message, "a process ended before its rank connected: no such device");
 }
 
 TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
@@ -469,7 +469,7 @@ TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
   const auto group =
       measure::BenchGroup::start(shell(fmt::format("echo $$ > {}; exec sleep 60", mark)), 1, 1);
   ASSERT_FALSE(group.ok());
-  EXPECT_EQ(group.error().message, "0 of 1 ranks came within 1 s");
+  EXPECT_EQ(group.error().message, "0 of 1 ranks connected within 1 s");
   int process = 0;
   std::ifstream(mark) >> process;
   std::remove(mark.c_str());

@@ -254,7 +254,7 @@ TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
 }
 
 TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
-  expect_refused(price("TRAIN digits_mlp"), "no plan's text");
+  expect_refused(price("TRAIN digits_mlp"), "not a plan");
   expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
   expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not say its mesh");
   EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);

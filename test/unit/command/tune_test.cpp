@@ -270,7 +270,7 @@ TEST(Tune, SaysWhatIsWrongBeforeItStartsAnything) {
             std::string::npos);
   EXPECT_NE(complaint({.ranks = {2}, .collectives = {"all_redux"}}).find("all_reduce"), std::string::npos);
   EXPECT_NE(complaint({.ranks = {2}, .sizes = "64MiB..1KiB"}).find("ascend"), std::string::npos);
-  EXPECT_NE(complaint({.ranks = {2}, .sizes = "1KiB..1TiB"}).find("sizes go up to"), std::string::npos);
+  EXPECT_NE(complaint({.ranks = {2}, .sizes = "1KiB..1TiB"}).find("expected sizes up to"), std::string::npos);
   EXPECT_NE(complaint({.ranks = {2}, .sizes = "1KiB", .check = true}).find("no size lies between"),
             std::string::npos);
 }

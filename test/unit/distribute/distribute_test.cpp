@@ -220,11 +220,10 @@ TEST(Distribute, WrongDistributionsAreNamed) {
             "the plan has no tensor w3 | did you mean 'w1'?");
   EXPECT_EQ(complaint("gpu=2: slice f; replicate w1 on gpus"),
             "the mesh has no axis gpus | its axes are gpu=2");
-  EXPECT_EQ(complaint("gpu=2: slice f; slice c of h on gpu"),
-            "h has no index c along which it could be cut | it has b, f");
+  EXPECT_EQ(complaint("gpu=2: slice f; slice c of h on gpu"), "h has no index c to slice | it has b, f");
   EXPECT_EQ(complaint("gpu=2; slice b of h on gpu; replicate h on gpu"),
             "two exceptions contradict each other about h on gpu: one slices b, one replicates it | "
-            "a tensor lies one way along an axis: keep one of the two");
+            "a tensor has one layout per axis: keep one of the two");
   EXPECT_EQ(complaint("a=1;b=1;c=1;d=1;e=1;f=1;g=1"),
             "a mesh to distribute over has at most 6 axes, found 7 | ");
 }
@@ -338,7 +337,7 @@ TEST(Distribute, ADistributedPlanIsNotDistributedAgain) {
   const DistributedPlan once = distributed(mlp(), "gpu=2: slice f");
   const auto again = distribute(once.graph, read_distribution("gpu=2: slice b").value());
   ASSERT_FALSE(again.ok());
-  EXPECT_EQ(again.error().message, "the plan is distributed already: node %10 (all-reduce at logits)");
+  EXPECT_EQ(again.error().message, "the plan is already distributed: node %10 (all-reduce at logits)");
 }
 
 // A node of the mesh's plan is of the phase of the node it is or moves a value for; so are its nodes on a

@@ -46,7 +46,7 @@ TEST(LocalNorms, EachShareHasItsOwnStatistics) {
 TEST(LocalNorms, ABatchThatDoesNotGoInSharesIsRefused) {
   const auto local = with_local_norms(ops::read_plan(kNorm), 3);
   ASSERT_FALSE(local.ok());
-  EXPECT_NE(local.error().message.find("b of 4 does not go in 3 equal shares"), std::string::npos)
+  EXPECT_NE(local.error().message.find("b of 4 cannot be split into 3 equal shares"), std::string::npos)
       << local.error().message;
   EXPECT_EQ(local.error().hint, "b = 3, or batch_norm = global");
 }

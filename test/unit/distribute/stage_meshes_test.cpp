@@ -58,9 +58,9 @@ TEST(StageMeshes, AreShownAsTheyAre) {
 
 TEST(StageMeshes, ThatCannotBe) {
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=4: slice b"),
-            "stage 1 has no mesh, and others have their own");
+            "stage 1 has no mesh, but other stages have their own");
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b"),
-            "stages have as many ranks each: stage 0 has 4, stage 1 has 2");
+            "all stages need the same number of ranks: stage 0 has 4, stage 1 has 2");
   EXPECT_EQ(read("stage=2: stage; stage 0 on a=2: slice b; stage 0 on c=3: slice h; stage 1 on a=3: slice b; "
                  "stage 1 "
                  "on c=2: slice h"),

@@ -114,7 +114,7 @@ TEST(DeviceFlights, WhatDoesNotEndIsGivenUp) {
         << status.error().message;
     EXPECT_TRUE(has(status.error().message, good == 0 ? broken.name : "in one of the units 65 to 128"))
         << status.error().message;
-    EXPECT_TRUE(has(status.error().message, "nothing got done for")) << status.error().message;
+    EXPECT_TRUE(has(status.error().message, "no progress for")) << status.error().message;
     EXPECT_TRUE(broken.device->is_abandoned());
   }
 }

@@ -200,7 +200,8 @@ TEST(Exchanger, AlgorithmsThatCannotRunAreRefused) {
   };
   const Wrong wrongs[] = {
       {"all_reduce_rnig", "all-reduce over gpu cannot run: unknown algorithm: all_reduce_rnig"},
-      {"all_gather_ring", "all-reduce over gpu cannot run: all_gather_ring is no algorithm of all_reduce"},
+      {"all_gather_ring",
+       "all-reduce over gpu cannot run: all_gather_ring is not an algorithm for all_reduce"},
       {"all_reduce_ring(ranks=4)",
        "all-reduce over gpu cannot run: all_reduce_ring(ranks=4) is not for 3 ranks"},
       {"direct sideways", "all-reduce over gpu cannot run: no such algorithm: direct sideways"},
@@ -241,7 +242,7 @@ TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
     reduced.exchange.algorithm.name = rank == 2 ? "all_reduce_chain" : "all_reduce_ring";
     const program::Exchange* const one = &reduced.exchange;
     EXPECT_EQ(exchanger.prepare({&one, 1}).error().message,
-              "ranks 0 and 2 run different plans: their collectives or the algorithms that run them differ");
+              "ranks 0 and 2 run different plans: their collectives or algorithms differ");
   });
 }
 
@@ -264,8 +265,7 @@ TEST(Exchanger, GroupsMayHaveNumbersOfTheirOwn) {
     return said;
   };
   const auto of = [](std::int32_t rank) {
-    return fmt::format(
-        "ranks 0 and {} run different plans: their collectives or the algorithms that run them differ", rank);
+    return fmt::format("ranks 0 and {} run different plans: their collectives or algorithms differ", rank);
   };
   using All = std::vector<std::string>;
   EXPECT_EQ(prepared(Agreement::of_all, {1, 1, 3, 3}), (All{of(2), of(2), of(2), of(2)}));

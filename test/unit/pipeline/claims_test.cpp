@@ -83,7 +83,7 @@ TEST(ScheduleClaimsTest, TheComplaintNamesWhatIsClaimedAndWhatIsSo) {
   };
   EXPECT_EQ(verdict(with("BUBBLE F + B + W PEAK 2 - stage"), {}), "BUBBLE and PEAK");
   EXPECT_EQ(verdict(with("PEAK 1"), {}), "PEAK 1 is false: 1 claimed for stage 0, which holds 2");
-  EXPECT_EQ(verdict(with("PEAK 3"), {}), "PEAK 3 is false: 3 claimed, and stage 0 holds most, 2");
+  EXPECT_EQ(verdict(with("PEAK 3"), {}), "PEAK 3 is false: 3 claimed, but stage 0 holds the most, 2");
   EXPECT_EQ(verdict(with("BUBBLE 0"), {}),
             "BUBBLE 0 is false: 0 claimed where F, B and W take 1, 1 and 1, it is 3");
   EXPECT_EQ(verdict(with("BUBBLE 0 FROM micro_batches > 2"), {}), "");

@@ -105,7 +105,7 @@ TEST(SchedulesTest, APairThatWaitsForItselfIsADeadlock) {
       "SCHEDULE mine (stages = 2, micro_batches = 2) OVERLAP 1 BEGIN STAGE 0: F0 F1 BW0 BW1 "
       "STAGE 1: F0 F1 BW0 BW1 END");
   EXPECT_EQ(verify(unfold(wrong.value(), {}).value()).error().message,
-            "deadlock: stage 0 waits at its pass 3, BW0, for what stage 1 sends only later");
+            "deadlock: stage 0 waits at its pass 3, BW0, for a message that stage 1 sends later");
 }
 
 TEST(SchedulesTest, HaveParametersOfTheirOwn) {
@@ -170,7 +170,7 @@ TEST(SchedulesTest, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(head + "STAGE 0: F0 X0 END"), "expected a pass such as F0 or B3.1, found X0");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1e9 END END"), "expected LET, FOR, IF or a pass, found e9");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1000000000 LET x = i END END"),
-            "the schedule's text runs too long");
+            "the schedule takes too many steps to expand");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1.2.3 F(i) END END"), "expected a number, found 1.2.3");
   EXPECT_EQ(refusal(head + "F(i) END"), "unknown name: i");
 }
@@ -182,14 +182,14 @@ TEST(SchedulesTest, ADeadlockIsNamed) {
   const Status right = verify(unfold(parsed.value(), {}).value());
   ASSERT_FALSE(right.ok());
   EXPECT_EQ(right.error().message,
-            "deadlock: stage 0 waits at its pass 2, BW0, for what stage 1 sends only later");
+            "deadlock: stage 0 waits at its pass 2, BW0, for a message that stage 1 sends later");
 }
 
 TEST(SchedulesTest, MemoryIsALimit) {
   const Schedule schedule = unfold(*find_schedule("1F1B").value(), sizes(4, 8)).value();
   EXPECT_TRUE(verify(schedule, {4, 3, 2, 1}).ok());
   EXPECT_EQ(verify(schedule, {3}).error().message,
-            "stage 0 holds more micro-batches than its memory: 4 of 3");
+            "stage 0 holds more micro-batches than its memory allows: 4 of 3");
 }
 
 }  // namespace

@@ -146,10 +146,11 @@ TEST(SynthesizeTest, RefusesWhatMakesNoSense) {
   SynthesisRequest request{2, 2, 1, Times::alike(2, 1, 1, 1, 0), {0.5}};
   EXPECT_EQ(synthesize(request).error().message, "stage 0 holds less than one forward pass: 0.5");
   request.memory = {1, 2, 3};
-  EXPECT_EQ(synthesize(request).error().message, "memory is one limit or one a stage: 2 stages, 3 limits");
+  EXPECT_EQ(synthesize(request).error().message,
+            "expected one memory limit or one per stage: 2 stages, 3 limits");
   request.memory = {};
   request.times.forward = {1, -1};
-  EXPECT_EQ(synthesize(request).error().message, "a forward time is a number and not negative: -1");
+  EXPECT_EQ(synthesize(request).error().message, "expected a forward time of 0 or more, found -1");
 }
 
 }  // namespace

@@ -140,18 +140,16 @@ TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
             "ranks along data take 9 micro-batches, and with micro=4 there are 2 x 4");
   EXPECT_EQ(why("data=2: slice b, micro-batches 1000000:1000000; micro=4"),
             "ranks along data take 2000000 micro-batches, and with micro=4 there are 2 x 4");
-  EXPECT_EQ(
-      why("data=2: slice b, micro-batches 5:3"),
-      "ranks along data take 8 micro-batches, and how many each would take of equal numbers is not said");
-  EXPECT_EQ(
-      why("data=2: slice b, micro-batches 1:1"),
-      "ranks along data take 2 micro-batches, and how many each would take of equal numbers is not said");
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:3"),
+            "ranks along data take 8 micro-batches, but their equal share is not given");
+  EXPECT_EQ(why("data=2: slice b, micro-batches 1:1"),
+            "ranks along data take 2 micro-batches, but their equal share is not given");
   EXPECT_EQ(why("data=2: slice f, micro-batches 5:3; micro=4"),
             "ranks along data take unequal numbers of micro-batches, and it does not slice b");
   EXPECT_EQ(why("data=2: slice b, micro-batches 3:1; node=2: slice b, micro-batches 3:1; micro=2"),
             "ranks take unequal numbers of micro-batches along one axis, found data and node");
   EXPECT_EQ(why("data=2: slice b, micro-batches 9:5; micro=7"),
-            "b = 24 does not go in 7 micro-batches on each of 2 ranks");
+            "b = 24 cannot be split into 7 micro-batches on each of 2 ranks");
   // A rank that takes one alone goes one way of both, and holds half of what the others do.
   EXPECT_EQ(refuted(small_gpt().graph,
                     "data=2: slice b, micro-batches 7:1; stage=2: stage; micro=4; schedule dualpipe"),

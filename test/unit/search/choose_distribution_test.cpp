@@ -267,7 +267,7 @@ TEST(ChooseDistribution, KeepsWithinMemory) {
       plan.graph, pod, machine_with_peak(pod),
       {.memory_bytes = 1000, .budget = {.estimates = 8}, .strategy = &descend(), .alternatives = false});
   ASSERT_FALSE(none.ok());
-  EXPECT_NE(none.error().message.find("no plan fits in 1000 B a rank: the smallest found takes"),
+  EXPECT_NE(none.error().message.find("no plan fits in 1000 B per rank; the smallest found needs"),
             std::string::npos)
       << none.error().message;
   EXPECT_TRUE(none.error().hint.empty());  // advice comes from those who have tried it

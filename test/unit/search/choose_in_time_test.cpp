@@ -420,7 +420,7 @@ TEST_F(SmallProblem, SaysWhatCannotBePriced) {
   EXPECT_EQ(message("node=2: stage; gpu=4: slice b; micro=4; schedule zb_h3").substr(0, 24),
             "unknown schedule: zb_h3 ");
   EXPECT_NE(message("node=2: stage, chunks=40; gpu=4: slice b; micro=4; schedule interleaved")
-                .find("more stages than parts"),
+                .find("too many stages"),
             std::string::npos);
   EXPECT_NE(
       message("node=2: stage, chunks=2; gpu=4: slice b; micro=4; schedule 1f1b").find("one chunk a stage"),

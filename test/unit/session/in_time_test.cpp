@@ -357,7 +357,8 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
     return complaint(session,
                      fmt::format("TRAIN digits_mlp {} FROM '{}' STEPS 1 WITH ({})", on, kDigits, with));
   };
-  EXPECT_NE(train("", "micro_batches = 5").find("b = 64 does not go in 5 micro-batches"), std::string::npos);
+  EXPECT_NE(train("", "micro_batches = 5").find("b = 64 cannot be split into 5 micro-batches"),
+            std::string::npos);
   EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("of 2 ranks, LOCAL 4 has 4"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
@@ -371,7 +372,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("is not said"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'")
-                .find("b = 30 does not go in 2 micro-batches on each of 2 ranks"),
+                .find("b = 30 cannot be split into 2 micro-batches on each of 2 ranks"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),
             std::string::npos);
@@ -381,13 +382,13 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   const auto explain = [&](const std::string& asked) {
     return complaint(session, fmt::format("EXPLAIN {}", asked));
   };
-  EXPECT_NE(explain("TRAIN digits_mlp WITH (micro_batches = 5)").find("b = 64 does not go in 5"),
+  EXPECT_NE(explain("TRAIN digits_mlp WITH (micro_batches = 5)").find("b = 64 cannot be split into 5"),
             std::string::npos);
   EXPECT_NE(explain("TRAIN digits_mlp ON LOCAL 4 WITH (distribution = 'stage=2: stage; micro=2')")
                 .find("of 2 ranks, LOCAL 4 has 4"),
             std::string::npos);
   EXPECT_NE(explain("INFER digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: stage; micro=2')")
-                .find("stages and micro-batches are of TRAIN"),
+                .find("only TRAIN has stages and micro-batches"),
             std::string::npos);
   EXPECT_NE(explain("ANALYZE TRAIN digits_mlp ON pod WITH (micro_batches = 2)").find("pod is not it"),
             std::string::npos);

@@ -131,7 +131,7 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
 
 // "19.4 MiB" of the complaint.
 std::pair<double, std::string> least_named(const std::string& said) {
-  const std::string_view before = "the least is ";
+  const std::string_view before = "the smallest needs ";
   const std::size_t at = said.find(before);
   if (at == std::string::npos) throw std::runtime_error(said);
   std::size_t digits = 0;
@@ -151,7 +151,8 @@ TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
     };
     Session session;
     const std::string said = complaint(session, within("1 MiB"));
-    EXPECT_NE(said.find("no plan of char_gpt trains within 1 MiB a rank: the least is"), std::string::npos)
+    EXPECT_NE(said.find("no plan of char_gpt trains within 1 MiB per rank; the smallest needs"),
+              std::string::npos)
         << said;
     const auto [size, unit] = least_named(said);
     Session enough, too_little;

@@ -140,7 +140,8 @@ TEST(TrainRecompute, WhatCannotBeIsSaidSo) {
     return complaint(session,
                      fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, {})", kText, kGpt, with));
   };
-  EXPECT_NE(train("recompute = 'blocks'").find("nothing to recompute is called blocks"), std::string::npos);
+  EXPECT_NE(train("recompute = 'blocks'").find("there is nothing named blocks to recompute"),
+            std::string::npos);
   EXPECT_NE(train("recompute = 'layers, layers'").find("twice"), std::string::npos);
   EXPECT_NE(train("recompute = 3").find("expected what to recompute as text"), std::string::npos);
   EXPECT_NE(

@@ -65,7 +65,7 @@ TEST(SliceSends, ThePlanSaysSoAndIsProven) {
   Session session;
   const Json sliced = answer(session, explain("", "true")), whole = answer(session, explain("", "false"));
   EXPECT_TRUE(sliced["proven"].get<bool>()) << sliced["proof"];
-  EXPECT_EQ(sliced["slices"].get<std::string>().find("2 of 2 values go from stage to stage in slices"), 0u)
+  EXPECT_EQ(sliced["slices"].get<std::string>().find("2 of 2 values are sent between stages in slices"), 0u)
       << sliced["slices"];
   EXPECT_NE(sliced["slices"].get<std::string>().find("left scattered"), std::string::npos)
       << sliced["slices"];

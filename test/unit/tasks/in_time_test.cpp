@@ -140,13 +140,13 @@ TEST(InTime, StagesWithMeshesOfTheirOwnSendNothingTwice) {
 
 TEST(InTime, MeshesOfStagesThatCannotBe) {
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice b, in stage 1 slice h; micro=4"),
-            "b = 8 does not go in 4 micro-batches on each of 4 ranks");
+            "b = 8 cannot be split into 4 micro-batches on each of 4 ranks");
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice h, in stage 1 slice b; micro=4"),
-            "b = 8 does not go in 4 micro-batches on each of 4 ranks");
+            "b = 8 cannot be split into 4 micro-batches on each of 4 ranks");
   EXPECT_EQ(why_not(gpt().graph,
                     "stage=2: stage; data=2: slice b, micro-batches 3:1; gpu=2: slice h, in stage 1 slice b; "
                     "micro=2"),
-            "stages have meshes of their own, and ranks along data take unequal numbers of micro-batches");
+            "stages have their own meshes, and ranks along data take unequal numbers of micro-batches");
   EXPECT_EQ(
       why_not(gpt().graph, "stage=2: stage; gpu=2: slice h, in stage 1 slice b; micro=4; schedule dualpipe"),
       "dualpipe has the same layers on stages 0 and 1, which have other meshes: gpu=2: slice h, gpu=2: slice "
@@ -315,14 +315,14 @@ TEST(InTime, StagesAreCutByTheWorkGiven) {
 }
 
 TEST(InTime, WhatCannotBeIsSaidSo) {
-  EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=3"), "b = 8 does not go in 3 micro-batches");
+  EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=3"), "b = 8 cannot be split into 3 micro-batches");
   EXPECT_EQ(why_not(mlp().graph, "data=2: slice b; micro=8"),
-            "b = 8 does not go in 8 micro-batches on each of 2 ranks");
+            "b = 8 cannot be split into 8 micro-batches on each of 2 ranks");
   EXPECT_NE(why_not(mlp().graph, "stage=8: stage; micro=8").find("parts in a row, 8 are asked for"),
             std::string::npos);
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; micro=2; schedule zb_h3"), "unknown schedule: zb_h3");
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage, chunks=2; micro=2; schedule gpipe"),
-            "the schedule gpipe has one chunk a stage, found 2");
+            "schedule gpipe has one chunk per stage, found 2");
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST(Recompute, NamesAreEntriesAndScopes) {
   EXPECT_EQ(kept_bytes(made(gpt(), "gpt_block").graph), layers);
   const auto wrong = recompute(gpt().graph, *read_recompute("gpt_blok.3"));
   ASSERT_FALSE(wrong.ok());
-  EXPECT_EQ(wrong.error().message, "nothing to recompute is called gpt_blok.3");
+  EXPECT_EQ(wrong.error().message, "there is nothing named gpt_blok.3 to recompute");
   EXPECT_EQ(wrong.error().hint, "did you mean 'gpt_block.3'?");
 }
 

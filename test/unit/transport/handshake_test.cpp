@@ -68,7 +68,7 @@ TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
   EXPECT_EQ(read_all(pair.caller).size(), 40U);  // its random bytes
   write_all(pair.caller, std::string(32, 'p'));
   EXPECT_EQ(listener.step(pair.listener.descriptor()), State::no_secret);
-  EXPECT_EQ(read_all(pair.caller), "weft: you do not know the secret");
+  EXPECT_EQ(read_all(pair.caller), "weft: wrong job secret");
 }
 
 // A listener that is cut off after it got the proof has said nothing of the secret: the caller may try again.
@@ -87,11 +87,11 @@ TEST(Handshake, SidesThatAreUnlikeAreTold) {
   Handshake plain("secret", Role::caller), sealing("secret", Role::listener, Traffic::sealed);
   EXPECT_EQ(talk(plain, sealing), std::pair(State::unlike, State::unlike));
   EXPECT_EQ(handshake_error(State::unlike, "rank 0 at h:1", Traffic::plain).message,
-            "rank 0 at h:1 encrypts what it sends, this rank does not");
+            "rank 0 at h:1 encrypts its messages, this rank does not");
   Handshake seals("secret", Role::caller, Traffic::sealed), open("secret", Role::listener);
   EXPECT_EQ(talk(seals, open), std::pair(State::unlike, State::unlike));
   EXPECT_EQ(handshake_error(State::unlike, "rank 0 at h:1", Traffic::sealed).message,
-            "rank 0 at h:1 does not encrypt what it sends, this rank does");
+            "rank 0 at h:1 does not encrypt its messages, this rank does");
 }
 
 // What was meant for one listener is of no use at another, though both know the job's key.
@@ -199,7 +199,7 @@ TEST(Authenticate, WaitsForTheOtherSideAndNoLongerThanItMay) {
   const auto soon = std::chrono::steady_clock::now() + 30ms;
   const Status late = authenticate(silent.caller.descriptor(), "secret", Role::caller, soon, "rank 0");
   ASSERT_FALSE(late.ok());
-  EXPECT_EQ(late.error().message, "rank 0 did not prove in time who it is");
+  EXPECT_EQ(late.error().message, "rank 0 did not authenticate in time");
 }
 
 TEST(Authenticate, SaysThatASecretIsWrong) {
@@ -213,8 +213,8 @@ TEST(Authenticate, SaysThatASecretIsWrong) {
   });
   const Status mine = authenticate(pair.caller.descriptor(), "another", Role::caller, deadline, "rank 0");
   ASSERT_FALSE(mine.ok());
-  EXPECT_EQ(mine.error().message, "rank 0 does not know the job's secret");
-  EXPECT_EQ(other.get().error().message, "rank 1 does not know the job's secret");
+  EXPECT_EQ(mine.error().message, "rank 0 does not have the job's secret");
+  EXPECT_EQ(other.get().error().message, "rank 1 does not have the job's secret");
 }
 
 }  // namespace

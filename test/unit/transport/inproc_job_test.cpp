@@ -124,7 +124,7 @@ TEST(ThreadJobs, AnExchangeWithTheSilentEndsWithTheTimeout) {
   Jobs jobs = make_thread_jobs(2, 20ms);
   const auto all = jobs[0]->exchange(std::vector<std::int32_t>{0, 1}, {0, 0}, {});
   ASSERT_FALSE(all.ok());
-  EXPECT_EQ(all.error().message, "rank 1 did not come to an exchange within 20 ms");
+  EXPECT_EQ(all.error().message, "rank 1 did not join an exchange within 20 ms");
 }
 
 TEST(ThreadJobs, MessagesKeepTheirOrderAndWaitForAHandler) {
@@ -211,7 +211,7 @@ TEST(ThreadJobs, AgreeingWithTheSilentEndsWithTheTimeout) {
   Jobs jobs = make_thread_jobs(2, 20ms);
   const auto alive = jobs[0]->agree_on_survivors(std::vector<std::int32_t>{0, 1}, {0, 0});
   ASSERT_FALSE(alive.ok());
-  EXPECT_EQ(alive.error().message, "rank 1 did not come to agree on the survivors within 20 ms");
+  EXPECT_EQ(alive.error().message, "rank 1 did not join agree on the survivors within 20 ms");
 }
 
 TEST(ThreadJobs, TheLastJobMayEndInAHandler) {

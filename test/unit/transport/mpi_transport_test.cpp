@@ -157,7 +157,7 @@ TEST(MpiJob, NamesARankThatDoesNotCome) {
         if (place.job->rank() == 0) {
           const auto all = place.job->exchange(place.everyone, {5, 1}, {});
           ASSERT_FALSE(all.ok());
-          EXPECT_EQ(all.error().message, "rank 1 did not come within 200 ms");
+          EXPECT_EQ(all.error().message, "rank 1 did not join within 200 ms");
           told = true;
         }
         for (const auto end = Clock::now() + 5s; !told && Clock::now() < end;)
@@ -325,7 +325,7 @@ TEST(MpiEndpoint, SaysWhenTagsAreUsedUp) {
     const auto more = endpoint->open(wires, {1, 8});
     ASSERT_FALSE(more.ok());
     EXPECT_EQ(more.error().message,
-              "a fake MPI has no more tags for wires: 3 of 3 are taken, 2 more are needed");
+              "a fake MPI has no tags left for connections: 3 of 3 are used, 2 more are needed");
   });
 }
 
@@ -380,7 +380,7 @@ TEST(MpiPlugin, SaysWhatIsMissing) {
     const Environment nothing;
     EXPECT_FALSE(launched_by_mpi());
     EXPECT_EQ(load_plugin().error().message,
-              "no MPI started this process: neither OMPI_COMM_WORLD_RANK nor PMI_RANK is set");
+              "MPI did not start this process: neither OMPI_COMM_WORLD_RANK nor PMI_RANK is set");
   }
   {
     const Environment wrong({{"WEFT_MPI_PLUGIN", "lam"}});

@@ -272,7 +272,7 @@ TEST(ProcessJob, SaysWhoDidNotComeToAnExchange) {
     if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
     if (rank == 1) return eventually([&] { return !(*joined)->deaths().empty(); }) ? 0 : 1;
     const auto failed = (*joined)->exchange(first(2), {0, 1}, {});
-    return check(!failed.ok() && failed.error().message == "rank 1 did not come to an exchange within 300 ms",
+    return check(!failed.ok() && failed.error().message == "rank 1 did not join an exchange within 300 ms",
                  "its name", rank, failed.ok() ? "success" : failed.error().message);
   });
   EXPECT_EQ(ranks.wait_all(), (std::vector<int>{0, 0}));
@@ -421,7 +421,7 @@ TEST(ProcessJob, NoticesBytesThatAreNoFrame) {
     const Puppet puppet;
     puppet.say(garbage);
     puppet.say(std::string(2 << 20, '\xff'));
-    EXPECT_EQ(puppet.fate(), "what it sends is damaged") << seed;
+    EXPECT_EQ(puppet.fate(), "its messages are corrupted") << seed;
   }
 }
 
@@ -449,7 +449,7 @@ TEST(ProcessJob, NoticesAFlippedBitAndALineThatIsCut) {
     puppet.say(flipped);
     puppet.strings.close();  // a length that became longer waits for more, which does not come
     const std::string fate = puppet.fate();
-    EXPECT_TRUE(fate == "what it sends is damaged" || (bit < 32 && fate == "its process ended"))
+    EXPECT_TRUE(fate == "its messages are corrupted" || (bit < 32 && fate == "its process ended"))
         << bit << ": " << fate;
     EXPECT_FALSE(puppet.job->exchange(both, {0, 1}, {}).ok());
   }
@@ -462,11 +462,11 @@ TEST(ProcessJob, NoticesAFlippedBitAndALineThatIsCut) {
 TEST(ProcessJob, KnowsThatItWasGivenUp) {
   Puppet puppet;
   ControlLink line(std::move(puppet.strings), false);
-  line.send(FrameKind::death, 0, 0, "no sign of life for 2 s");
-  EXPECT_EQ(puppet.fate(), "it gave this rank up: no sign of life for 2 s");
+  line.send(FrameKind::death, 0, 0, "no heartbeat for 2 s");
+  EXPECT_EQ(puppet.fate(), "it dropped this rank: no heartbeat for 2 s");
   const auto failed = puppet.job->exchange(first(2), {0, 1}, {});
   ASSERT_FALSE(failed.ok());
-  EXPECT_EQ(failed.error().message, "the other ranks gave this rank up: no sign of life for 2 s");
+  EXPECT_EQ(failed.error().message, "the other ranks dropped this rank: no heartbeat for 2 s");
   EXPECT_FALSE(puppet.job->agree_on_survivors(first(2), {0, 2}).ok());
 }
 
@@ -476,7 +476,7 @@ TEST(ProcessJob, NeverWaitsForOneThatDoesNotRead) {
   const auto begun = Clock::now();
   for (int i = 0; i < 70; ++i) puppet.job->send(1, {3, 0}, megabyte);
   EXPECT_LT(Clock::now() - begun, kHung) << "hung";
-  EXPECT_EQ(puppet.fate(), "it does not read what it is sent");
+  EXPECT_EQ(puppet.fate(), "it does not read its messages");
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST(Join, SaysWhoIsMissing) {
   for (const std::int32_t rank : {0, 2}) {
     ranks.start(rank, [&](std::int32_t self) {
       return fails_with(port.meeting(self, 4, 300ms),
-                        "2 of 4 ranks came within 300 ms: rank 1 and rank 3 are missing");
+                        "2 of 4 ranks connected within 300 ms: rank 1 and rank 3 are missing");
     });
   }
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
@@ -117,12 +117,9 @@ TEST(Join, SaysThatNobodyAnswers) {
   Rendezvous alone = port.meeting(1, 2, 50ms);
   const auto job = join(alone);
   ASSERT_FALSE(job.ok());
-  EXPECT_EQ(
-      job.error().message,
-      fmt::format(
-          "rank 0 at 127.0.0.1:{0} does not answer within 50 ms: cannot connect to 127.0.0.1:{0}: nobody "
-          "listens there",
-          port.number));
+  EXPECT_EQ(job.error().message, fmt::format("rank 0 at 127.0.0.1:{0} does not answer within 50 ms: cannot "
+                                             "connect to 127.0.0.1:{0}: no process listens there",
+                                             port.number));
 }
 
 TEST(Join, AWrongSecretIsNotLetIn) {
@@ -131,9 +128,9 @@ TEST(Join, AWrongSecretIsNotLetIn) {
   ranks.start_all(2, [&](std::int32_t rank) {
     Rendezvous meeting = port.meeting(rank, 2, 400ms);
     if (rank == 0)
-      return fails_with(meeting, "rank 1 is missing; 1 process that came does not know the job's secret");
+      return fails_with(meeting, "rank 1 is missing; 1 connected process does not have the job's secret");
     meeting.secret = "something else entirely";
-    return fails_with(meeting, "does not know the job's secret");
+    return fails_with(meeting, "does not have the job's secret");
   });
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
 }
@@ -143,7 +140,7 @@ TEST(Join, ContradictionsAreToldToEveryone) {
   RankProcesses sizes;
   sizes.start_all(2, [&](std::int32_t rank) {
     return fails_with(port.meeting(rank, rank == 0 ? 2 : 3),
-                      "rank 1 was started as one of 3 ranks, rank 0 as one of 2");
+                      "rank 1 was started with WORLD_SIZE 3, rank 0 with 2");
   });
   EXPECT_EQ(sizes.wait_all(), std::vector<int>(2, 0));
   RankProcesses twins;
@@ -160,7 +157,7 @@ TEST(Join, ARankThatEndsMeanwhileIsNamed) {
   RankProcesses ranks;
   for (const std::int32_t rank : {0, 1, 2}) {
     ranks.start(rank, [&](std::int32_t self) {
-      return fails_with(port.meeting(self, 4), "rank 2 ended while the ranks came together");
+      return fails_with(port.meeting(self, 4), "rank 2 ended while the ranks were connecting");
     });
   }
   std::this_thread::sleep_for(150ms);
@@ -246,8 +243,9 @@ TEST(Join, ARankThatWouldNotEncryptIsToldAndTold) {
       Rendezvous meeting = port.meeting(rank, 2, 400ms);
       meeting.secure = (rank == 0) == host_encrypts;
       if (rank == 0)
-        return fails_with(meeting, host_encrypts ? "1 process that came would not encrypt, rank 0 does"
-                                                 : "1 process that came would encrypt, rank 0 does not");
+        return fails_with(meeting, host_encrypts
+                                       ? "1 connected process sent unencrypted data, rank 0 encrypts"
+                                       : "1 connected process used encryption, rank 0 does not");
       return fails_with(
           meeting, host_encrypts ? fmt::format("rank 0 at 127.0.0.1:{} encrypts what it sends", port.number)
                                  : fmt::format("rank 0 at 127.0.0.1:{} does not encrypt", port.number));
@@ -360,7 +358,7 @@ TEST_F(Environment, OfMpirunMpiexecAndSrun) {
   ::unsetenv("OMPI_COMM_WORLD_RANK");
   ::unsetenv("PMIX_NAMESPACE");
   set("PMI_RANK", "0"), set("PMI_SIZE", "2");
-  EXPECT_NE(complaint().find("nothing tells this job from others"), std::string::npos);
+  EXPECT_NE(complaint().find("cannot identify this job"), std::string::npos);
   set("SLURM_JOB_ID", "12"), set("SLURM_STEP_ID", "3");
   EXPECT_EQ(rendezvous_from_environment()->name, "slurm 12.3");
   ::unsetenv("PMI_RANK");
@@ -369,15 +367,15 @@ TEST_F(Environment, OfMpirunMpiexecAndSrun) {
 }
 
 TEST_F(Environment, ThatMakesNoSenseIsExplained) {
-  EXPECT_NE(complaint().find("no launcher says which rank this is"), std::string::npos);
+  EXPECT_NE(complaint().find("cannot tell which rank this is"), std::string::npos);
   set("RANK", "4");
   EXPECT_EQ(complaint(), "WORLD_SIZE must be a whole number from 1 to 65536: ''");
   set("WORLD_SIZE", "4");
-  EXPECT_EQ(complaint(), "the environment contradicts itself: RANK is 4, WORLD_SIZE is 4");
+  EXPECT_EQ(complaint(), "contradictory environment: RANK is 4, WORLD_SIZE is 4");
   set("RANK", "1x");
   EXPECT_EQ(complaint(), "RANK must be a whole number from 0 to 65536: '1x'");
   set("RANK", "1"), set("MASTER_ADDR", "localhost");
-  EXPECT_EQ(complaint(), "MASTER_ADDR is set and MASTER_PORT is not");
+  EXPECT_EQ(complaint(), "MASTER_ADDR is set, but MASTER_PORT is not");
   set("MASTER_PORT", "99999999999999999999");
   EXPECT_EQ(complaint(), "MASTER_PORT must be a whole number from 1 to 65535: '99999999999999999999'");
   set("MASTER_PORT", "1000"), set("WEFT_TIMEOUT", "soon");
@@ -395,7 +393,7 @@ TEST_F(Environment, HasTheSecretOrAFileOfIt) {
   std::ofstream(file) << "a secret in a file\n";
   ::chmod(file.c_str(), 0644);
   set("WEFT_JOB_SECRET_FILE", file);
-  EXPECT_NE(complaint().find("others can read the job's secret"), std::string::npos);
+  EXPECT_NE(complaint().find("other users can read the job's secret"), std::string::npos);
   ::chmod(file.c_str(), 0600);
   EXPECT_EQ(rendezvous_from_environment()->secret, "a secret in a file");
   set("WEFT_JOB_SECRET_FILE", folder / "none");

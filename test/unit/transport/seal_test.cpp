@@ -206,7 +206,7 @@ TEST_F(Seal, AWireNamesItsPeerWhenSomebodyMeddles) {
     return line.receiver->fault()->text;
   };
   const std::string meddled =
-      "a frame of rank 2 is damaged: its seal does not open: changed, replayed or cut on the way";
+      "a frame of rank 2 is damaged: its authentication failed: changed, replayed or truncated in transit";
   EXPECT_EQ(fault_after([](SealedLine& line, Bytes bytes) {
               bytes[50] ^= std::byte{1};
               line.pass_on(bytes);

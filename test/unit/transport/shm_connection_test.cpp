@@ -263,14 +263,12 @@ TEST(ShmEndpoint, OpeningNonsenseIsAnErrorOnEveryRank) {
     std::string text;
   };
   const std::vector<Case> cases = {
-      {{{0, 2, 0}}, {}, "a wire leads outside the group: rank 0 to rank 2 of 2 ranks"},
-      {{{-1, 0, 0}}, {}, "a wire leads outside the group: rank -1 to rank 0 of 2 ranks"},
-      {{{0, 1, 0}, {1, 0, 0}, {0, 1, 0}}, {}, "a wire is opened twice: rank 0 to rank 1, channel 0"},
+      {{{0, 2, 0}}, {}, "a connection leaves the group: rank 0 to rank 2 of 2 ranks"},
+      {{{-1, 0, 0}}, {}, "a connection leaves the group: rank -1 to rank 0 of 2 ranks"},
+      {{{0, 1, 0}, {1, 0, 0}, {0, 1, 0}}, {}, "a connection is opened twice: rank 0 to rank 1, channel 0"},
       {{{0, 1, 0}}, {.slots = 0}, "a connection has 1 to 65536 slots: 0"},
       {{{0, 1, 0}}, {.slots = 4, .slot_bytes = -1}, "a slot has 1 to 1099511627776 bytes: -1"},
-      {{{0, 1, 0}},
-       {.slots = 1 << 16, .slot_bytes = std::int64_t{1} << 40},
-       "connections need more shared memory than there is"}};
+      {{{0, 1, 0}}, {.slots = 1 << 16, .slot_bytes = std::int64_t{1} << 40}, "not enough shared memory"}};
   with_threads(2, 0, [&](Endpoint& endpoint) {
     for (const Case& wrong : cases) {
       const auto ends = endpoint.open(wrong.wires, wrong.capacity);

@@ -220,7 +220,7 @@ TEST(TcpConnection, NamesFramesOfAnotherCall) {
        "a frame of rank 2 is damaged: number 1 of its connection, expected 0"},
       {{.label = 4},
        What::damaged,
-       "a frame of rank 2 is damaged: it has no checksum, though it crossed machines"}};
+       "a frame of rank 2 is damaged: it has no checksum although it came from another machine"}};
   for (const Wrong& wrong : cases)
     for (const bool drained : {false, true}) {
       Line line(true, 1 << 20);
@@ -320,7 +320,7 @@ TEST(TcpConnection, SendingToAClosedEndIsAFault) {
   EXPECT_FALSE(line.sender->send_from(message(10, 1)));
   ASSERT_TRUE(line.sender->fault());
   EXPECT_EQ(line.sender->fault()->what, What::closed);
-  EXPECT_EQ(line.sender->fault()->text, "cannot send to rank 0: the other end is gone");
+  EXPECT_EQ(line.sender->fault()->text, "cannot send to rank 0: the peer closed the connection");
   EXPECT_EQ(line.sender->room(1), nullptr);
 }
 

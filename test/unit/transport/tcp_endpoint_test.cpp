@@ -246,7 +246,7 @@ TEST(TcpEndpoint, SecureRanksTalkToSecureRanksOnly) {
     auto endpoint = make_endpoint(unlike[static_cast<std::size_t>(rank)], all(2), 0, {});
     const auto ends = (*endpoint)->open(kBothWays, {});
     ASSERT_FALSE(ends.ok());
-    EXPECT_NE(ends.error().message.find("does not encrypt what it sends, this rank does"), std::string::npos)
+    EXPECT_NE(ends.error().message.find("does not encrypt its messages, this rank does"), std::string::npos)
         << ends.error().message;
   });
 }
@@ -296,7 +296,7 @@ TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
     const auto ends = (*endpoint)->open(kBothWays, {});
     ASSERT_FALSE(ends.ok());
     const std::string text = "cannot listen on 203.0.113.1:0: address or port not available";
-    EXPECT_EQ(ends.error().message, rank == 1 ? text : "rank 1 cannot open its wires: " + text);
+    EXPECT_EQ(ends.error().message, rank == 1 ? text : "rank 1 cannot open its connections: " + text);
   });
 }
 
@@ -306,8 +306,8 @@ TEST(TcpEndpoint, RanksThatOpenDifferentWiresAreTold) {
     auto endpoint = make_endpoint(jobs[static_cast<std::size_t>(rank)], all(2), 0);
     const auto ends = (*endpoint)->open(kBothWays, {.slots = 1 + rank});
     ASSERT_FALSE(ends.ok());
-    EXPECT_EQ(ends.error().message, rank == 0 ? "ranks open different wires: rank 0 and rank 1"
-                                              : "ranks open different wires: rank 1 and rank 0");
+    EXPECT_EQ(ends.error().message, rank == 0 ? "ranks open different connections: rank 0 and rank 1"
+                                              : "ranks open different connections: rank 1 and rank 0");
   });
   auto endpoint = make_endpoint(jobs[0], all(2), 0);
   EXPECT_FALSE((*endpoint)->open(std::vector<Wire>{{0, 2, 0}}, {}).ok());

@@ -70,13 +70,13 @@ TEST(TcpSocket, SaysWhyNot) {
   const auto refused = connect("127.0.0.1", port, in(2s));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message,
-            "cannot connect to 127.0.0.1:" + std::to_string(port) + ": nobody listens there");
+            "cannot connect to 127.0.0.1:" + std::to_string(port) + ": no process listens there");
   EXPECT_EQ(refused.error().fault, weft::Fault::world);
   EXPECT_FALSE(resolve("no.such.name.invalid", 1).ok());
   EXPECT_EQ(socket_error("x", ENETUNREACH).message, "x: no route");
   EXPECT_EQ(socket_error("x", EADDRNOTAVAIL).message, "x: address or port not available");
   EXPECT_EQ(socket_error("x", EMFILE).message, "x: too many open files");
-  EXPECT_EQ(socket_error("x", ECONNRESET).message, "x: the other end is gone");
+  EXPECT_EQ(socket_error("x", ECONNRESET).message, "x: the peer closed the connection");
 }
 
 TEST(TcpSocket, SaysWhenNoDescriptorIsLeft) {

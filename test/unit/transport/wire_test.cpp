@@ -89,7 +89,8 @@ TEST(Wire, FramesHaveTheirTurn) {
   EXPECT_EQ(check_turn(example(), 7, true, 4095)->text, "4096 bytes, expected 4095 at most");
   FrameHeader bare = example();
   bare.checked = false;
-  EXPECT_EQ(check_turn(bare, 7, true, 4096)->text, "it has no checksum, though it crossed machines");
+  EXPECT_EQ(check_turn(bare, 7, true, 4096)->text,
+            "it has no checksum although it came from another machine");
   FrameHeader huge = example();
   huge.length = std::numeric_limits<std::uint32_t>::max();
   EXPECT_EQ(check_turn(huge, 7, true, kLongestMessage)->what, What::damaged);

@@ -250,7 +250,7 @@ bool Agreement::wait_for_votes(std::unique_lock<std::mutex>& lock, const std::sh
 Result<std::uint64_t> Agreement::install(const std::string& text) {
   WEFT_TRY(program, read_program(text, members_.size()));
   const auto vote = open_vote();
-  if (!vote) return user_error("this rank is already settling something with the others");
+  if (!vote) return user_error("this rank is already in an agreement with the others");
   const std::uint64_t proposal = vote->number;
   tell_all(Message::prepare, std::array{proposal}, text);
   std::uint64_t from_call = 0;

@@ -32,7 +32,7 @@ int guarded(Body body) noexcept {
   } catch (const std::exception& exception) {
     remember(exception.what());
   } catch (...) {
-    remember("an exception without a text");
+    remember("an exception without a message");
   }
   return 3;  // WEFT_INTERNAL
 }

@@ -36,7 +36,7 @@ int weft_send_tagged(weft_comm* comm, const void* input, int64_t count, int type
     const auto sent = comm->communicator->send_tagged(input, count, static_cast<ElementType>(type), to, tag,
                                                       std::chrono::milliseconds(timeout_ms));
     if (!sent.ok()) return tell(sent.error());
-    return *sent ? static_cast<int>(WEFT_OK) : tell_nothing("nobody took the message", timeout_ms);
+    return *sent ? static_cast<int>(WEFT_OK) : tell_nothing("no rank received the message", timeout_ms);
   });
 }
 

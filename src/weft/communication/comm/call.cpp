@@ -70,9 +70,10 @@ Status check_counts(const Call& call, std::int32_t ranks) {
                                : call.kind == all_to_all            ? one_each * one_each
                                                                     : 0;
   if (!call.counts.empty() && call.counts.size() != expected)
-    return user_error(fmt::format("{} of {} ranks takes {} counts, not {}", collective::name(call.kind),
-                                  ranks, expected, call.counts.size()),
-                      expected == 0 ? "all its blocks have `count` elements" : "one a rank, or one a pair");
+    return user_error(
+        fmt::format("{} of {} ranks takes {} counts, not {}", collective::name(call.kind), ranks, expected,
+                    call.counts.size()),
+        expected == 0 ? "all its blocks have `count` elements" : "one per rank, or one per pair");
   // All ranks' elements together: more than any one buffer has, and simple to bound.
   const std::int64_t most = kMostBytes / static_cast<std::int64_t>(device::size_of(call.type));
   std::int64_t total = 0;
@@ -97,9 +98,9 @@ Status check_swaps(const Call& call, std::int32_t ranks) {
       const std::int64_t back = call.counts[static_cast<std::size_t>(to) * ranks + from];
       if (there != back)
         return user_error(
-            fmt::format("an all_to_all in place needs as much either way: {} from rank {} to {}, {} back",
+            fmt::format("an in-place all_to_all needs equal counts both ways: {} from rank {} to {}, {} back",
                         there, from, to, back),
-            "give it an output of its own");
+            "use a separate output");
     }
   }
   return {};
@@ -163,7 +164,7 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
   if (call.kind > custom || static_cast<std::size_t>(call.type) >= device::kElementTypes ||
       static_cast<std::size_t>(call.op) >= device::kReduceOps ||
       static_cast<std::size_t>(call.priority) >= kPriorities)
-    return user_error("a call's kind, type, operation or priority is none that exists");
+    return user_error("a call has an unknown kind, type, operation or priority");
   if (device::is_bitwise(call.op) && !device::is_whole(call.type) && computes(call))
     return user_error(
         fmt::format("{} is for whole numbers, not {}", device::name(call.op), device::name(call.type)));
@@ -194,7 +195,7 @@ Status check_overlap(const Call& call, std::int32_t rank, std::int64_t input, st
       to + static_cast<std::uintptr_t>(output) <= from || in_place(call, rank))
     return {};
   return user_error(fmt::format("input and output of {} overlap", describe(call)),
-                    "give it an output of its own, or call it in place");
+                    "use a separate output, or call it in place");
 }
 
 bool in_place(const Call& call, std::int32_t rank) {

@@ -257,7 +257,7 @@ void Communicator::set_call_timeout(std::chrono::milliseconds timeout) {
 }
 
 void Communicator::abort(int code, std::string_view why) {
-  fail(world_error(fmt::format("rank {} gave up: {} (code {})", rank(), why, code)));
+  fail(world_error(fmt::format("rank {} aborted: {} (code {})", rank(), why, code)));
 }
 
 std::vector<std::int32_t> Communicator::dead_ranks() const {

@@ -64,7 +64,7 @@ Result<void*> Heap::allocate(std::size_t bytes) {
   }
   if (size < bytes || offset > segment_.size() || size > segment_.size() - offset) {
     return world_error(
-        fmt::format("no room for {} of shared memory", print_bytes(static_cast<double>(bytes))));
+        fmt::format("not enough space for {} of shared memory", print_bytes(static_cast<double>(bytes))));
   }
   // Pages now: later, a machine without memory would answer a write with a signal.
   if (fallocate(segment_.descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {

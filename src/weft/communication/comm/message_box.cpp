@@ -167,7 +167,7 @@ bool MessageBox::match(Posted& posted, std::deque<Arrived>::iterator arrived) {
         user_error(fmt::format("the message of rank {} with tag {} has {} elements of {}: room for {} of {}",
                                what.from, what.tag, what.count, device::name(what.type),
                                posted.room.size() / device::size_of(posted.type), device::name(posted.type)),
-                   "probe() says what has come");
+                   "probe() reports what has arrived");
     return false;
   }
   posted.matched = what;

@@ -9,7 +9,7 @@ namespace {
 Status check_message(const void* memory, std::int64_t count, ElementType type,
                      std::chrono::milliseconds timeout) {
   if (static_cast<std::size_t>(type) >= device::kElementTypes)
-    return user_error("the type of a message is none that exists");
+    return user_error("a message has an unknown type");
   if (count < 0) return user_error(fmt::format("count is negative: {}", count));
   if (count > (std::int64_t{1} << 56))
     return user_error(fmt::format("too many elements for any memory: {} of {}", count, device::name(type)));

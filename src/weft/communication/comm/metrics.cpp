@@ -22,7 +22,7 @@ constexpr Family kFamilies[] = {
      [](const Tally& tally) { return fmt::to_string(tally.calls); }},
     {"weft_comm_bytes_total", "Bytes of those calls, of the larger buffer of each.",
      [](const Tally& tally) { return fmt::to_string(tally.bytes); }},
-    {"weft_comm_seconds_total", "Time spent in those calls, from their beginning to their end.",
+    {"weft_comm_seconds_total", "Time spent in those calls, from start to end.",
      [](const Tally& tally) { return fmt::format("{:.9f}", tally.seconds); }},
     {"weft_comm_waits_total", "Calls in which nothing moved for some milliseconds.",
      [](const Tally& tally) { return fmt::to_string(tally.waits); }},
@@ -66,8 +66,9 @@ Tallies Metrics::read() const {
 }
 
 std::string print_prometheus(const RankMetrics& metrics) {
-  std::string text = gauge("weft_comm_ranks", "Ranks of the job.", metrics.rank, metrics.ranks) +
-                     gauge("weft_comm_dead_ranks", "Ranks of the job that died.", metrics.rank, metrics.dead);
+  std::string text =
+      gauge("weft_comm_ranks", "Ranks of the job.", metrics.rank, metrics.ranks) +
+      gauge("weft_comm_dead_ranks", "Ranks of the job that failed.", metrics.rank, metrics.dead);
   for (const Family& family : kFamilies) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} counter\n", family.name, family.help);
     for (std::size_t kind = 0; kind < kKinds; ++kind) {

@@ -43,7 +43,7 @@ Result<TransportKind> pick(TransportKind wanted, const transport::Hosts& hosts, 
       if (hosts.count == 1) return wanted;
       return user_error(
           fmt::format("shared memory does not reach across machines: the ranks are on {}", hosts.count),
-          "automatic takes it within each and tcp across; tcp takes sockets throughout");
+          "use automatic (shared memory within a machine, tcp across) or tcp");
     case TransportKind::inproc:
       if (hosts.count == 1 && one_process) return wanted;
       return user_error("inproc is for ranks that are threads of one process", "shm or tcp for processes");
@@ -71,7 +71,7 @@ Status open_together(Communicator::State& state) {
     return user_error(fmt::format("ranks 0 and {} disagree on the transport or algorithm: {} and {}", i,
                                   std::string_view(first).substr(0, first.find('\n')),
                                   std::string_view(all[i].bytes).substr(0, all[i].bytes.find('\n'))),
-                      "every rank gives the same options");
+                      "give the same options on every rank");
   }
   WEFT_TRY(table, ChoiceTable::parse(std::string_view(first).substr(head)));
   state.table = std::move(table);
@@ -160,12 +160,12 @@ void Communicator::State::hear_of(const transport::Death& death) {
   const auto who = static_cast<std::int32_t>(found - members.begin());
   if (death.left) {
     engine->expect_failure(who, world_error(fmt::format("rank {} has left the group", who),
-                                            "every rank makes the same calls before it leaves"));
+                                            "every rank must make the same calls before it leaves"));
     return;
   }
   if (direct) direct->poison(who, kPoisonedByDeath);
   engine->fail(world_error(fmt::format("rank {} died: {}", who, death.how),
-                           "shrink() makes a group of the ranks that are left"),
+                           "call shrink() to make a group of the surviving ranks"),
                Cause::death);
 }
 

@@ -44,8 +44,8 @@ Status Communicator::all_to_all(const void* input, std::span<const std::int64_t>
     for (std::size_t to = 0; to < ranks; ++to) {
       const std::int64_t given = all[from * 2 * ranks + to], taken = all[to * 2 * ranks + ranks + from];
       if (given < 0 || given != taken)
-        return user_error(fmt::format("counts do not fit: rank {} has {} for rank {}, which takes {}", from,
-                                      given, to, taken));
+        return user_error(fmt::format("counts do not match: rank {} has {} for rank {}, which expects {}",
+                                      from, given, to, taken));
       pairs.push_back(given);
     }
   }

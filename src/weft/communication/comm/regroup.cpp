@@ -24,7 +24,7 @@ constexpr std::chrono::hours kLongestMeeting{7 * 24};
 Result<std::unique_ptr<Communicator>> meet(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options) {
   if (options.transport == TransportKind::mpi)
-    return user_error("MPI takes in no newcomers", "shm or tcp; automatic takes what suits");
+    return user_error("MPI cannot add ranks", "shm or tcp; automatic takes what suits");
   WEFT_TRY(rendezvous, rendezvous_at(place, rank, ranks));
   WEFT_TRY(job, transport::join(rendezvous));
   return Communicator::create(std::move(job), options);

@@ -65,7 +65,7 @@ class Caller {
   std::optional<Handshake> hand_;
   std::int32_t attempts_ = 0;
   Deadline next_try_ = {}, give_up_ = {};
-  Error error_ = world_error("nobody was called yet");
+  Error error_ = world_error("no connection yet");
 };
 
 }  // namespace weft::transport

@@ -111,7 +111,7 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
   auto read = read_file("/proc/net/unix", kMostSockets);
   if (!read.ok()) {
     Error error = std::move(read).error();
-    error.hint = "ranks are found by the kernel's list of sockets: mount /proc";
+    error.hint = "weft finds ranks in the kernel's list of sockets: mount /proc";
     return error;
   }
   const std::string sockets = *std::move(read);

@@ -46,7 +46,7 @@ struct WireFault {
   enum class What : std::uint8_t {
     damaged,     // the bytes are not those that were sent
     other_call,  // label or length are those of another call
-    closed       // the other end is gone; the job knows more
+    closed       // the peer closed the connection; the job knows more
   };
   What what = What::damaged;
   std::string text;  // "a frame of rank 2 is damaged: checksum 0x1234, expected 0x5678"

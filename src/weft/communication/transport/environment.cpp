@@ -70,8 +70,8 @@ Status find_place(Rendezvous& out) {
     WEFT_TRY(ranks, number(launcher.ranks, 1, kMostRanks));
     WEFT_TRY(rank, number(launcher.rank, 0, kMostRanks));
     if (rank >= ranks) {
-      return user_error(fmt::format("the environment contradicts itself: {} is {}, {} is {}", launcher.rank,
-                                    rank, launcher.ranks, ranks),
+      return user_error(fmt::format("contradictory environment: {} is {}, {} is {}", launcher.rank, rank,
+                                    launcher.ranks, ranks),
                         "ranks count from 0");
     }
     out.rank = static_cast<std::int32_t>(rank);
@@ -79,10 +79,8 @@ Status find_place(Rendezvous& out) {
     return {};
   }
   return user_error(
-      "no launcher says which rank this is: none of RANK, OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID is "
-      "set",
-      "weft launch -n 4 PROGRAM starts four ranks on this machine; torchrun, mpirun and srun are "
-      "understood too");
+      "cannot tell which rank this is: none of RANK, OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID is set",
+      "weft launch -n 4 PROGRAM starts four ranks on this machine; torchrun, mpirun and srun also work");
 }
 
 Status find_meeting_point(Rendezvous& out) {
@@ -91,7 +89,7 @@ Status find_meeting_point(Rendezvous& out) {
     out.name = job_name();
     if (!out.name.empty() || out.ranks == 1) return {};
     return user_error(
-        "nothing tells this job from others: no MASTER_ADDR, and no job id of a launcher",
+        "cannot identify this job: no MASTER_ADDR and no job id from a launcher",
         "set MASTER_ADDR and MASTER_PORT; or, when all ranks are on one machine, WEFT_JOB to a name "
         "for this run");
   }
@@ -101,7 +99,7 @@ Status find_meeting_point(Rendezvous& out) {
     return {};
   }
   if (variable("MASTER_PORT").empty()) {
-    return user_error("MASTER_ADDR is set and MASTER_PORT is not", "set MASTER_PORT, or WEFT_PORT");
+    return user_error("MASTER_ADDR is set, but MASTER_PORT is not", "set MASTER_PORT, or WEFT_PORT");
   }
   // torchrun's agent listens on MASTER_PORT itself.
   const bool taken = !variable("TORCHELASTIC_RUN_ID").empty();

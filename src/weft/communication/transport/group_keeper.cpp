@@ -51,7 +51,7 @@ constexpr std::size_t kMostGroups = 4096;
 
 Error no_process(int code) {
   Error error = tcp::socket_error("cannot start a process", code);
-  error.hint = "ulimit -u, or the container, limits how many there may be: start fewer ranks";
+  error.hint = "ulimit -u or the container limits the number of processes: start fewer ranks";
   return error;
 }
 

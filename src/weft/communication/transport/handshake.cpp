@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPlainMagic = "weft-2\n\n", kSealedMagic = "weft-2s\n";
 constexpr std::size_t kMagicBytes = kPlainMagic.size();
 // Instead of a proof, and as long.
-constexpr std::string_view kRefusal = "weft: you do not know the secret";
+constexpr std::string_view kRefusal = "weft: wrong job secret";
 static_assert(kRefusal.size() == std::tuple_size_v<Sha256>);
 
 std::string_view magic_of(Traffic traffic) { return traffic == Traffic::sealed ? kSealedMagic : kPlainMagic; }
@@ -132,21 +132,21 @@ Error handshake_error(Handshake::State state, std::string_view peer, Traffic tra
   switch (state) {
     case Handshake::State::unlike:
       return world_error(traffic == Traffic::sealed
-                             ? fmt::format("{} does not encrypt what it sends, this rank does", peer)
-                             : fmt::format("{} encrypts what it sends, this rank does not", peer),
+                             ? fmt::format("{} does not encrypt its messages, this rank does", peer)
+                             : fmt::format("{} encrypts its messages, this rank does not", peer),
                          "set WEFT_SECURE=1 for every rank or for none");
     case Handshake::State::stranger:
-      return world_error(fmt::format("{} does not speak Weft's protocol, or another version of it", peer),
+      return world_error(fmt::format("{} does not use Weft's protocol, or uses another version", peer),
                          "does another program use this port?");
     case Handshake::State::no_secret:
-      return world_error(fmt::format("{} does not know the job's secret", peer),
+      return world_error(fmt::format("{} does not have the job's secret", peer),
                          "give every rank the same WEFT_JOB_SECRET (16 characters or more)");
     case Handshake::State::lost:
-      return world_error(fmt::format("{} closed the connection before it had proven who it is", peer));
+      return world_error(fmt::format("{} closed the connection before it authenticated", peer));
     case Handshake::State::going:
     case Handshake::State::proven: break;
   }
-  return world_error(fmt::format("{} did not prove in time who it is", peer));
+  return world_error(fmt::format("{} did not authenticate in time", peer));
 }
 
 Status authenticate(int socket, std::string_view key, Role role, Deadline deadline, std::string_view peer) {

@@ -62,7 +62,7 @@ Error parse_failure(std::string_view text) {
   const auto error = read(text, [](const Json& json) {
     return world_error(json.at("message").get<std::string>(), json.at("hint").get<std::string>());
   });
-  return error ? *error : world_error("the ranks did not come together");
+  return error ? *error : world_error("the ranks did not all connect");
 }
 
 }  // namespace weft::transport

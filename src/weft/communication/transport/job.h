@@ -42,7 +42,7 @@ struct Parcel {
 
 struct Death {
   std::int32_t rank = 0;
-  std::string how;    // "its process ended", "no sign of life for 30 s"
+  std::string how;    // "its process ended", "no heartbeat for 30 s"
   bool left = false;  // it said goodbye: not a fault, but it will not answer
   // Nobody saw its process end: it may be alive beyond a network that was cut.
   bool presumed = false;

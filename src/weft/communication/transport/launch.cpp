@@ -364,7 +364,7 @@ int LaunchEnd::code() const {
 
 std::string LaunchEnd::what() const {
   if (timed_out) return "the ranks did not end in time";
-  if (!first_failure) return code() == 0 ? std::string() : "the ranks were ended from outside";
+  if (!first_failure) return code() == 0 ? std::string() : "the ranks were stopped from outside";
   const RankEnd& end = ranks[static_cast<std::size_t>(*first_failure)];
   if (end.signal != 0)
     return fmt::format("rank {} (pid {}) was killed by signal {}", *first_failure, end.process, end.signal);

@@ -39,13 +39,13 @@ Mesh make_mesh(MeetingPlan& plan, const Table& table) {
 }
 
 Error ended(std::int32_t rank) {
-  return world_error(fmt::format("rank {} ended while the ranks came together", rank));
+  return world_error(fmt::format("rank {} ended while the ranks were connecting", rank));
 }
 
 Error no_line(const Mesh& mesh, const MeetingPlan& plan) {
   const auto missing = mesh.missing();
   const std::string why = mesh.why_missing(missing.front());
-  return world_error(fmt::format("rank {} got no line to {} within {}{}{}", plan.self.rank,
+  return world_error(fmt::format("rank {} could not connect to {} within {}{}{}", plan.self.rank,
                                  name_ranks(missing), print_time(plan.timeout), why.empty() ? "" : ": ", why),
                      "can these hosts reach each other? WEFT_LISTEN sets the address that a rank listens on");
 }
@@ -107,7 +107,7 @@ class Host {
     for (std::size_t rank = 0; rank < ready_.size(); ++rank) {
       if (!ready_[rank]) slow.push_back(static_cast<std::int32_t>(rank));
     }
-    return world_error(fmt::format("{} did not get lines to all others within {}", name_ranks(slow),
+    return world_error(fmt::format("{} did not connect to all other ranks within {}", name_ranks(slow),
                                    print_time(plan_.timeout)));
   }
 
@@ -118,13 +118,13 @@ class Host {
     const std::int32_t ranks = plan_.self.ranks;
     std::optional<Error> wrong;
     if (hello->ranks != ranks || hello->rank <= 0 || hello->rank >= ranks) {
-      wrong = user_error(fmt::format("rank {} was started as one of {} ranks, rank 0 as one of {}",
-                                     hello->rank, hello->ranks, ranks),
+      wrong = user_error(fmt::format("rank {} was started with WORLD_SIZE {}, rank 0 with {}", hello->rank,
+                                     hello->ranks, ranks),
                          "start all ranks with the same WORLD_SIZE");
     } else if (const auto& first = came_[static_cast<std::size_t>(hello->rank)]) {
-      wrong = user_error(fmt::format("rank {} came twice: process {} and process {}", hello->rank,
+      wrong = user_error(fmt::format("rank {} connected twice: process {} and process {}", hello->rank,
                                      first->member.process, hello->member.process),
-                         "give every process a RANK of its own");
+                         "give every process its own RANK");
     }
     if (wrong) {
       guest.line.send(FrameKind::failed, 0, 0, print(*wrong));
@@ -167,7 +167,7 @@ class Host {
 
   std::string attendance() const {
     const auto absent = missing();
-    return fmt::format("{} of {} ranks came within {}: {} {} missing", came_.size() - absent.size(),
+    return fmt::format("{} of {} ranks connected within {}: {} {} missing", came_.size() - absent.size(),
                        came_.size(), print_time(plan_.timeout), name_ranks(absent),
                        absent.size() == 1 ? "is" : "are");
   }
@@ -177,17 +177,17 @@ class Host {
       const bool sealed = plan_.traffic == Traffic::sealed;
       return world_error(
           fmt::format("{}; {} {} {}", attendance(), unlike,
-                      unlike == 1 ? "process that came" : "processes that came",
-                      sealed ? "would not encrypt, rank 0 does" : "would encrypt, rank 0 does not"),
+                      unlike == 1 ? "connected process" : "connected processes",
+                      sealed ? "sent unencrypted data, rank 0 encrypts" : "used encryption, rank 0 does not"),
           "set WEFT_SECURE=1 for every rank or for none");
     }
     if (const std::int32_t refused = reception_->porch().refused(); refused > 0) {
-      return world_error(fmt::format("{}; {} {} not know the job's secret", attendance(), refused,
-                                     refused == 1 ? "process that came does" : "processes that came do"),
+      return world_error(fmt::format("{}; {} {} not have the job's secret", attendance(), refused,
+                                     refused == 1 ? "connected process does" : "connected processes do"),
                          "give every rank the same WEFT_JOB_SECRET");
     }
     return world_error(attendance(),
-                       "do all ranks have the same MASTER_ADDR and MASTER_PORT, and do they reach it?");
+                       "check that all ranks have the same MASTER_ADDR and MASTER_PORT and can reach it");
   }
 
   MeetingPlan plan_;
@@ -248,7 +248,7 @@ class Visitor {
     if (!attendance_.empty()) return world_error(attendance_);
     return world_error(
         fmt::format("{} does not answer within {}: {}", caller_.peer(), print_time(plan_.timeout),
-                    line_ ? "it says nothing" : caller_.error().message),
+                    line_ ? "it sends nothing" : caller_.error().message),
         line_ ? std::string() : caller_.error().hint);
   }
 

@@ -86,12 +86,12 @@ Status ProcessJob::check_members(std::span<const std::int32_t> members, std::str
     return {};
   }
   return user_error(
-      fmt::format("{} needs ranks of the job, ascending, with this one among them: got {} for rank {} of {}",
-                  what, name_ranks(members), rank_, ranks()));
+      fmt::format("{} needs ascending ranks of the job that include this one: got {} for rank {} of {}", what,
+                  name_ranks(members), rank_, ranks()));
 }
 
 std::optional<Error> ProcessJob::trouble_with(std::span<const std::int32_t> members) const {
-  if (given_up_) return world_error(fmt::format("the other ranks gave this rank up: {}", *given_up_));
+  if (given_up_) return world_error(fmt::format("the other ranks dropped this rank: {}", *given_up_));
   if (leaving_) return user_error(fmt::format("this rank has left the job: rank {}", rank_));
   for (const Death& death : deaths_) {
     if (std::ranges::binary_search(members, death.rank)) return lost_process(death);
@@ -104,7 +104,7 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
   WEFT_TRY_STATUS(check_members(members, "an exchange"));
   if (mine.bytes.size() > kMostBytes) {
     return user_error(
-        fmt::format("a parcel is too long: {} bytes, at most {}", mine.bytes.size(), kMostBytes));
+        fmt::format("a message is too long: {} bytes, at most {}", mine.bytes.size(), kMostBytes));
   }
   const auto since = Clock::now();
   Lock lock(mutex_);
@@ -124,8 +124,8 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
         error = lost_process(death);
     if (!error && late) {
       error = world_error(
-          fmt::format("{} did not come to an exchange within {}", name_ranks(missing), print_time(timeout_)),
-          "weft doctor shows where each rank is");
+          fmt::format("{} did not join an exchange within {}", name_ranks(missing), print_time(timeout_)),
+          "run weft doctor to see where each rank is");
     }
     if (!error) late = changed_.wait_until(lock, since + timeout_) == std::cv_status::timeout;
   }
@@ -201,13 +201,13 @@ Result<std::vector<std::int32_t>> ProcessJob::agree_on_survivors(std::span<const
     if (auto error = trouble_with({})) return *std::move(error);
   }
   if (!ours.decision()) {
-    return world_error(fmt::format("{} did not come to agree on the survivors within {}",
+    return world_error(fmt::format("{} did not join the agreement on survivors within {}",
                                    name_ranks(ours.awaited()), print_time(timeout_)),
-                       "every survivor has to ask; weft doctor shows where each rank is");
+                       "every survivor must call it; run weft doctor to see where each rank is");
   }
   if (!std::ranges::binary_search(*ours.decision(), rank_)) {
     return world_error(
-        fmt::format("the other ranks gave this rank up: they go on as {}", name_ranks(*ours.decision())));
+        fmt::format("the other ranks dropped this rank and continue as {}", name_ranks(*ours.decision())));
   }
   return *ours.decision();
 }

@@ -16,9 +16,9 @@ namespace {
 
 std::string how_it_ended(ControlLink::State state, std::chrono::milliseconds timeout) {
   switch (state) {
-    case ControlLink::State::silent: return fmt::format("no sign of life for {}", print_time(timeout));
-    case ControlLink::State::damaged: return "what it sends is damaged";
-    case ControlLink::State::overfull: return "it does not read what it is sent";
+    case ControlLink::State::silent: return fmt::format("no heartbeat for {}", print_time(timeout));
+    case ControlLink::State::damaged: return "its messages are corrupted";
+    case ControlLink::State::overfull: return "it does not read its messages";
     case ControlLink::State::open:
     case ControlLink::State::ended:
     case ControlLink::State::reset: break;
@@ -150,14 +150,15 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
   switch (frame.kind) {
     case FrameKind::parcel:
     case FrameKind::message:
-      if (!inbox_.put(from, std::move(frame))) bury({from, "it sends more than is taken", false, true});
+      if (!inbox_.put(from, std::move(frame)))
+        bury({from, "it sends more than the receiver accepts", false, true});
       break;
     case FrameKind::goodbye: bury({from, "it left", true}); break;
     case FrameKind::death:
       if (frame.number == static_cast<std::uint64_t>(rank_)) {
         if (!given_up_) given_up_ = frame.bytes;
         for (std::int32_t rank = 0; rank < ranks(); ++rank) {
-          if (rank != rank_) bury({rank, fmt::format("it gave this rank up: {}", *given_up_), false, true});
+          if (rank != rank_) bury({rank, fmt::format("it dropped this rank: {}", *given_up_), false, true});
         }
       } else if (frame.number < static_cast<std::uint64_t>(ranks())) {
         bury({static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});

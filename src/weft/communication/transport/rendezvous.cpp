@@ -35,7 +35,7 @@ bool is_loopback(const tcp::Address& address) {
 
 // The address of this machine that packets to `address` leave from. Nothing is sent to find out.
 Result<std::string> source_towards(const tcp::Address& address) {
-  const std::string what = fmt::format("cannot find the way to {}", address.text());
+  const std::string what = fmt::format("cannot find a route to {}", address.text());
   const tcp::Socket probe(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe) return tcp::socket_error(what, errno);
   if (::connect(probe.descriptor(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) !=
@@ -135,7 +135,7 @@ Status check(const Rendezvous& rendezvous) {
     return user_error(fmt::format("there is no rank {} of {}", rendezvous.rank, rendezvous.ranks));
   }
   if (rendezvous.secret.empty() && rendezvous.ranks > 1) {
-    return user_error("ranks cannot meet without a secret", "set WEFT_JOB_SECRET");
+    return user_error("ranks cannot connect without a secret", "set WEFT_JOB_SECRET");
   }
   return {};
 }

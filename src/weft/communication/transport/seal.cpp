@@ -64,7 +64,7 @@ class RowOfRecords {
  public:
   RowOfRecords(const SealKey& key, bool seals, std::uint64_t records_a_key)
       : key_(key), seals_(seals), records_a_key_(records_a_key), context_(EVP_CIPHER_CTX_new()) {
-    WEFT_CHECK(context_ != nullptr, "no memory for a cipher");
+    WEFT_CHECK(context_ != nullptr, "out of memory for a cipher");
     use_key();
   }
   ~RowOfRecords() {
@@ -162,7 +162,7 @@ Status check_can_seal() {
   return {};
 #else
   return user_error("WEFT_SECURE=1 needs OpenSSL, and this weft was built without it",
-                    "install libssl-dev and build again; plain is for networks that nobody else is on");
+                    "install libssl-dev and build again; use plain only on private networks");
 #endif
 }
 

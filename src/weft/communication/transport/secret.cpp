@@ -33,7 +33,7 @@ Status check_length(const std::string& secret, std::string_view where) {
   if (secret.size() >= kShortest) return {};
   return user_error(
       fmt::format("a job's secret needs at least {} characters: {} has {}", kShortest, where, secret.size()),
-      "head -c 32 /dev/urandom | base64 makes a good one");
+      "create one with head -c 32 /dev/urandom | base64");
 }
 
 // Opened first and looked at then, so that what was checked is what is read.
@@ -49,7 +49,7 @@ Result<std::string> read_secret_file(const std::string& path) {
   if (came < 0) return file_error(path, error);
   if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return user_error(
-        fmt::format("others can read the job's secret: {} has mode {:o}", path, info.st_mode & 0777),
+        fmt::format("other users can read the job's secret: {} has mode {:o}", path, info.st_mode & 0777),
         fmt::format("chmod 600 {}", path));
   }
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {

@@ -79,7 +79,7 @@ Result<std::string> host_identity() {
   while (!boot.empty() && boot.back() == '\n') boot.pop_back();
   struct stat space = {};
   if (::stat("/proc/self/ns/net", &space) != 0)
-    return tcp::socket_error("cannot tell this network namespace", errno);
+    return tcp::socket_error("cannot identify this network namespace", errno);
   const std::string_view named = variable("WEFT_HOST");
   return fmt::format("{}/{}{}{}", boot, space.st_ino, named.empty() ? "" : "/", named);
 }

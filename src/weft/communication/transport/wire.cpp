@@ -106,7 +106,7 @@ std::optional<Deviation> check_turn(const FrameHeader& header, std::uint32_t seq
                                     std::int64_t slot_bytes) {
   if (header.sequence != sequence)
     return damaged(fmt::format("number {} of its connection, expected {}", header.sequence, sequence));
-  if (checked && !header.checked) return damaged("it has no checksum, though it crossed machines");
+  if (checked && !header.checked) return damaged("it has no checksum although it came from another machine");
   if (static_cast<std::int64_t>(header.length) > slot_bytes)
     return damaged(fmt::format("{} bytes, expected {} at most", header.length, slot_bytes));
   return std::nullopt;

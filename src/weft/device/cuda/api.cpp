@@ -48,7 +48,7 @@ Status load(const Library& from, std::initializer_list<Wanted> all) {
   return {};
 }
 
-constexpr std::string_view kInToolkit = "the CUDA toolkit has it; LD_LIBRARY_PATH may say where";
+constexpr std::string_view kInToolkit = "install the CUDA toolkit, or set LD_LIBRARY_PATH to its folder";
 
 Result<Driver> load_driver() {
   Driver driver;
@@ -108,15 +108,15 @@ Result<Driver> load_driver() {
   };
   WEFT_TRY_STATUS(load({"the NVIDIA driver",
                         {"libcuda.so.1"},
-                        "this machine has no NVIDIA driver: libcuda.so.1 is not there",
-                        "without ON GPU it runs on the processor"},
+                        "this machine has no NVIDIA driver: libcuda.so.1 not found",
+                        "leave out ON GPU to run on the CPU"},
                        wanted));
   if (const Code code = driver.init(0); code != 0) {
     const char* text = nullptr;
     driver.error_text(code, &text);
     return world_error(
         fmt::format("the NVIDIA driver does not start: {} (code {})", text ? text : "no reason given", code),
-        "nvidia-smi tells more; without ON GPU it runs on the processor");
+        "run nvidia-smi for details, or leave out ON GPU to run on the CPU");
   }
   return driver;
 }
@@ -132,7 +132,7 @@ Result<Compiler> load_compiler() {
   };
   WEFT_TRY_STATUS(load({"libnvrtc",
                         {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-                        "kernels for the GPU cannot be compiled: libnvrtc is not there",
+                        "cannot compile GPU kernels: libnvrtc not found",
                         kInToolkit},
                        wanted));
   return compiler;
@@ -150,7 +150,7 @@ Result<Blas> load_blas() {
   };
   WEFT_TRY_STATUS(load({"libcublas",
                         {"libcublas.so.13", "libcublas.so.12", "libcublas.so"},
-                        "matrices cannot be multiplied on the GPU: libcublas is not there",
+                        "cannot multiply matrices on the GPU: libcublas not found",
                         kInToolkit},
                        wanted));
   return blas;
@@ -177,7 +177,7 @@ Result<BlasLt> load_blas_lt() {
   };
   WEFT_TRY_STATUS(load({"libcublasLt",
                         {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
-                        "algorithms of matrix products cannot be chosen: libcublasLt is not there",
+                        "cannot choose algorithms for matrix products: libcublasLt not found",
                         kInToolkit},
                        wanted));
   return blas;
@@ -213,8 +213,8 @@ Result<Dnn> load_dnn() {
   };
   WEFT_TRY_STATUS(load({"libcudnn",
                         {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"},
-                        "convolutions on the GPU are slow: libcudnn is not there",
-                        "cuDNN 8 or 9 has it; LD_LIBRARY_PATH may say where"},
+                        "convolutions on the GPU are slow: libcudnn not found",
+                        "install cuDNN 8 or 9, or set LD_LIBRARY_PATH to its folder"},
                        wanted));
   return dnn;
 }
@@ -224,21 +224,21 @@ constexpr Code kOutOfMemory = 2;
 // By the driver's numbers.
 std::string remedy_for(Code code) {
   if (is_of_kernel(code))
-    return "a kernel failed, and no other runs in this process any more: start the program anew";
+    return "a kernel failed, and this process can run no more kernels: restart the program";
   switch (code) {
     case kOutOfMemory:
-      return "a smaller batch or model needs less; nvidia-smi shows who else has memory there";
+      return "use a smaller batch or model; nvidia-smi shows which processes use the GPU's memory";
     case 46:  // unavailable
-      return "another process has the GPU for itself (exclusive compute mode): nvidia-smi shows which";
+      return "another process uses the GPU in exclusive compute mode: nvidia-smi shows which";
     case 209:  // no image for it
     case 218:  // an image that it does not take
     case 222:  // of a newer toolkit
-      return "the driver is older than the toolkit that compiled this: a newer driver, or an older libnvrtc";
+      return "the driver is older than the CUDA toolkit: install a newer driver or an older libnvrtc";
     case 45:   // not allowed for now
     case 214:  // memory that cannot be corrected
     case 220:  // links
     case 999:
-      return "the GPU may be lost: nvidia-smi and the kernel's log (Xid) tell more; start the program anew";
+      return "the GPU may be lost: check nvidia-smi and the kernel log (Xid), then restart the program";
     default: return {};
   }
 }
@@ -280,14 +280,14 @@ Status check(Code code, std::string_view what) {
   if (code == 0) return {};
   if (code >= kOfBlas) {
     constexpr Code kNoMemory = kOfBlas + 3;
-    return world_error(fmt::format("the GPU fails to {}: cuBLAS says {} (code {})", what,
+    return world_error(fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
                                    code == kNoMemory ? "that there is no memory" : "no", code - kOfBlas),
                        remedy_for(code == kNoMemory ? kOutOfMemory : 0));
   }
   const char* text = nullptr;
   if (const auto loaded = driver(); loaded.ok()) loaded.value()->error_text(code, &text);
   return world_error(
-      fmt::format("the GPU fails to {}: {} (code {})", what, text ? text : "unknown error", code),
+      fmt::format("the GPU failed to {}: {} (code {})", what, text ? text : "unknown error", code),
       remedy_for(code));
 }
 

@@ -118,7 +118,7 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }
   return user_error(fmt::format("the GPU has no kernel for {} yet", program::describe(program, unit)),
-                    "without ON GPU it runs on the processor");
+                    "leave out ON GPU to run on the CPU");
 }
 
 }  // namespace weft::device::cuda

@@ -166,7 +166,7 @@ Made make_attention(const Call& call) {
   if (std::max(shape.inner, shape.values) > kWidestHead)
     return user_error(fmt::format("the GPU's attention has heads up to {} wide: found {} and {}", kWidestHead,
                                   shape.inner, shape.values),
-                      "SET rules = false keeps it as products and softmax");
+                      "SET rules = false to keep it as products and softmax");
   // Heads that share keys and values come one after the other.
   ops::DimList heads;
   for (const bool apart : {true, false})
@@ -174,7 +174,7 @@ Made make_attention(const Call& call) {
       const bool in_keys = node.input_type(1).has(dim.index), in_values = node.input_type(2).has(dim.index);
       if (gradient && in_keys != in_values)
         return user_error("the GPU's attention has no gradient where heads share keys and not values",
-                          "SET rules = false keeps it as products and softmax");
+                          "SET rules = false to keep it as products and softmax");
       if (dim.index == of.along.index || (in_keys && in_values) != apart) continue;
       heads.push_back(dim);
       shape.heads *= dim.size;

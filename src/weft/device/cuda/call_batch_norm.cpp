@@ -63,7 +63,7 @@ Made make_batch_norm(const Call& call) {
   if (points * channels * shares == 0) return blocks_kernel(call, over_blocks(call, ""), 0);
   constexpr std::int64_t kMost = std::int64_t{1} << 31, kLeast = 4096;
   if (points >= kMost || channels * shares >= kMost)
-    return user_error("a batch norm is too large for the GPU: channels of less than 2^31 points are normed");
+    return user_error("a batch norm is too large for the GPU: expected channels of fewer than 2^31 points");
   // As much at once as lies side by side.
   std::int64_t pack = 16 / plan::size_in_bytes(call.what.operands[0].dtype);
   if (call.in[0] % 16 != 0 || call.out[0] % 16 != 0) pack = 1;

@@ -103,7 +103,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   if (major < 8)
     return world_error(
         fmt::format("cuda:{} has compute capability {}.{}; 8.0 or more is needed", ordinal, major, minor),
-        "without ON GPU it runs on the processor");
+        "leave out ON GPU to run on the CPU");
   WEFT_TRY(compiler, cuda::compiler());
   WEFT_TRY_STATUS(check_versions(*driver, *compiler));
   Handle context = nullptr;

@@ -150,11 +150,11 @@ Status check(const plan::Graph& graph, const Distribution& distribution, const D
     return user_error(fmt::format("a distribution says what each mesh axis does: {} axes, {} uses", axes,
                                   distribution.axes.size()));
   if (!options.prices.empty() && options.prices.size() != axes)
-    return user_error(
-        fmt::format("each mesh axis has a price, or none: {} axes, {} prices", axes, options.prices.size()));
+    return user_error(fmt::format("expected a cost for each mesh axis or for none: {} axes, {} costs", axes,
+                                  options.prices.size()));
   for (std::size_t n = 0; n < graph.node_count(); ++n)
     if (ops::find_communication(*graph.node(NodeId(n)).op) != nullptr)
-      return user_error(fmt::format("the plan is distributed already: node {}", describe(graph, NodeId(n))));
+      return user_error(fmt::format("the plan is already distributed: node {}", describe(graph, NodeId(n))));
   return {};
 }
 

@@ -128,7 +128,7 @@ Status Exceptions::add(const plan::Graph& graph, NodeId node, std::size_t axis, 
   };
   return user_error(fmt::format("two exceptions contradict each other about {} on {}: one {}, one {}",
                                 exception.tensor, exception.axis, text(known->second), text(index)),
-                    "a tensor lies one way along an axis: keep one of the two");
+                    "a tensor has one layout per axis: keep one of the two");
 }
 
 Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signatures& signatures,
@@ -158,9 +158,8 @@ Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signature
     }
     if (named.of(e).empty()) return unknown_tensor(graph, exception.tensor);
     if (!kept)
-      return user_error(
-          fmt::format("{} has no index {} along which it could be cut", exception.tensor, exception.index),
-          indices.empty() ? "it can only be replicated" : fmt::format("it has {}", indices));
+      return user_error(fmt::format("{} has no index {} to slice", exception.tensor, exception.index),
+                        indices.empty() ? "replicate it instead" : fmt::format("it has {}", indices));
   }
   return resolved;
 }

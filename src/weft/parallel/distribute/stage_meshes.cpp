@@ -41,12 +41,13 @@ Result<std::vector<Pieces>> meshes_by_stage(std::int32_t stages, const std::vect
   }
   for (std::size_t s = 0; s < meshes.size(); ++s) {
     if (meshes[s].empty())
-      return user_error(fmt::format("stage {} has no mesh, and others have their own", s),
+      return user_error(fmt::format("stage {} has no mesh, but other stages have their own", s),
                         std::string(kWritten), own.front().span);
     if (ranks_of(meshes[s]) != ranks_of(meshes[0]))
-      return user_error(fmt::format("stages have as many ranks each: stage 0 has {}, stage {} has {}",
-                                    ranks_of(meshes[0]), s, ranks_of(meshes[s])),
-                        "", meshes[s].back().from->span);
+      return user_error(
+          fmt::format("all stages need the same number of ranks: stage 0 has {}, stage {} has {}",
+                      ranks_of(meshes[0]), s, ranks_of(meshes[s])),
+          "", meshes[s].back().from->span);
   }
   return meshes;
 }

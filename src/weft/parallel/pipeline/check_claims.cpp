@@ -44,8 +44,8 @@ Status check_peak(const ScheduleText& text, const std::vector<double>& claimed,
   const auto most = std::ranges::max_element(peaks);
   const double most_claimed = *std::ranges::max_element(claimed);
   if (differs(most_claimed, *most))
-    return user_error(fmt::format("PEAK {} is false: {} claimed, and stage {} holds most, {}", text.peak_text,
-                                  most_claimed, most - peaks.begin(), *most));
+    return user_error(fmt::format("PEAK {} is false: {} claimed, but stage {} holds the most, {}",
+                                  text.peak_text, most_claimed, most - peaks.begin(), *most));
   return {};
 }
 

@@ -28,7 +28,8 @@ Span span_of(std::size_t from, std::size_t to) {
 
 Result<std::vector<Word>> split(std::string_view text) {
   if (text.size() > kMostText)
-    return user_error(fmt::format("a schedule's text is at most {} bytes long: {}", kMostText, text.size()));
+    return user_error(
+        fmt::format("expected at most {} bytes of schedule text, found {}", kMostText, text.size()));
   std::vector<Word> words;
   std::size_t at = 0;
   while (at < text.size()) {

@@ -38,7 +38,7 @@ Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t pla
   if (places == 1) return found;
   const train::Chain chain = train::chain_of(graph, train::Skips::allowed);
   if (chain.parts.size() < static_cast<std::size_t>(places))
-    return user_error(fmt::format("{} has {} parts in a row, {} are asked for by its stages", graph.name,
+    return user_error(fmt::format("{} has {} parts in a row, but its stages need {}", graph.name,
                                   chain.parts.size(), places),
                       "fewer stages or chunks");
   std::vector<std::size_t> ends(known_ends.begin(), known_ends.end());
@@ -75,9 +75,9 @@ Status check_stage_meshes(const Distribution& distribution, const Schedule& sche
   for (std::size_t axis = 0; axis < distribution.axes.size(); ++axis)
     if (!distribution.axes[axis].takes.empty())
       return user_error(
-          fmt::format("stages have meshes of their own, and ranks along {} take unequal numbers of "
-                      "micro-batches",
-                      distribution.mesh.axes[axis].name),
+          fmt::format(
+              "stages have their own meshes, and ranks along {} take unequal numbers of micro-batches",
+              distribution.mesh.axes[axis].name),
           "one of the two");
   for (std::int32_t place = 0; place < schedule.positions(); ++place) {
     const std::int32_t owner = owner_at(schedule, place);
@@ -105,9 +105,9 @@ Status check_shares(const Graph& graph, Symbol batch, std::int64_t micro, const 
     if (size % shares == 0) continue;
     const std::string_view name = graph.text(batch);
     return user_error(
-        shares == micro ? fmt::format("{} = {} does not go in {} micro-batches", name, size, micro)
-                        : fmt::format("{} = {} does not go in {} micro-batches on each of {} ranks", name,
-                                      size, micro, shares / micro),
+        shares == micro ? fmt::format("{} = {} cannot be split into {} micro-batches", name, size, micro)
+                        : fmt::format("{} = {} cannot be split into {} micro-batches on each of {} ranks",
+                                      name, size, micro, shares / micro),
         fmt::format("{} = {} does", name, std::max<std::int64_t>((size + shares / 2) / shares, 1) * shares));
   }
   return {};
@@ -166,9 +166,7 @@ Status check_takes(const Graph& graph, const Distribution& distribution) {
     const std::int64_t all = std::accumulate(use.takes.begin(), use.takes.end(), std::int64_t{0});
     if (distribution.micro_batches == 1)
       return user_error(
-          fmt::format("ranks along {} take {} micro-batches, and how many each would take of equal "
-                      "numbers is not said",
-                      name, all),
+          fmt::format("ranks along {} take {} micro-batches, but their equal share is not given", name, all),
           std::string(wanted));
     const std::int64_t ranks = distribution.mesh.axes[axis].ranks;
     if (all % ranks != 0 || all / ranks != distribution.micro_batches)
@@ -253,7 +251,7 @@ Status take_places(distribute::DistributedPlan& plan) {
                       fmt::format("# mesh: {}", print(wanted)));
   std::vector<std::int32_t>& places = plan.time->position;
   if (places.size() != plan.graph.node_count())
-    return user_error(fmt::format("places are said a line a node: there are {} nodes on {} lines",
+    return user_error(fmt::format("expected one line per node: found {} nodes on {} lines",
                                   plan.graph.node_count(), places.size()));
   for (std::size_t n = 0; n < places.size(); ++n)
     if (places[n] >= schedule.positions())
@@ -311,7 +309,7 @@ Result<Schedule> schedule_of(const Distribution& distribution) {
   const bool has_chunks = std::ranges::any_of(
       text->parameters, [](const ScheduleText::Parameter& parameter) { return parameter.name == "chunks"; });
   if (!has_chunks && chunks > 1)
-    return user_error(fmt::format("the schedule {} has one chunk a stage, found {}", text->name, chunks),
+    return user_error(fmt::format("schedule {} has one chunk per stage, found {}", text->name, chunks),
                       "interleaved, breadth_first and the V-shaped ones have several");
   if (chunks > 1) parameters["chunks"] = chunks;
   WEFT_TRY(schedule, unfold(*text, parameters));
@@ -406,12 +404,13 @@ Result<Symbol> batch_index(const Graph& graph) {
     if (&node.op() != &ops::input() || node.result_type(0).rank() == 0) continue;
     const Symbol first = node.result_type(0).dims[0].index;
     if (batch.valid() && batch != first)
-      return user_error(fmt::format("inputs that begin with {} and {} do not go in micro-batches together",
+      return user_error(fmt::format("inputs that begin with {} and {} cannot share micro-batches",
                                     graph.text(batch), graph.text(first)),
-                        "let every input begin with the index of examples");
+                        "start every input with the batch index");
     batch = first;
   }
-  if (!batch.valid()) return user_error(fmt::format("{} has no input to cut in micro-batches", graph.name));
+  if (!batch.valid())
+    return user_error(fmt::format("{} has no input to split into micro-batches", graph.name));
   return batch;
 }
 
@@ -429,7 +428,7 @@ Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const
     WEFT_TRY(batch, batch_index(graph));
     WEFT_TRY_STATUS(check_batch(graph, batch, distribution));
     if (inner.mesh.find(kMicroAxis) >= 0)
-      return user_error("an axis is named micro, which micro-batches are", "another name for the axis");
+      return user_error("an axis cannot be named micro, which stands for micro-batches", "rename the axis");
     const auto at = distribute::has_stage_meshes(distribution)
                         ? std::ptrdiff_t{0}
                         : static_cast<std::ptrdiff_t>(inner.mesh.axes.size());

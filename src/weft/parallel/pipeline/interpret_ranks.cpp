@@ -114,8 +114,7 @@ class Ranks {
   Result<bool> exchange(std::int32_t rank, const NodeView& node) {
     const ops::LocalExchange what = ops::read_local_exchange(node);
     const int axis = mesh_.find(what.axis);
-    if (axis < 0)
-      return user_error(fmt::format("{} goes along an axis that there is not", describe_place(rank)));
+    if (axis < 0) return user_error(fmt::format("{} uses an axis that does not exist", describe_place(rank)));
     const std::vector<std::int32_t> group = mesh_.group(rank, static_cast<std::size_t>(axis));
     if (plan::is_message(what.kind))
       return message(rank, node, what, group.at(static_cast<std::size_t>(what.by)));

@@ -30,10 +30,10 @@ Status check(const Times& times, std::int32_t stages) {
   for (const auto& [word, list] : lists) {
     if (list->size() != static_cast<std::size_t>(stages))
       return user_error(
-          fmt::format("{} needs one time or one a stage: {} stages, {} times", word, stages, list->size()));
+          fmt::format("{} needs one time or one per stage: {} stages, {} times", word, stages, list->size()));
     for (const double time : *list)
       if (!std::isfinite(time) || time < 0)
-        return user_error(fmt::format("a {} time is a number and not negative: {}", word, time));
+        return user_error(fmt::format("expected a {} time of 0 or more, found {}", word, time));
   }
   if (!(times.overlap >= 0 && times.overlap <= 1))
     return user_error(fmt::format("the part of a pass that overlap hides is from 0 to 1: {}", times.overlap));

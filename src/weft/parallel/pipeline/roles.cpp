@@ -76,7 +76,7 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
     for (std::size_t k = 0; unequal && k < node.result_count(); ++k)
       if (plan.layouts[node.result(k).value].axes[*unequal].slices(batch)) roles.each[n] = true;
     if (roles.each[n] && is_source && !is_input)
-      return user_error(fmt::format("{} {} is of the whole batch, which goes in micro-batches",
+      return user_error(fmt::format("{} {} spans the whole batch, which is split into micro-batches",
                                     node.op().name(), node.word(0)),
                         "micro_batches = 1");
     const bool along = several && moves != nullptr && moves->axis(node) == kMicroAxis;
@@ -90,7 +90,7 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
           moves->exchange(node).monoid != plan::Monoid::sum)
         return user_error(fmt::format("{} needs the whole batch at once: {} over its micro-batches",
                                       describe(graph, node.id()), node.op().name()),
-                          "micro_batches = 1, or a model whose examples do not depend on each other");
+                          "use micro_batches = 1, or a model whose examples are independent");
       roles.sums[n] = true;
       after_sums = roles.role[graph.value(node.input(0)).producer.value] != Role::free;
     }
@@ -102,7 +102,7 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
     if (role == Role::total && roles.each[n])
       return user_error(
           fmt::format("{} needs the whole batch before a micro-batch can go on", describe(graph, node.id())),
-          "a loss that is a mean or a sum over examples does not");
+          "use a loss that is a mean or a sum over examples");
   }
   if (plan.time && !plan.time->position.empty()) hurry_what_goes_on(graph, plan.time->position, roles);
   return roles;

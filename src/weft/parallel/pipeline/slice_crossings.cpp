@@ -212,8 +212,8 @@ class CrossingSlicer {
 
 std::string print(const SlicedCrossings& made) {
   std::string text =
-      fmt::format("{} of {} values go from stage to stage in slices, {} a rank and step for {}", made.sliced,
-                  made.sliced + made.whole, print_bytes(static_cast<double>(made.sent)),
+      fmt::format("{} of {} values are sent between stages in slices, {} per rank and step for {}",
+                  made.sliced, made.sliced + made.whole, print_bytes(static_cast<double>(made.sent)),
                   print_bytes(static_cast<double>(made.bytes)));
   if (made.scattered > 0)
     text += fmt::format("; {} sum{} left scattered for it", made.scattered,

@@ -27,8 +27,8 @@ Status check_request(const SynthesisRequest& request) {
   if (!(request.effort > 0 && request.effort <= 1000))
     return user_error(fmt::format("effort is above 0, up to 1000: {}", request.effort));
   if (request.memory.size() > 1 && request.memory.size() != static_cast<std::size_t>(request.stages))
-    return user_error(fmt::format("memory is one limit or one a stage: {} stages, {} limits", request.stages,
-                                  request.memory.size()));
+    return user_error(fmt::format("expected one memory limit or one per stage: {} stages, {} limits",
+                                  request.stages, request.memory.size()));
   for (std::size_t stage = 0; stage < request.memory.size(); ++stage)
     if (!(request.memory[stage] >= 1))
       return user_error(
@@ -112,13 +112,13 @@ Result<Synthesis> synthesize(const SynthesisRequest& request) {
     best.from = search.from();
   }
   if (best.from.empty())
-    return user_error("no schedule found that fits the memory", "give stages more memory, or fewer chunks");
+    return user_error("no schedule found that fits the memory", "use more memory per stage, or fewer chunks");
   best.schedule.name = "synthesized";
   WEFT_TRY_STATUS(verify(best.schedule));
   best.peak_memory = peak_memory(best.schedule, request.weight_share);
   if (proven) best.lower_bound = best.price.cost;
-  best.why_stopped = best.price.cost <= enough ? "no schedule is better: the lower bound is reached"
-                     : proven                  ? "no schedule is better: all were searched through"
+  best.why_stopped = best.price.cost <= enough ? "optimal: the schedule reaches the lower bound"
+                     : proven                  ? "optimal: the search was exhaustive"
                                                : fmt::format("tried {} schedules", best.tried);
   return best;
 }

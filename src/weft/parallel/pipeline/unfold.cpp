@@ -22,7 +22,7 @@ class StageOrder {
 
   Status add(const Pass& pass, std::optional<double> at, bool when_idle, Span span) {
     if (timed_.size() + order_.size() + idle_.size() >= most_)
-      return user_error("a stage does each pass once, and this is one too many", {}, span);
+      return user_error("each pass runs once per stage, and this one repeats", {}, span);
     if (when_idle) {
       idle_.push_back(pass);
     } else if (at) {
@@ -78,7 +78,7 @@ class Unfolding {
 
  private:
   Status run(const Statement& statement, StageOrder& order) {
-    if (--budget_ < 0) return user_error("the schedule's text runs too long", {}, statement.span);
+    if (--budget_ < 0) return user_error("the schedule takes too many steps to expand", {}, statement.span);
     switch (statement.kind) {
       case Statement::Kind::let: slot(statement) = statement.first.value(slots_); return {};
       case Statement::Kind::choice:
@@ -86,7 +86,8 @@ class Unfolding {
       case Statement::Kind::loop: {
         const double first = statement.first.value(slots_), last = statement.second.value(slots_);
         for (double at = first; at <= last; ++at) {
-          if (--budget_ < 0) return user_error("the schedule's text runs too long", {}, statement.span);
+          if (--budget_ < 0)
+            return user_error("the schedule takes too many steps to expand", {}, statement.span);
           slot(statement) = at;
           WEFT_TRY_STATUS(run(statement.body, order));
         }

@@ -62,9 +62,9 @@ class Verifier {
       const std::size_t waits = waits_for(stage, order[place]) ? place : place + 1;  // that, or its pair
       const std::int32_t from = *waits_for(stage, order[waits]);
       return user_error(
-          fmt::format("deadlock: stage {} waits at its pass {}, {}, for what stage {} sends only later",
+          fmt::format("deadlock: stage {} waits at its pass {}, {}, for a message that stage {} sends later",
                       stage, waits + 1, print(order[waits], schedule_.chunks > 1), from),
-          "stages must do passes in an order in which none waits for itself");
+          "order the passes so that no stage waits for itself");
     }
     return {};
   }
@@ -148,8 +148,8 @@ Status verify(const Schedule& schedule, const std::vector<double>& memory) {
     return user_error(fmt::format("stages, micro-batches and chunks are at least 1: {}, {}, {}",
                                   schedule.stages, schedule.micro_batches, schedule.chunks));
   if (schedule.orders.size() != static_cast<std::size_t>(schedule.stages))
-    return user_error(fmt::format("a schedule has one order a stage: {} stages, {} orders", schedule.stages,
-                                  schedule.orders.size()));
+    return user_error(fmt::format("a schedule needs one order per stage: {} stages, {} orders",
+                                  schedule.stages, schedule.orders.size()));
   if (schedule.route == Route::line && schedule.chunks != 1)
     return user_error(fmt::format("on a line a stage has one chunk: {}", schedule.chunks));
   if (schedule.route == Route::both_ways && schedule.chunks != 2)
@@ -159,14 +159,14 @@ Status verify(const Schedule& schedule, const std::vector<double>& memory) {
   WEFT_TRY_STATUS(verifier.no_deadlock());
   if (memory.empty()) return {};
   if (memory.size() != 1 && memory.size() != schedule.orders.size())
-    return user_error(fmt::format("memory is one limit or one a stage: {} stages, {} limits", schedule.stages,
-                                  memory.size()));
+    return user_error(fmt::format("expected one memory limit or one per stage: {} stages, {} limits",
+                                  schedule.stages, memory.size()));
   const std::vector<double> peaks = peak_in_flight(schedule);
   for (std::size_t stage = 0; stage < peaks.size(); ++stage) {
     const double limit = memory[memory.size() == 1 ? 0 : stage];
     if (peaks[stage] > limit + 1e-9)
-      return user_error(fmt::format("stage {} holds more micro-batches than its memory: {} of {}", stage,
-                                    peaks[stage], limit));
+      return user_error(fmt::format("stage {} holds more micro-batches than its memory allows: {} of {}",
+                                    stage, peaks[stage], limit));
   }
   return {};
 }

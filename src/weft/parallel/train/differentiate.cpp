@@ -141,9 +141,9 @@ Status step_back(Graph& graph, NodeId id, std::span<const char> depends, Gradien
 
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (const plan::DType dtype = node.input_type(i).dtype; wanted[i] != 0 && plan::is_f8(dtype))
-      return user_error(
-          fmt::format("node {}: there are no gradients of {}", plan::describe(graph, id), plan::name(dtype)),
-          "a wider type; precision = f8 rounds a model's products by itself");
+      return user_error(fmt::format("node {}: gradients of {} are not supported", plan::describe(graph, id),
+                                    plan::name(dtype)),
+                        "use a wider type; precision = f8 rounds the model's products on its own");
 
   ops::Gradient g(graph, id, of_results, wanted);
   if (Status status = ops::operator_of(node).gradient(g); !status.ok()) {

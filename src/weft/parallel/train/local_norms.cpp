@@ -74,8 +74,8 @@ class LocalNorms {
     const plan::Type x = made_.type(inputs[0]);
     const std::int64_t size = x.size_of(batch);
     if (size % shares_ != 0)
-      return user_error(fmt::format("{} of {} does not go in {} equal shares, one a device, of which each "
-                                    "batch norm takes its own statistics",
+      return user_error(fmt::format("{} of {} cannot be split into {} equal shares, one per device, for the "
+                                    "statistics of each batch norm",
                                     made_.text(batch), size, shares_),
                         fmt::format("{} = {}, or batch_norm = global", made_.text(batch),
                                     std::max<std::int64_t>((size + shares_ / 2) / shares_, 1) * shares_));

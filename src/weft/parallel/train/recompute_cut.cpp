@@ -97,7 +97,7 @@ Error unknown_name(const Graph& graph, const std::string& name) {
   const std::vector<std::string_view> names(known.begin(), known.end());
   std::string hint = did_you_mean(name, names);
   if (hint.empty()) hint = "layers, selective, none, or entries and layers that EXPLAIN lists";
-  return user_error(fmt::format("nothing to recompute is called {}", name), std::move(hint));
+  return user_error(fmt::format("there is nothing named {} to recompute", name), std::move(hint));
 }
 
 Status allow_named(const Graph& graph, const Recompute& what, Allowance& made) {

@@ -75,7 +75,7 @@ class Updater {
     due_ = complete_and_finite_.valid() ? complete_and_finite_ : complete_;
     if (goal.every <= 1) return {};
     if (complete_.valid())
-      return user_error("accumulate and every do not go together: both say when parameters change",
+      return user_error("accumulate and every cannot be combined: both set when parameters change",
                         "leave one of them out", goal.span);
     WEFT_TRY(due, is_each(fmt::format("{}.every", goal.loss), "a loss counts the steps between its updates",
                           goal.every));
@@ -389,7 +389,7 @@ Result<plan::Output> find_loss(const plan::Graph& graph, const Goal& goal) {
           ? fmt::format("training needs a loss, one real number; the first output of {} is {} {}", graph.name,
                         graph.text(loss.name), print(type, graph.symbols()))
           : fmt::format("a loss is one real number, and {} is {}", goal.loss, print(type, graph.symbols())),
-      goal.loss.empty() ? "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss"
+      goal.loss.empty() ? "start the model's last SELECT with the loss: SELECT mean(...) AS loss"
                         : "reduce it with mean or sum",
       goal.span);
 }
@@ -414,7 +414,7 @@ Result<std::vector<ValueId>> pick_parameters(const plan::Graph& graph, const Goa
     if (!fresh)
       return user_error(
           fmt::format("{} is trained by {} and by {}", name_of(parameter), found->second->loss, goal.loss),
-          "OVER (...) says which loss trains which parameters", goal.span);
+          "use OVER (...) to choose which loss trains which parameters", goal.span);
     picked.push_back(parameter);
   }
   return picked;

@@ -31,11 +31,10 @@ Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange
       group.all_gather(exchange.counts.data(), counts.data(), group.size(), comm::ElementType::i64));
   for (std::size_t from = 0; from < ranks; ++from) {
     if (counts[from * ranks + me] == exchange.takes[from]) continue;
-    return world_error(
-        fmt::format("ranks {} and {} of axis {} run different plans: one gives {} elements where "
-                    "the other takes {}",
-                    from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
-        "every rank must be given the same statement");
+    return world_error(fmt::format("ranks {} and {} of axis {} run different plans: one sends {} elements "
+                                   "where the other expects {}",
+                                   from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
+                       "run the same statement on every rank");
   }
   return counts;
 }
@@ -53,7 +52,7 @@ comm::Options training_options(comm::TransportKind transport) {
 Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, const plan::Mesh& mesh,
                                                            Agreement agreement, Communicator* whole) {
   if (world.size() != mesh.ranks())
-    return user_error(fmt::format("the plan is for {} ranks, {} are there", mesh.ranks(), world.size()));
+    return user_error(fmt::format("the plan is for {} ranks, found {}", mesh.ranks(), world.size()));
   std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh, agreement, whole));
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (mesh.axes[axis].ranks == mesh.ranks()) {
@@ -97,8 +96,7 @@ Status CommExchanger::open_served_groups(std::span<const Exchange* const> exchan
   if (!served_.empty()) return {};
   for (ServedGroup& group : served_groups(exchanges, mesh_)) {
     if (whole_ == nullptr)
-      return user_error("the plan sums by servers, and none are there",
-                        "plan it with parameter_servers = off");
+      return user_error("the plan uses summation servers, but there are none", "plan it with parameter_servers = off");
     WEFT_TRY(opened, open_served(*whole_, group, mesh_));
     if (opened != nullptr) served_.push_back({std::move(group), std::move(opened)});
   }
@@ -162,10 +160,8 @@ Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges, Commu
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       return world_error(
-          fmt::format("ranks 0 and {} run different plans: their collectives or the algorithms that run them "
-                      "differ",
-                      rank),
-          "every rank must be given the same statement");
+          fmt::format("ranks 0 and {} run different plans: their collectives or algorithms differ", rank),
+          "run the same statement on every rank");
   return {};
 }
 

@@ -178,11 +178,11 @@ std::string DeviceFlights::where(const Step& step) const {
 
 Error DeviceFlights::stuck(double seconds) {
   const Step now = step();
-  Error error = device_->fault().say(world_error(
-      fmt::format("rank {} on {} is stuck in step {}, {}: nothing got done for {}", options_.rank, who(),
-                  print_exact(now.number), where(now), print_seconds(seconds)),
-      "nvidia-smi and the kernel's log (Xid) tell whether the device is lost; where a unit may take so long, "
-      "SET device_timeout to more"));
+  Error error = device_->fault().say(
+      world_error(fmt::format("rank {} on {} is stuck in step {}, {}: no progress for {}", options_.rank,
+                              who(), print_exact(now.number), where(now), print_seconds(seconds)),
+                  "check nvidia-smi and the kernel log (Xid) for a lost device; if a unit can take this "
+                  "long, raise device_timeout"));
   end_step(false);
   leave_flights(print());
   device_->abandon();

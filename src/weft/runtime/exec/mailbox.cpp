@@ -63,9 +63,9 @@ Status Mailbox::take(std::span<std::byte> bytes, std::int32_t from, comm::Tag ta
   if (kept->second.empty()) kept_.erase(kept);
   lock.unlock();
   if (message.size() != bytes.size())
-    return world_error(fmt::format("rank {} of the stages sent {} bytes, {} were expected", from,
-                                   message.size(), bytes.size()),
-                       "every rank must be given the same statement");
+    return world_error(
+        fmt::format("rank {} of the stages sent {} bytes, expected {}", from, message.size(), bytes.size()),
+        "run the same statement on every rank");
   std::ranges::copy(message, bytes.begin());
   return {};
 }

@@ -332,7 +332,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     const std::string beside = taken > bytes ? fmt::format(" and {} for its threads",
                                                            print_bytes(static_cast<double>(taken - bytes)))
                                              : std::string();
-    return world_error(fmt::format("{}{}; {} has {} to give{}", needs, beside, giver,
+    return world_error(fmt::format("{}{}; {} has {} available{}", needs, beside, giver,
                                    print_bytes(static_cast<double>(available)),
                                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
                        "a smaller batch or model needs less");
@@ -348,7 +348,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                          options.shared_memory ? options.exchanger : nullptr);
   if (!memory.ok() && state->spills()) return std::move(memory).error();
   if (!memory.ok())
-    return world_error(fmt::format("{}, and {} does not give it{}", needs, giver,
+    return world_error(fmt::format("{}, and {} refuses it{}", needs, giver,
                                    state->device->host_accessible() ? "" : ": " + memory.error().message),
                        "a smaller batch or model needs less");
   state->memory = std::move(*memory);
@@ -381,9 +381,9 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                               .leaves_room = options.gives_way});
     if (!stream.ok() && !state->device->host_accessible()) return std::move(stream).error();
     if (!stream.ok())
-      return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
+      return world_error(fmt::format("out of memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
-                         "SET threads to fewer");
+                         "SET threads to a smaller number");
     state->streams.push_back(std::move(*stream));
     if (!state->streams.back()->on_caller()) workers = 1;
   }
@@ -399,7 +399,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
         state->program.tasks, std::move(moves));
   } catch (const std::system_error& error) {
     return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
-                       "SET threads to fewer");
+                       "SET threads to a smaller number");
   }
   return std::unique_ptr<Rank>(new Rank(std::move(state)));
 }

@@ -59,7 +59,7 @@ Result<ServedCall> served_call(comm::Communicator& group, const program::Exchang
   const auto service = collective::find_summation_service(exchange.algorithm.name);
   WEFT_CHECK(service.has_value());
   if (group.size() != workers + service->servers)
-    return user_error(fmt::format("{} sums with {} servers, {} are there", exchange.algorithm.name,
+    return user_error(fmt::format("{} needs {} summation servers, found {}", exchange.algorithm.name,
                                   service->servers, group.size() - workers));
   const std::int64_t chunks = service->chunks(workers);
   ServedCall served;

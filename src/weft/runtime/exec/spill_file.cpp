@@ -37,8 +37,9 @@ Result<SpillFile> SpillFile::make(const std::string& folder, std::int64_t bytes)
   const std::string where = folder.empty() ? std::filesystem::temp_directory_path(unused).string() : folder;
   SpillFile file(open_unnamed(where.empty() ? "/tmp" : where));
   if (file.descriptor_ < 0)
-    return world_error(fmt::format("cannot spill to {}: {}", where, std::strerror(errno)),
-                       "checkpoint = 'folder/model.safetensors' says beside which file");
+    return world_error(
+        fmt::format("cannot spill to {}: {}", where, std::strerror(errno)),
+        "spill files are stored beside the checkpoint: checkpoint = 'folder/model.safetensors'");
   if (const int failed = posix_fallocate(file.descriptor_, 0, bytes); failed != 0)
     return world_error(fmt::format("no room to spill {} to {}: {}", print_bytes(static_cast<double>(bytes)),
                                    where, std::strerror(failed)),

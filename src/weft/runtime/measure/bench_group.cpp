@@ -121,18 +121,18 @@ Status BenchGroup::gather(std::int32_t ranks, std::int64_t limit) {
     poll(&wait, 1, left(deadline, 50));
     auto caller = listener_.accept();
     if (!caller) {
-      if (!all_started_run()) return fail("a process ended before its rank said hello");
+      if (!all_started_run()) return fail("a process ended before its rank connected");
       if (Clock::now() >= deadline)
-        return fail(fmt::format("{} of {} ranks came within {} s", came, ranks, limit));
+        return fail(fmt::format("{} of {} ranks connected within {} s", came, ranks, limit));
       continue;
     }
     const auto said = caller->line.read();
-    if (!said) return fail("a rank hung up before it said hello");
+    if (!said) return fail("a rank disconnected before its handshake");
     const Result<BenchHello> hello = parse_bench_hello(*said);
     if (!hello.ok()) return fail(hello.error().message);
     auto& place = places[static_cast<std::size_t>(std::min(hello->rank, ranks - 1))];
     if (hello->ranks != ranks || place)
-      return fail(fmt::format("rank {} of {} came to a group of {}", hello->rank, hello->ranks, ranks));
+      return fail(fmt::format("rank {} of {} connected to a group of {}", hello->rank, hello->ranks, ranks));
     version_ = hello->version;
     place.emplace(Rank{std::move(caller->line), caller->process});
     ++came;
@@ -144,7 +144,7 @@ Status BenchGroup::gather(std::int32_t ranks, std::int64_t limit) {
 Result<std::vector<std::string>> BenchGroup::ask(std::string_view line, std::int64_t limit) {
   if (!alive()) return world_error(failure_);
   for (Rank& rank : ranks_)
-    if (!rank.line.write(line)) return fail("a rank is gone");
+    if (!rank.line.write(line)) return fail("a rank failed");
   // Ranks end themselves at the limit; past that and a little more, somebody must.
   const auto deadline = Clock::now() + std::chrono::seconds(limit + 2);
   std::vector<std::string> answers(ranks_.size());

@@ -43,7 +43,7 @@ std::string reason() { return std::strerror(errno); }
 
 Result<BenchLine> BenchLine::connect(std::string_view name) {
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made < 0) return world_error("no socket to talk to the bench: " + reason());
+  if (made < 0) return world_error("cannot create a socket for the bench: " + reason());
   BenchLine line(made);
   const Address address = abstract(name);
   if (::connect(made, address.get(), address.size) != 0)

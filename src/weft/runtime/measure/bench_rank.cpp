@@ -159,7 +159,7 @@ void BenchLibrary::release(std::byte*) {}
 Status serve_bench(BenchLibrary& library) {
   const char* address = std::getenv(kBenchSocket);
   if (address == nullptr)
-    return user_error(fmt::format("{} is not set", kBenchSocket), "this is started by weft bench");
+    return user_error(fmt::format("{} is not set", kBenchSocket), "run weft bench instead");
   WEFT_TRY(line, BenchLine::connect(address));
   line.write(one_line(print(BenchHello{library.rank(), library.ranks(), library.version()})));
   std::array<Memory, 2> memories = {Memory(library, false), Memory(library, true)};
@@ -181,7 +181,7 @@ Result<BenchHello> rank_from_bench_environment() {
   const char* rank = std::getenv("RANK");
   const char* ranks = std::getenv("WORLD_SIZE");
   if (rank == nullptr || ranks == nullptr)
-    return user_error("RANK and WORLD_SIZE are not set", "this is started by weft bench");
+    return user_error("RANK and WORLD_SIZE are not set", "run weft bench instead");
   // While a rank looks for the others it is deaf to the bench's end: the kernel tells it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   return parse_bench_hello(fmt::format("hello {} {}", rank, ranks));

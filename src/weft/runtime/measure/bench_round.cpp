@@ -139,7 +139,7 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
   }
   revive(contender.group);  // the last may have ended it
   if (entry.attempts.empty()) {
-    if (entry.failure.empty()) entry.failure = "it ended too often";
+    if (entry.failure.empty()) entry.failure = "it failed too often";
     return entry;
   }
   entry.failure.clear();

@@ -130,7 +130,7 @@ std::string print(const BenchHello& hello) {
 Result<BenchHello> parse_bench_hello(std::string_view line) {
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() < 3 || words[0] != "hello")
-    return user_error(fmt::format("expected a rank's hello, found '{}'", line.substr(0, 40)));
+    return user_error(fmt::format("expected a rank's handshake, found '{}'", line.substr(0, 40)));
   WEFT_TRY(ranks, number_between("ranks", words[2], 1, 1 << 20));
   WEFT_TRY(rank, number_between("a rank", words[1], 0, ranks - 1));
   BenchHello hello{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(ranks), {}};

@@ -49,7 +49,7 @@ Status run_bench_rank(std::string_view transport) {
   const char* secret = std::getenv("WEFT_JOB_SECRET");
   const char* name = std::getenv(kBenchSocket);
   if (secret == nullptr || name == nullptr)
-    return user_error("a rank of the bench is started by weft bench alone", "weft bench all-reduce");
+    return user_error("only weft bench starts ranks of the bench", "weft bench all-reduce");
   transport::Rendezvous rendezvous;
   rendezvous.rank = place.rank;
   rendezvous.ranks = place.ranks;

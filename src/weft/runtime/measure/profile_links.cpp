@@ -37,8 +37,7 @@ Status read(std::string_view text, const transport::Endpoint& endpoint, std::vec
       links.push_back({std::string(endpoint.transport()), endpoint.ranks(), row.at(0), row.at(1), row.at(2),
                        row.at(3), row.at(4), cost::seconds_since_1970()});
   } catch (const nlohmann::json::exception&) {
-    return world_error("a rank told its measurements in a way that cannot be read",
-                       "all ranks must run the same weft");
+    return world_error("cannot read the measurements of a rank", "run the same weft version on all ranks");
   }
   return {};
 }
@@ -111,8 +110,9 @@ Status Prober::until(Attempt&& attempt) {
       return world_error(fmt::format("the measurement failed: {}", fault->text));
     for (const transport::Death& death : job_.deaths())
       if (std::ranges::count(members_, death.rank) > 0)
-        return world_error(fmt::format("rank {} is gone: {}", death.rank, death.how));
-    if (Clock::now() > deadline) return world_error("the measurement stood still until the job's timeout");
+        return world_error(fmt::format("rank {} failed: {}", death.rank, death.how));
+    if (Clock::now() > deadline)
+      return world_error("the measurement made no progress before the job's timeout");
     endpoint_.wait(seen, std::chrono::milliseconds(50));
   }
 }

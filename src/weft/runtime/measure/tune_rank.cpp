@@ -26,7 +26,7 @@ comm::Call call_of_order(const TuneOrder& order, std::int32_t ranks) {
 }
 
 Error unreadable() {
-  return world_error("a rank said something that cannot be read", "all ranks must run the same weft");
+  return world_error("cannot read a message from a rank", "run the same weft version on all ranks");
 }
 
 }  // namespace

@@ -72,10 +72,10 @@ Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const tr
     for (const transport::Death& death : job.deaths())
       // Who left in peace may have sent all it had to.
       if (!death.left || still > kFarewell)
-        return world_error(fmt::format("rank {} is gone: {}", death.rank, death.how));
+        return world_error(fmt::format("rank {} failed: {}", death.rank, death.how));
     if (still > job.timeout()) {
       const std::int32_t peer = operation.waiting_for();
-      return world_error(fmt::format("rank {} has waited for {} ms{}, {} of {} pieces done", endpoint.rank(),
+      return world_error(fmt::format("rank {} has waited for {} ms{}, {} of {} chunks done", endpoint.rank(),
                                      job.timeout().count(), peer < 0 ? "" : fmt::format(" for rank {}", peer),
                                      operation.pieces_done(), operation.pieces()));
     }
@@ -155,7 +155,7 @@ Result<TrialOutcome> run_alone(const CollectiveTrial& trial, transport::Endpoint
     if (turn > 0 && turn < trial.repeat) continue;
     const std::uint64_t sum = checksum_of(buffers.output());
     if (turn > 0 && sum != outcome.checksum && outcome.wrong++ == 0)
-      outcome.first_wrong = fmt::format("two runs gave rank {} different bits", endpoint.rank());
+      outcome.first_wrong = fmt::format("two runs gave different bits on rank {}", endpoint.rank());
     outcome.checksum = sum;
   }
   return outcome;
@@ -195,7 +195,7 @@ Result<TrialOutcome> from_text(std::string_view text) {
     return TrialOutcome{json.at("begins"), json.at("ends"), json.at("wrong"), json.at("first_wrong"),
                         json.at("checksum")};
   } catch (const nlohmann::json::exception&) {
-    return world_error("a rank's report cannot be read", "run the same weft on all hosts");
+    return world_error("cannot read the report of a rank", "run the same weft on all hosts");
   }
 }
 

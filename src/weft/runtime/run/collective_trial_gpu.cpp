@@ -114,7 +114,7 @@ Result<std::vector<TrialOutcome>> run_trial_on_gpu(const CollectiveTrial& trial,
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
       const std::uint64_t sum = checksum_of(buffers->here[rank]->output());
       if (again && sum != outcomes[rank].checksum && outcomes[rank].wrong++ == 0)
-        outcomes[rank].first_wrong = fmt::format("two runs gave rank {} different bits", rank);
+        outcomes[rank].first_wrong = fmt::format("two runs gave different bits on rank {}", rank);
       outcomes[rank].checksum = sum;
     }
   }

@@ -35,8 +35,8 @@ Status check_files(std::span<const DataFile> files, std::span<const FeedInput> i
     if (std::ranges::find(files.first(i), files[i].input, &DataFile::input) != files.first(i).end())
       return user_error(fmt::format("input {} has two files", files[i].input), "take one of them away");
     if (!is_table(files[i].path))
-      return user_error(fmt::format("{} is no table, and feeds no input by itself", files[i].path),
-                        "files for single inputs end in .csv, .npy or .npz");
+      return user_error(fmt::format("{} is not a table and cannot feed a single input", files[i].path),
+                        "use .csv, .npy or .npz for a single input");
   }
   for (const std::string_view name : names)
     if (std::ranges::find(files, name, &DataFile::input) == files.end())

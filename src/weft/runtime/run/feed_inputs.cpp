@@ -77,10 +77,10 @@ Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const FeedInpu
   WEFT_TRY_STATUS(check_inputs(graph, inputs));
   for (const FeedInput& input : inputs) {
     if (begin_alike(input, inputs[0])) continue;
-    return user_error(fmt::format("every input must begin with the batch's index: {} is {}, {} is {}",
+    return user_error(fmt::format("every input must begin with the batch index: {} is {}, {} is {}",
                                   inputs[0].name, plan::print(inputs[0].type, graph.symbols()), input.name,
                                   plan::print(input.type, graph.symbols())),
-                      "write the index of the examples first");
+                      "put the batch index first");
   }
   return inputs[0].type.dims[0].size;
 }

@@ -142,11 +142,10 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
   if (*launched != nullptr) {
     const std::shared_ptr<Job>& job = *launched;
     if (everyone > options.ranks)
-      return fail(user_error("servers are processes that LOCAL starts: a launcher starts ranks alone",
-                             "SET parameter_servers = off"));
+      return fail(user_error("only LOCAL starts servers; a launcher starts only ranks", "SET parameter_servers = off"));
     if (job->ranks() != options.ranks)
       return fail(
-          user_error(fmt::format("the launcher started {} ranks, LOCAL says {}", job->ranks(), options.ranks),
+          user_error(fmt::format("the launcher started {} ranks, LOCAL has {}", job->ranks(), options.ranks),
                      fmt::format("ON JOB, or ON LOCAL {}", job->ranks())));
     Status status = do_part([&] { return mine(job); });
     if (status.ok()) return std::nullopt;

@@ -278,12 +278,11 @@ Status Member::compare_replicas(std::int64_t step) {
       }
       const Sides sides = take_sides(copies);
       if (sides.odd.empty()) continue;
-      return world_error(
-          fmt::format("{} {} other values of {} than {} after step {}", transport::name_ranks(sides.odd),
-                      sides.odd.size() == 1 ? "has" : "have", source.name, transport::name_ranks(sides.alike),
-                      print_exact(step)),
-          "ranks went apart: hosts that compute otherwise, or a fault of memory; LOAD the last checkpoint; "
-          "replica_check_every = 0 does not look");
+      return world_error(fmt::format("{} {} other values of {} than {} after step {}",
+                                     transport::name_ranks(sides.odd), sides.odd.size() == 1 ? "has" : "have",
+                                     source.name, transport::name_ranks(sides.alike), print_exact(step)),
+                         "the ranks diverged: hosts that compute differently, or a memory fault; LOAD the "
+                         "last checkpoint; replica_check_every = 0 skips this check");
     }
     ++at;
   }
@@ -337,7 +336,7 @@ Result<std::vector<std::byte>> Member::gather_shares(comm::Communicator& group,
   }
   const std::vector<std::int64_t> counts = bytes_from(source, type.dtype, numbers);
   if (std::reduce(counts.begin(), counts.end()) != type.bytes())
-    return world_error(fmt::format("nobody that is left has all of {}", source.name));
+    return world_error(fmt::format("no surviving rank has all of {}", source.name));
   std::vector<std::byte> all(keeps ? static_cast<std::size_t>(type.bytes()) : 0);
   WEFT_TRY_STATUS(group.run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
                              .input = mine.data(),
@@ -378,7 +377,7 @@ Result<Weights> Member::rescue(Weights weights) {
     if (!source.has_copies) lacks = 1;
   }
   WEFT_TRY_STATUS(left->all_reduce(&lacks, &lacks, 1, ElementType::i64, comm::ReduceOp::max));
-  if (lacks != 0) return world_error("those that are left have no copy of the same step");
+  if (lacks != 0) return world_error("the surviving ranks have no copy of the same step");
   WEFT_TRY_STATUS(rank_->put_back(copy->bytes));
   WEFT_TRY_STATUS(gather(*left, numbers, weights, false));
   weights.step = step;

@@ -229,7 +229,7 @@ class Loop {
     for (const double loss : losses)
       if (!scale && !std::isfinite(loss))
         return user_error(print_divergence(loss, done),
-                          "a smaller learning_rate may help; on one rank TRAIN says where it began");
+                          "a smaller learning_rate may help; on one rank TRAIN reports where it began");
     if (!run_.training.on_step) return {};
     return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds, outcome_.last_further});
   }
@@ -274,7 +274,8 @@ std::string who(std::int32_t rank, std::int32_t ranks) {
 
 Error explain(const RankFailure& failure, const transport::Death* death, std::int64_t step,
               std::int32_t ranks) {
-  constexpr std::string_view kHint = "what was saved before is whole: LOAD it, and TRAIN goes on from there";
+  constexpr std::string_view kHint =
+      "the last checkpoint is complete: LOAD it, and TRAIN continues from there";
   if (failure.died || death != nullptr)
     return world_error(fmt::format("{} died in step {}, and the others stopped: {}",
                                    who(failure.died ? failure.rank : death->rank, ranks),
@@ -345,13 +346,13 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
                                            const Weights& start, const DistributedRun& run) {
   if (options.ranks != plan.whole_mesh().ranks())
     return user_error(
-        fmt::format("the plan is for {} ranks, LOCAL says {}", plan.whole_mesh().ranks(), options.ranks));
+        fmt::format("the plan is for {} ranks, LOCAL has {}", plan.whole_mesh().ranks(), options.ranks));
   WEFT_TRY(launched, launched_job());
   LocalRanksOptions meeting = options;
   if (options.gpu != nullptr) {
     if (launched != nullptr)
-      return user_error("ranks on one GPU are threads of one process: no launcher starts them",
-                        "without the launcher");
+      return user_error("ranks on one GPU are threads of one process, so no launcher can start them",
+                        "run weft without the launcher");
     WEFT_TRY(made, exec::GpuMeeting::make(options.gpu));
     meeting.meeting = std::move(made);
   }
@@ -378,7 +379,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   const auto bytes = [&]() -> Result<std::vector<std::byte>> {
     const std::string recipe = feed.recipe();
     if (recipe.empty())
-      return world_error("other processes cannot be given this data",
+      return world_error("other processes cannot read this data",
                          "SET transport = inproc runs ranks as threads");
     return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
                                {run.measure_from, run.check_every, run.keep_every, run.look_every});

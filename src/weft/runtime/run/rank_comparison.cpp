@@ -95,7 +95,7 @@ Status compare_words(const std::vector<RankWord>& words, std::int32_t rank) {
     return user_error(fmt::format("{} {} another statement than {}: {}, not {}", name_ranks(sides->odd),
                                   sides->odd.size() == 1 ? "runs" : "run", name_ranks(sides->alike),
                                   cut(word_of(sides->odd.front()).at), cut(word_of(sides->alike.front()).at)),
-                      "all ranks of a launcher run the same statements");
+                      "run the same statements on all ranks of a launcher");
   for (const Claim& claim : mine.claims) {
     const auto value_of = [&](const RankWord& word) {
       const auto found = std::ranges::find(word.claims, claim.what, &Claim::what);
@@ -150,7 +150,7 @@ void RankComparison::talk() {
     try {
       for (const transport::Parcel& parcel : *all) words_.push_back(read_word(parcel.bytes));
     } catch (const json::exception&) {
-      outcome_ = world_error("what another rank says cannot be read", "run the same weft on all hosts");
+      outcome_ = world_error("cannot read a message from another rank", "run the same weft on all hosts");
     }
     return;
   }

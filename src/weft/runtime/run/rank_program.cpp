@@ -73,7 +73,8 @@ Status write_all(int descriptor, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(descriptor, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return world_error(fmt::format("no memory for ranks to share: {}", std::strerror(errno)));
+    if (wrote <= 0)
+      return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
   }
   return {};
@@ -98,8 +99,8 @@ Result<std::string> find_rank_program() {
   if (!has_rank_main) {
     if (auto installed = installed_program()) return std::move(*installed);
     return world_error("this program cannot be started again as a rank",
-                       "call weft::run::rank_main() first of all in main(), or name a program that does in "
-                       "WEFT_RANK_PROGRAM; SET transport = inproc runs ranks as threads");
+                       "call weft::run::rank_main() at the start of main(), or set WEFT_RANK_PROGRAM to a "
+                       "program that does; SET transport = inproc runs ranks as threads");
   }
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -188,7 +189,7 @@ Result<RankOrders> RankOrders::make(const transport::Rendezvous& meeting, std::s
   WEFT_TRY(program, find_rank_program());
   RankOrders orders(std::move(program), memfd_create("weft orders", MFD_CLOEXEC));
   if (orders.descriptor_ < 0)
-    return world_error(fmt::format("no memory for ranks to share: {}", std::strerror(errno)));
+    return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
   const std::string header = json{
       {"part", part},
       {"ranks", meeting.ranks},
@@ -242,7 +243,7 @@ Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints)
   posix_spawnattr_destroy(&how);
   if (failed != 0)
     return world_error(fmt::format("cannot start rank {} as {}: {}", rank, program_, std::strerror(failed)),
-                       "LOCAL with fewer ranks needs fewer processes");
+                       "use fewer ranks: LOCAL 2");
   return process;
 }
 

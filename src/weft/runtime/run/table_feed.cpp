@@ -158,9 +158,10 @@ Result<formats::Table> read_tables(std::span<const DataFile> files, std::span<co
     const auto file = std::ranges::find(files, field.name, &DataFile::input);
     WEFT_TRY(table, formats::read_table(file->path, {&field, 1}));
     if (!tables.empty() && table.rows() != tables[0].rows())
-      return user_error(fmt::format("there are {} rows of {} and {} of {}", print_exact(tables[0].rows()),
-                                    fields[0].name, print_exact(table.rows()), field.name),
-                        "every example has a row in each file");
+      return user_error(
+          fmt::format("expected equal numbers of rows, found {} of {} and {} of {}",
+                      print_exact(tables[0].rows()), fields[0].name, print_exact(table.rows()), field.name),
+          "each file needs one row per example");
     tables.push_back(std::move(table));
   }
   return formats::side_by_side(std::move(tables));
@@ -187,7 +188,7 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
   auto read = read_tables(files, fields);
   if (!read.ok() && !batched && read.error().fault == Fault::user) {
     Error error = std::move(read).error();
-    error.hint = "inputs that begin with different indices have no batch: a row has all of every input";
+    error.hint = "inputs that begin with different indices have no batch: each row holds all of every input";
     return error;
   }
   WEFT_TRY(table, std::move(read));
@@ -205,14 +206,14 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
   const std::int64_t rows = table.rows() - options.holdout;
   if (rows < (options.partial_batches ? 0 : batch))
     return user_error(
-        fmt::format("{} has {} rows{}, a step takes {}", files[0].path, print_exact(table.rows()),
+        fmt::format("{} has {} rows{}, but a step needs {}", files[0].path, print_exact(table.rows()),
                     options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
                                         : std::string(),
                     batch),
         options.holdout > 0 ? std::string("a smaller holdout leaves more to train on")
-        : batched           ? fmt::format("WITH ({} = ...) sets how many a step takes",
-                                          graph.text(inputs[0].type.dims[0].index))
-                  : std::string("a row has all the numbers of every INPUT, one INPUT after the other"));
+        : batched
+            ? fmt::format("WITH ({} = ...) sets the batch size", graph.text(inputs[0].type.dims[0].index))
+            : std::string("each row holds the numbers of every INPUT, in order"));
   return std::unique_ptr<Feed>(
       new TableFeed(files, std::move(table), batch, batched ? std::vector<std::int64_t>() : parts, options));
 }

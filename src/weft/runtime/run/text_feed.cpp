@@ -105,8 +105,8 @@ Result<std::unique_ptr<Feed>> open_text(const DataFile& file, const plan::Graph&
                     });
   if (!fits)
     return user_error(
-        fmt::format("{} is read as text, which feeds models with inputs tokens[batch, position] and "
-                    "targets[batch, position] of whole numbers; {} has {} of {}",
+        fmt::format("{} is read as text, which needs inputs tokens[batch, position] and targets[batch, "
+                    "position] of whole numbers; {} has {} of {}",
                     path, graph.name, inputs[0].name, plan::print(inputs[0].type, graph.symbols())),
         "tables end in .csv, .npy or .npz, or these with .gz");
   WEFT_TRY(text, formats::read_text(path));
@@ -114,13 +114,14 @@ Result<std::unique_ptr<Feed>> open_text(const DataFile& file, const plan::Graph&
   const auto bytes = static_cast<std::int64_t>(text.size());
   if (bytes - options.holdout < length + 1 || (options.holdout > 0 && options.holdout < length + 1))
     return user_error(
-        fmt::format("{} has {} bytes{}, an example takes {}", path, print_exact(bytes),
+        fmt::format("{} has {} bytes{}, but an example needs {}", path, print_exact(bytes),
                     options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
                                         : std::string(),
                     length + 1),
         options.holdout > 0
-            ? std::string("the part held out and the rest must each hold an example: choose another holdout")
-            : fmt::format("WITH ({} = ...) sets how long one is", graph.text(inputs[0].type.dims[1].index)));
+            ? std::string("the held-out part and the rest must each hold an example: change holdout")
+            : fmt::format("WITH ({} = ...) sets the length of an example",
+                          graph.text(inputs[0].type.dims[1].index)));
   for (const FeedInput& input : inputs) {
     if (input.limit == 0 || input.limit > 255) continue;
     for (std::size_t i = 0; i < text.size(); ++i)

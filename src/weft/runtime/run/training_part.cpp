@@ -31,7 +31,7 @@ json print_options(const LocalRanksOptions& options) {
           {"outer", {options.outer.rate, options.outer.momentum}}};
 }
 
-Error damaged() { return world_error("the work that a rank was given is damaged"); }
+Error damaged() { return world_error("the work sent to a rank is corrupted"); }
 
 Result<LocalRanksOptions> read_options(const json& from) {
   LocalRanksOptions options;

@@ -169,15 +169,15 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
   const auto found = weights.tensors.find(name);
   if (found == weights.tensors.end()) {
     if (!needed) return nullptr;
-    return user_error(fmt::format("what {} learned holds no parameter {}", weights.model, name),
+    return user_error(fmt::format("the weights of {} have no parameter {}", weights.model, name),
                       "TRAIN with from_scratch = true starts from new initial values");
   }
   const Tensor& tensor = found->second;
   if (tensor.dtype != dtype || tensor.shape != shape)
     return user_error(
-        fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, name,
+        fmt::format("the weights of {} have {} as {}, this plan has it as {}", weights.model, name,
                     print_shape(tensor.dtype, tensor.shape), print_shape(dtype, shape)),
-        "give the sizes and the precision it was trained with; TRAIN with from_scratch = true starts anew");
+        "use the sizes and the precision it was trained with; TRAIN with from_scratch = true starts over");
   return &tensor;
 }
 

@@ -77,7 +77,7 @@ Status Communicator::State::check_algorithm(std::string_view algorithm, Kind kin
   // Across hosts a block that sends should wait for no receipt.
   WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), root, hosts == 1));
   if (program->collective.kind != kind)
-    return user_error(fmt::format("{} is no algorithm of {}", algorithm, collective::name(kind)));
+    return user_error(fmt::format("{} is not an algorithm for {}", algorithm, collective::name(kind)));
   return {};
 }
 

@@ -149,7 +149,7 @@ Result<std::vector<std::int64_t>> class_sizes(const Collective& collective, Clas
     if (chunks == 0 && elements > 0)
       return user_error(
           fmt::format("the program has no chunk for a block of {} elements: block {}", elements, block),
-          "counts must fit those that the program was made for");
+          "use the counts that the program was made for");
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
       sizes.push_back(chunk_extent(elements, chunks, chunk).size);
   }

@@ -72,7 +72,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
   complete(reference, ranks, root);
   if (const auto& given = reference.arguments.find("ranks")->second;
       given != collective::Argument(std::int64_t{ranks}))
-    return user_error(fmt::format("{} is not for {} ranks", name, ranks), "leave its parameter `ranks` away");
+    return user_error(fmt::format("{} is not for {} ranks", name, ranks), "leave out its parameter `ranks`");
   const std::string key = collective::print(reference) + (join_blocks ? "" : " apart");
   Store& known = store();
   {

@@ -28,7 +28,7 @@ std::string describe(const Announced& side) {
 Error to_error(const Mismatch& mismatch) {
   return user_error(fmt::format("ranks made calls that do not match: {}, {} (call {})",
                                 describe(mismatch.theirs), describe(mismatch.mine), mismatch.call_number),
-                    "every rank of a group makes the same calls in the same order");
+                    "every rank of a group must make the same calls in the same order");
 }
 
 Mismatch read_mismatch(const PoisonRecord& record) {
@@ -109,9 +109,9 @@ Error poison_error(const DirectSide& side) {
   switch (poison.reason) {
     case kPoisonedByMismatch: return to_error(read_mismatch(record));
     case kPoisonedByDeath:
-      return world_error(fmt::format("rank {} died", poison.rank), "shrink the group to go on without it");
+      return world_error(fmt::format("rank {} died", poison.rank), "shrink the group to continue without it");
     default:
-      return world_error(fmt::format("rank {} gave up the group: reason {}", poison.rank, poison.reason));
+      return world_error(fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
   }
 }
 

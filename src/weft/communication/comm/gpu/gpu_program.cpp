@@ -43,7 +43,7 @@ Result<BlockShape> block_shape(std::int64_t blocks, unsigned processors, const s
     if (blocks <= std::int64_t{processors} * shape.resident) return shape;
   return user_error(fmt::format("{} has {} threadblocks: at most {} run at once on this GPU", name, blocks,
                                 std::int64_t{processors} * 16),
-                    "an algorithm with fewer channels or instances");
+                    "use an algorithm with fewer channels or instances");
 }
 
 }  // namespace
@@ -274,7 +274,7 @@ Status GpuProgram::finish(device::Stream& stream) {
   const auto& [rank, number] = state_->names[static_cast<std::size_t>(block - 1)];
   return world_error(fmt::format("{} on {}: block {} of rank {} waited for {} s", state_->program->name,
                                  state_->gpu->name(), number, rank, kLongestWait / 1'000'000'000),
-                     "other work on the GPU leaves its blocks no room");
+                     "other work on the GPU leaves no room for its blocks");
 }
 
 }  // namespace weft::comm::gpu

@@ -18,9 +18,9 @@ Result<std::size_t> position(std::span<const std::int32_t> members, std::int32_t
   const auto at = std::ranges::lower_bound(members, rank);
   const bool ascending = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
   if (!ascending || at == members.end() || *at != rank || members.front() < 0 || members.back() >= ranks)
-    return user_error(fmt::format(
-        "who meets are ranks of the job, ascending, with this one among them: got {} for rank {} of {}",
-        name_ranks(members), rank, ranks));
+    return user_error(
+        fmt::format("expected ascending ranks of the job that include this one: got {} for rank {} of {}",
+                    name_ranks(members), rank, ranks));
   return static_cast<std::size_t>(at - members.begin());
 }
 
@@ -31,8 +31,8 @@ Error lost(const Death& death) {
 
 Error late(std::span<const std::int32_t> ranks, std::string_view what, std::chrono::milliseconds timeout) {
   return world_error(
-      fmt::format("{} did not come to {} within {}", name_ranks(ranks), what, print_time(timeout)),
-      "every rank of a group makes the same calls in the same order");
+      fmt::format("{} did not join {} within {}", name_ranks(ranks), what, print_time(timeout)),
+      "every rank of a group must make the same calls in the same order");
 }
 
 int duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
@@ -64,7 +64,7 @@ Result<std::vector<Parcel>> Room::exchange(std::int32_t rank, std::span<const st
   WEFT_TRY(self, position(members, rank, ranks()));
   if (mine.bytes.size() > Job::kMostBytes)
     return user_error(
-        fmt::format("a parcel is too long: {} bytes, at most {}", mine.bytes.size(), Job::kMostBytes));
+        fmt::format("a message is too long: {} bytes, at most {}", mine.bytes.size(), Job::kMostBytes));
   Lock lock(mutex_);
   WEFT_TRY_STATUS(alive(rank));
   if (mine.descriptor >= 0) {

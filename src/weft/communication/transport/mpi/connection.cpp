@@ -198,15 +198,15 @@ class MpiIncoming final : public Incoming, public Watched {
     if (bytes < sizeof header_ || bytes - sizeof header_ != header_.bytes ||
         header_.number != circle_.number()) {
       fault(WireFault::What::damaged,
-            fmt::format("a message of rank {} is damaged: {} bytes came as number {}", end_.wire.from, bytes,
-                        circle_.number()));
+            fmt::format("a message of rank {} is corrupted: {} bytes received as number {}", end_.wire.from,
+                        bytes, circle_.number()));
       return;
     }
     if (!end_.checked) return;
     const std::uint32_t found = crc32c({slot.payload(), header_.bytes});
     if (found != header_.checksum) {
       fault(WireFault::What::damaged,
-            fmt::format("a message of rank {} is damaged: checksum {:#x}, expected {:#x}", end_.wire.from,
+            fmt::format("a message of rank {} is corrupted: checksum {:#x}, expected {:#x}", end_.wire.from,
                         found, header_.checksum));
     }
   }

@@ -128,13 +128,14 @@ class MpiEndpoint final : public Endpoint {
 
   Status check(std::span<const Wire> wires, const Capacity& capacity) const {
     if (capacity.slots < 1 || capacity.slot_bytes < 0 || capacity.slot_bytes > kMostMpiSlotBytes) {
-      return user_error(fmt::format("a wire has at least one slot, of at most {} bytes: {} slots of {} bytes",
-                                    kMostMpiSlotBytes, capacity.slots, capacity.slot_bytes));
+      return user_error(
+          fmt::format("a connection needs at least one slot, of at most {} bytes: {} slots of {} bytes",
+                      kMostMpiSlotBytes, capacity.slots, capacity.slot_bytes));
     }
     for (const Wire& wire : wires) {
       if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks()) {
         return user_error(
-            fmt::format("no such wire among {} ranks: from {} to {}", ranks(), wire.from, wire.to));
+            fmt::format("no such connection among {} ranks: from {} to {}", ranks(), wire.from, wire.to));
       }
     }
     return {};
@@ -152,13 +153,13 @@ class MpiEndpoint final : public Endpoint {
     std::vector<Opening> all(parcels.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (parcels[r].bytes.size() != sizeof mine) {
-        return world_error(fmt::format("rank {} opens no wires of MPI: {} bytes expected, {} found",
+        return world_error(fmt::format("rank {} opens no MPI connections: expected {} bytes, found {}",
                                        members_[r], sizeof mine, parcels[r].bytes.size()));
       }
       std::memcpy(&all[r], parcels[r].bytes.data(), sizeof mine);
       if (all[r].wires != mine.wires) {
         return user_error(
-            fmt::format("rank {} opens other wires than rank {}", members_[r], members_[rank_]));
+            fmt::format("rank {} opens different connections from rank {}", members_[r], members_[rank_]));
       }
     }
     return all;
@@ -189,7 +190,7 @@ class MpiEndpoint final : public Endpoint {
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
                                                 std::uint64_t group, std::shared_ptr<Library> library) {
   const auto self = std::ranges::find(members, job->rank());
-  if (self == members.end()) return user_error(fmt::format("rank {} is not of its own group", job->rank()));
+  if (self == members.end()) return user_error(fmt::format("rank {} is not in its own group", job->rank()));
   const auto rank = static_cast<std::int32_t>(self - members.begin());
   return std::unique_ptr<Endpoint>(
       new MpiEndpoint(std::move(job), std::move(members), group, std::move(library), rank));

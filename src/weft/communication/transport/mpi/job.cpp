@@ -161,8 +161,7 @@ class MpiJob final : public Job {
         members.front() >= 0 && members.back() < ranks()) {
       return {};
     }
-    return user_error(
-        fmt::format("a group has ranks of the job in ascending order, rank {} among them", rank()));
+    return user_error(fmt::format("expected ascending ranks of the job that include rank {}", rank()));
   }
 
   void tell_others(std::span<const std::int32_t> members, MessageKind kind, Topic topic,
@@ -229,7 +228,7 @@ class MpiJob final : public Job {
       }
       if (gone_[static_cast<std::size_t>(from)]) return std::optional<std::string>();
       if (Clock::now() >= deadline) {
-        return world_error(fmt::format("rank {} did not come within {}", from,
+        return world_error(fmt::format("rank {} did not join within {}", from,
                                        print_seconds(std::chrono::duration<double>(timeout_).count())));
       }
       news_.wait_for(lock, nap);
@@ -317,7 +316,7 @@ class MpiJob final : public Job {
 Result<std::unique_ptr<Job>> join(std::shared_ptr<Library> library, std::chrono::milliseconds timeout) {
   if (const std::string_view secure = variable("WEFT_SECURE"); !secure.empty() && secure != "0")
     return user_error("WEFT_SECURE=1 cannot encrypt what MPI carries",
-                      "leave MPI out of it: MASTER_ADDR and MASTER_PORT let ranks meet by themselves");
+                      "run without MPI: set MASTER_ADDR and MASTER_PORT so that ranks connect directly");
   auto job = std::make_unique<MpiJob>(std::move(library), timeout);
   WEFT_TRY_STATUS(job->introduce());
   return std::unique_ptr<Job>(std::move(job));

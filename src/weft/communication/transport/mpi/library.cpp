@@ -96,9 +96,10 @@ Library::Arrival Library::probe(std::int32_t tag) {
 
 Result<std::int32_t> Library::reserve_tags(std::int32_t count) {
   if (count > most_tag_ - next_tag_) {
-    return world_error(fmt::format("{} has no more tags for wires: {} of {} are taken, {} more are needed",
-                                   name(), next_tag_, most_tag_, count),
-                       "make fewer communicators, or keep those there are");
+    return world_error(
+        fmt::format("{} has no tags left for connections: {} of {} are used, {} more are needed", name(),
+                    next_tag_, most_tag_, count),
+        "create fewer communicators, or reuse existing ones");
   }
   return std::exchange(next_tag_, next_tag_ + count);
 }

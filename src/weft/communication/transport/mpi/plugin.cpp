@@ -89,8 +89,9 @@ Result<const WeftMpiTable*> open_plugin(const fs::path& path, std::string_view p
   if (function == nullptr) return user_error(fmt::format("not an MPI plugin of weft: {}", path.string()));
   const WeftMpiTable* table = function();
   if (table->version != kWeftMpiVersion) {
-    return user_error(fmt::format("the MPI plugin is of another weft: version {} expected, {} found in {}",
-                                  kWeftMpiVersion, table->version, path.string()));
+    return user_error(
+        fmt::format("the MPI plugin is for another version of weft: expected {}, found {} in {}",
+                    kWeftMpiVersion, table->version, path.string()));
   }
   return table;
 }
@@ -112,7 +113,7 @@ Result<const WeftMpiTable*> load_plugin() {
     }
   }
   if (flavour == nullptr) {
-    return user_error("no MPI started this process: neither OMPI_COMM_WORLD_RANK nor PMI_RANK is set",
+    return user_error("MPI did not start this process: neither OMPI_COMM_WORLD_RANK nor PMI_RANK is set",
                       "start it with mpirun -n 4 PROGRAM, or choose another transport");
   }
   WEFT_TRY(path, find_plugin(*flavour));

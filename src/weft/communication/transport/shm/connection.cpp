@@ -175,7 +175,7 @@ class RingIncoming final : public Incoming {
   bool fetch(Slot& slot, SlotState state, std::span<std::byte> target) {
     if (state == SlotState::lost)
       fail(WireFault::What::closed,
-           fmt::format("rank {} gave up sending", place_.neighbours->name_of(wire_.from)));
+           fmt::format("rank {} stopped sending", place_.neighbours->name_of(wire_.from)));
     if (state != SlotState::posted) return false;
     if (!slot.state.compare_exchange_strong(state, SlotState::taking, std::memory_order_acq_rel))
       return false;

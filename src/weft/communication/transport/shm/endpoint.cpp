@@ -120,10 +120,10 @@ class ShmEndpoint final : public Endpoint {
 Result<std::size_t> ShmEndpoint::measure(std::span<const Wire> sorted, const Capacity& capacity) const {
   for (const Wire& wire : sorted)
     if (wire.from < 0 || wire.from >= ranks() || wire.to < 0 || wire.to >= ranks())
-      return user_error(fmt::format("a wire leads outside the group: rank {} to rank {} of {} ranks",
+      return user_error(fmt::format("a connection leaves the group: rank {} to rank {} of {} ranks",
                                     wire.from, wire.to, ranks()));
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return user_error(fmt::format("a wire is opened twice: rank {} to rank {}, channel {}", twice->from,
+    return user_error(fmt::format("a connection is opened twice: rank {} to rank {}, channel {}", twice->from,
                                   twice->to, twice->channel));
   WEFT_TRY(ring, ring_bytes(capacity));
   std::size_t all = 0;
@@ -131,9 +131,8 @@ Result<std::size_t> ShmEndpoint::measure(std::span<const Wire> sorted, const Cap
   if (__builtin_mul_overflow(ring, sorted.size(), &all) ||
       (available > 0 && all > static_cast<std::size_t>(available)))
     return world_error(
-        fmt::format("connections need more shared memory than there is: {} wires of {}, {} free",
-                    sorted.size(), print_bytes(static_cast<double>(ring)),
-                    print_bytes(static_cast<double>(available))),
+        fmt::format("not enough shared memory: {} connections of {}, {} free", sorted.size(),
+                    print_bytes(static_cast<double>(ring)), print_bytes(static_cast<double>(available))),
         "use fewer channels or smaller slots");
   return all;
 }
@@ -156,7 +155,7 @@ Result<Ends> ShmEndpoint::open(std::span<const Wire> wires, const Capacity& capa
       return user_error(
           fmt::format("ranks open different connections: rank {} and rank {}", neighbours_->name_of(rank()),
                       neighbours_->name_of(static_cast<std::int32_t>(other))),
-          "every rank of a group makes the same calls in the same order");
+          "every rank of a group must make the same calls in the same order");
 
   const auto segment = std::make_shared<const Segment>(std::move(shared.segment));
   const std::size_t ring = sorted.empty() ? 0 : *bytes / sorted.size();
@@ -187,7 +186,7 @@ Result<std::vector<tcp::Socket>> share_bells(Meeting& meeting, int mine) {
     const bool own = static_cast<std::int32_t>(other) == meeting.rank;
     bells.emplace_back(own ? ::fcntl(mine, F_DUPFD_CLOEXEC, 0) : parcels.take(other));
     if (!bells.back())
-      return world_error(fmt::format("rank {} handed over no event descriptor", meeting.members[other]));
+      return world_error(fmt::format("rank {} sent no event descriptor", meeting.members[other]));
   }
   return bells;
 }
@@ -213,7 +212,7 @@ Result<Neighbourhood> make_neighbourhood(std::shared_ptr<Job> job, std::vector<s
                         "use the transport tcp");
   const auto ranks = static_cast<std::int32_t>(members.size());
   if (ranks > kMostLocalRanks)
-    return user_error(fmt::format("shared memory serves at most {} ranks: {}", kMostLocalRanks, ranks),
+    return user_error(fmt::format("shared memory supports at most {} ranks: {}", kMostLocalRanks, ranks),
                       "use the transport tcp");
   // Whoever else is on this machine wants cores too.
   std::int32_t local = 0;

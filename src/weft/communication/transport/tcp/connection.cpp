@@ -150,7 +150,8 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
     if (received < 0 && errno == EINTR) continue;
     if (received < 0 && errno == EAGAIN) return false;
     if (received < 0 && errno == EBADMSG)
-      return fail({WireFault::What::damaged, "its seal does not open: changed, replayed or cut on the way"});
+      return fail(
+          {WireFault::What::damaged, "its authentication failed: changed, replayed or truncated in transit"});
     if (received <= 0) {  // an end, or an error that makes it one: a reset by the other end's death
       ended_ = true;
       return false;

@@ -91,10 +91,10 @@ class TcpEndpoint final : public Endpoint {
     std::set<Wire> known;
     for (const Wire& wire : wires) {
       if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks())
-        return user_error(fmt::format("a wire leaves the group: from rank {} to rank {} of {}", wire.from,
-                                      wire.to, ranks()));
+        return user_error(fmt::format("a connection leaves the group: from rank {} to rank {} of {}",
+                                      wire.from, wire.to, ranks()));
       if (!known.insert(wire).second)
-        return user_error(fmt::format("a wire is asked for twice: from rank {} to rank {}, channel {}",
+        return user_error(fmt::format("a connection is requested twice: from rank {} to rank {}, channel {}",
                                       wire.from, wire.to, wire.channel));
     }
     return {};

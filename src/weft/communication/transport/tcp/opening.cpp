@@ -114,12 +114,13 @@ class Loop {
     std::string tokens;
     for (std::size_t rank = 0; rank < parcels.size(); ++rank) {
       auto notice = parse_notice(parcels[rank].bytes);
-      if (!notice) return world_error(fmt::format("cannot read what rank {} says of its sockets", rank));
+      if (!notice) return world_error(fmt::format("cannot read the socket list of rank {}", rank));
       if (!notice->trouble.empty())
-        return world_error(fmt::format("rank {} cannot open its wires: {}", rank, notice->trouble));
+        return world_error(fmt::format("rank {} cannot open its connections: {}", rank, notice->trouble));
       if (notice->digest != mine.digest)
-        return user_error(fmt::format("ranks open different wires: rank {} and rank {}", opening_.rank, rank),
-                          "every rank of a group gives the same wires and capacity");
+        return user_error(
+            fmt::format("ranks open different connections: rank {} and rank {}", opening_.rank, rank),
+            "every rank of a group must give the same connections and capacity");
       tokens += notice->token;
       notices.push_back(std::move(*notice));
     }
@@ -153,7 +154,7 @@ class Loop {
   void hear(std::int32_t from, std::string_view trouble) {
     const auto place = std::ranges::find(opening_.members, from) - opening_.members.begin();
     const std::lock_guard lock(told_mutex_);
-    if (!told_) told_ = fmt::format("rank {} cannot open its wires: {}", place, trouble);
+    if (!told_) told_ = fmt::format("rank {} cannot open its connections: {}", place, trouble);
   }
   std::optional<std::string> told() {
     const std::lock_guard lock(told_mutex_);
@@ -188,7 +189,8 @@ class Loop {
     if (Clock::now() < deadline_) return {};
     const double seconds = std::chrono::duration<double>(job_.timeout()).count();
     const std::string hint =
-        "is that rank stopped, or does a firewall swallow what is sent? weft doctor shows where ranks are";
+        "check whether that rank is stopped or a firewall drops packets; run weft doctor to see where ranks "
+        "are";
     if (!callers_.empty()) {
       const Caller& caller = callers_.front().caller;
       return world_error(fmt::format("rank {} at {} does not answer within {} s", caller.rank(),

@@ -51,16 +51,16 @@ std::string hint_for(int code) {
              "net.ipv4.ip_local_port_range";
     case EADDRINUSE: return "another program listens there: choose another port";
     case EMFILE: return "raise the limit of open files of a process: ulimit -n";
-    case ENFILE: return "the machine has no open file left: see fs.file-max";
+    case ENFILE: return "the machine ran out of open files: see fs.file-max";
     default: return {};
   }
 }
 
 std::string words_for(int code) {
   switch (code) {
-    case ECONNREFUSED: return "nobody listens there";
+    case ECONNREFUSED: return "no process listens there";
     case ECONNRESET:
-    case EPIPE: return "the other end is gone";
+    case EPIPE: return "the peer closed the connection";
     case ETIMEDOUT: return "no answer in time";
     case ENETUNREACH:
     case EHOSTUNREACH: return "no route";
@@ -69,7 +69,7 @@ std::string words_for(int code) {
     case EMFILE:
     case ENFILE: return "too many open files";
     case ENOBUFS:
-    case ENOMEM: return "no memory for sockets";
+    case ENOMEM: return "out of memory for sockets";
     default: return std::generic_category().message(code);
   }
 }
@@ -124,7 +124,7 @@ std::string print(const HostPort& address) {
 
 Result<HostPort> parse_host_port(std::string_view text) {
   const auto wrong = [&] {
-    return user_error(fmt::format("not an address and port: '{}'", text.substr(0, 100)),
+    return user_error(fmt::format("expected an address and port, found '{}'", text.substr(0, 100)),
                       "write 127.0.0.1:29500, [::1]:29500 or name:29500");
   };
   const std::size_t colon = text.rfind(':');
@@ -175,11 +175,11 @@ Result<Socket> listen(const std::string& host, std::uint16_t port, int backlog) 
 }
 
 Result<Address> local_address(const Socket& socket) {
-  return ask_address(socket, ::getsockname, "cannot tell a socket's own address");
+  return ask_address(socket, ::getsockname, "cannot get a socket's own address");
 }
 
 Result<Address> remote_address(const Socket& socket) {
-  return ask_address(socket, ::getpeername, "cannot tell the address of a socket's other end");
+  return ask_address(socket, ::getpeername, "cannot get the address of a socket's peer");
 }
 
 Result<Socket> accept(const Socket& listener) {
