@@ -115,7 +115,7 @@ TEST_F(PlansInTime, AStageThatNothingLiesOnIsRefused) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   const std::string said = prove(changed(text, {"# model"}, "stage=2: stage", "stage=7: stage"));
   EXPECT_EQ(said.find("proven equal"), std::string::npos) << said;
-  EXPECT_NE(said.find("nothing lies at place 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("nothing is at place 2"), std::string::npos) << said;
 }
 
 TEST_F(PlansInTime, WhatIsRecomputedIsWrittenToo) {
@@ -176,19 +176,19 @@ TEST_F(PlansInTime, BothSidesOfAChoiceAreProven) {
 TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   // The first product of the last place, moved to where nobody is.
-  EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place 7")).find("lies at place 7"),
+  EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place 7")).find("is at place 7"),
             std::string::npos);
   EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place first"))
-                .find("expected the number of a position, found 'first'"),
+                .find("expected the number of a place, found 'first'"),
             std::string::npos);
   // Back against the way.
   const std::size_t last = text.find("cross-entropy %");
   ASSERT_NE(last, std::string::npos);
   const std::string back = changed(text, {"= cross-entropy %", "# place 1"}, "# place 1", "# place 0");
-  EXPECT_NE(prove(back).find("cannot lie at place 0"), std::string::npos) << prove(back);
+  EXPECT_NE(prove(back).find("cannot be at place 0"), std::string::npos) << prove(back);
   // On: from there on everything else has to as well.
   const std::string on = changed(text, {"contract", "# place 0"}, "# place 0", "# place 1");
-  EXPECT_NE(prove(on).find("cannot lie at place 0"), std::string::npos) << prove(on);
+  EXPECT_NE(prove(on).find("cannot be at place 0"), std::string::npos) << prove(on);
   // Without any of its own the reader finds one.
   const std::string none = changed(text, {"contract", "# place 1"}, "# place 1", "");
   EXPECT_NE(prove(none).find("proven equal"), std::string::npos) << prove(none);

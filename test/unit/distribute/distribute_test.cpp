@@ -222,10 +222,9 @@ TEST(Distribute, WrongDistributionsAreNamed) {
             "the mesh has no axis gpus | its axes are gpu=2");
   EXPECT_EQ(complaint("gpu=2: slice f; slice c of h on gpu"), "h has no index c to slice | it has b, f");
   EXPECT_EQ(complaint("gpu=2; slice b of h on gpu; replicate h on gpu"),
-            "two exceptions contradict each other about h on gpu: one slices b, one replicates it | "
+            "two exceptions contradict each other for h on gpu: one slices b, one replicates it | "
             "a tensor has one layout per axis: keep one of the two");
-  EXPECT_EQ(complaint("a=1;b=1;c=1;d=1;e=1;f=1;g=1"),
-            "a mesh to distribute over has at most 6 axes, found 7 | ");
+  EXPECT_EQ(complaint("a=1;b=1;c=1;d=1;e=1;f=1;g=1"), "expected a mesh with at most 6 axes, found 7 | ");
 }
 
 TEST(Distribution, TextIsReadAsItIsPrinted) {
@@ -330,7 +329,7 @@ TEST(Distribution, KnowsItsTimeFromItsPlace) {
   EXPECT_FALSE(is_in_time(within_stage(whole)));
   EXPECT_TRUE(is_in_time(*read_distribution("gpu=2: slice b; micro=2")));
   EXPECT_EQ(complaint("gpu=2: slice b; micro=2"),
-            "stages and micro-batches are no layouts: only what is within a stage is distributed | ");
+            "stages and micro-batches are not layouts: only the plan of a stage is distributed | ");
 }
 
 TEST(Distribute, ADistributedPlanIsNotDistributedAgain) {

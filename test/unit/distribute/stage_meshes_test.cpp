@@ -64,18 +64,17 @@ TEST(StageMeshes, ThatCannotBe) {
   EXPECT_EQ(read("stage=2: stage; stage 0 on a=2: slice b; stage 0 on c=3: slice h; stage 1 on a=3: slice b; "
                  "stage 1 "
                  "on c=2: slice h"),
-            "the meshes of two stages are cut in blocks of 3 and of 2, which do not lie in one another");
+            "the meshes of two stages have blocks of 3 and of 2, which do not nest");
   EXPECT_EQ(read("stage=2: stage; stage 2 on data=4: slice b"), "there is no stage 2: they are 0 to 1");
   EXPECT_EQ(read("stage=2: stage; data=2: slice b; stage 0 on data=4: slice b"),
-            "stages have meshes of their own, or share axes: found both");
-  EXPECT_EQ(read("stage 0 on data=4: slice b; micro=2"),
-            "a mesh of a stage is said, and no axis is of stages");
+            "stages have their own meshes or share axes: found both");
+  EXPECT_EQ(read("stage 0 on data=4: slice b; micro=2"), "a stage has a mesh, but no axis is for stages");
   EXPECT_EQ(read("data=4: slice b, in stage 0 slice h"),
-            "an axis is used otherwise in some stages, and no axis is of stages");
+            "some stages use an axis differently, but no axis is for stages");
   EXPECT_EQ(read("stage=2: stage; data=4: slice b, in stage 2 slice h"),
-            "data is used otherwise in stage 2, and stages are 0 to 1");
+            "data has another use in stage 2, but stages are 0 to 1");
   EXPECT_EQ(read("stage=2: stage; data=4: slice b, in stage 1 slice h, in stages 0 to 1 slice f"),
-            "what data is used for in stage 1 is said twice");
+            "the use of data in stage 1 is given twice");
   EXPECT_EQ(read("stage=2: stage; stages 1 to 0 on data=4: slice b"), "stages 1 to 0 are none");
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=2: slice b; stage 0 on data=2: slice h; stage 1 on data=4"),
             "stage 0 has two axes data");

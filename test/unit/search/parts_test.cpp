@@ -143,7 +143,7 @@ TEST(Chain, SaysWhereThereIsNone) {
       "PARAMETER w[d, c] INIT normal(0, 0.02) "
       "AS WITH logits AS (SELECT sum(x * w) FROM x, w GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
-  EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no place where a single value goes on");
+  EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no cut that a single value crosses");
 }
 
 // The lists of an axis cannot say it, nothing tells the search, and no other assignment is faster.

@@ -214,7 +214,7 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().fault, Fault::world);
   expect_says(outcome.error().message, "rank 2 died in step ");
-  expect_says(outcome.error().message, ", and the others stopped: it was killed by signal 9");
+  expect_says(outcome.error().message, ", and the others stopped: killed by signal 9");
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60)) << "hung";
   EXPECT_TRUE(children().empty());
 }

@@ -149,7 +149,8 @@ TEST(InTime, MeshesOfStagesThatCannotBe) {
             "stages have their own meshes, and ranks along data take unequal numbers of micro-batches");
   EXPECT_EQ(
       why_not(gpt().graph, "stage=2: stage; gpu=2: slice h, in stage 1 slice b; micro=4; schedule dualpipe"),
-      "dualpipe has the same layers on stages 0 and 1, which have other meshes: gpu=2: slice h, gpu=2: slice "
+      "dualpipe has the same layers on stages 0 and 1, which have different meshes: gpu=2: slice h, gpu=2: "
+      "slice "
       "b");
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=2: slice h, in stage 1 slice nobody; micro=2"),
             "no tensor of the plan has an index nobody");

@@ -125,7 +125,7 @@ TEST(TrainDifferentiate, SaysWhatItCannotDifferentiate) {
             "the loss must be a real scalar, found f32[d=3]");
   EXPECT_EQ(differentiated("plan a\n%0 = input {name=w, type=i32[]}\n%1 = cast %0 {to=f32}\nreturn loss=%1\n",
                            {ValueId(0)}),
-            "only real values have gradients, found i32[]");
+            "only real-valued tensors have gradients, found i32[]");
   EXPECT_EQ(differentiated(R"(plan a
 %0 = parameter {name=w, type=f32[d=2]}
 %1, %2 = layer-norm %0 {over=[d]} @n

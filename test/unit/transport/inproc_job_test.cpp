@@ -211,7 +211,7 @@ TEST(ThreadJobs, AgreeingWithTheSilentEndsWithTheTimeout) {
   Jobs jobs = make_thread_jobs(2, 20ms);
   const auto alive = jobs[0]->agree_on_survivors(std::vector<std::int32_t>{0, 1}, {0, 0});
   ASSERT_FALSE(alive.ok());
-  EXPECT_EQ(alive.error().message, "rank 1 did not join agree on the survivors within 20 ms");
+  EXPECT_EQ(alive.error().message, "rank 1 did not join the agreement on survivors within 20 ms");
 }
 
 TEST(ThreadJobs, TheLastJobMayEndInAHandler) {

@@ -289,9 +289,8 @@ Reply Session::execute(std::string_view text) {
                     error.what());
     reply.error = world_error(error.what());
   } catch (const std::bad_alloc&) {
-    return fail(
-        world_error("out of memory", "a smaller batch or model needs less; ulimit -v limits memory, too"),
-        text);
+    return fail(world_error("out of memory", "use a smaller batch or model; ulimit -v limits memory, too"),
+                text);
   } catch (const std::system_error& error) {
     return fail(thread_error(error), text);
   }

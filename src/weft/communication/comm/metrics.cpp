@@ -93,7 +93,7 @@ std::string print_tallies(const Tallies& tallies) {
 }
 
 Result<Tallies> parse_tallies(std::string_view text) {
-  const auto wrong = [] { return user_error("expected the tallies of a rank, found something else"); };
+  const auto wrong = [] { return user_error("cannot read the counters of a rank"); };
   if (!text.starts_with(kTalliesLine)) return wrong();
   text.remove_prefix(kTalliesLine.size());
   Tallies tallies;

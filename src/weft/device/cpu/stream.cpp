@@ -75,7 +75,7 @@ class CallerStream final : public Stream {
     try {
       static_cast<const Kernel&>(kernel).run(task, scratch_.bytes().data());
     } catch (const std::bad_alloc&) {  // of a node that is computed by its definition
-      status_ = world_error("out of memory", "a smaller batch or model needs less");
+      status_ = world_error("out of memory", "use a smaller batch or model");
     } catch (const std::exception& error) {
       status_ = world_error(fmt::format("internal error: {}", error.what()));
     }

@@ -281,7 +281,7 @@ Status check(Code code, std::string_view what) {
   if (code >= kOfBlas) {
     constexpr Code kNoMemory = kOfBlas + 3;
     return world_error(fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
-                                   code == kNoMemory ? "that there is no memory" : "no", code - kOfBlas),
+                                   code == kNoMemory ? "out of memory" : "an error", code - kOfBlas),
                        remedy_for(code == kNoMemory ? kOutOfMemory : 0));
   }
   const char* text = nullptr;

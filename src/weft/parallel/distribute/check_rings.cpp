@@ -26,9 +26,9 @@ Status check_rings(const plan::Graph& graph, const Distribution& distribution) {
       return std::ranges::find(along, index) != along.end();
     };
     if (!use.ring || std::ranges::any_of(use.slice, attends)) continue;
-    return user_error(fmt::format("axis {} slices {}, and nothing attends along that: no keys go around",
+    return user_error(fmt::format("axis {} slices {}, but no attention runs along it",
                                   distribution.mesh.axes[axis].name, fmt::join(use.slice, ", ")),
-                      along.empty() ? std::string("the model has no attention: leave out ring attention")
+                      along.empty() ? std::string("the model has no attention: remove ring attention")
                                     : fmt::format("slice {}, ring attention", along.front()));
   }
   return {};

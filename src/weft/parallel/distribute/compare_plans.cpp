@@ -81,7 +81,7 @@ class Comparison {
       const auto found = places.find(graph().text(output.name));
       if (found == places.end())
         return user_error(
-            fmt::format("the distributed plan has an output {} that the plan of one device lacks",
+            fmt::format("the distributed plan has an output {} that the plan of one device does not have",
                         graph().text(output.name)));
       const std::size_t place = found->second;
       const Result<Tensor<T>> joined =
@@ -141,7 +141,7 @@ class Comparison {
         WEFT_TRY(expected, whole_run(*plans_.original, whole_));
         if (peak == kPeaks.back() || mostly_numbers(expected)) return expected;
       }
-      return user_error("no values were drawn");
+      return user_error("no values were sampled");
     }
   }
   static bool mostly_numbers(const std::vector<Tensor<T>>& tensors) {
@@ -178,8 +178,8 @@ class Comparison {
       if (!ops::is_source(node.op())) continue;
       const plan::Type type = node.result_type(0);
       if (type.elements() > kMostProvenElements)
-        return user_error(fmt::format("{} is too large to be proven by running: {}",
-                                      describe(graph(), node.id()), print(type, graph().symbols())),
+        return user_error(fmt::format("{} is too large to prove by running: {}", describe(graph(), node.id()),
+                                      print(type, graph().symbols())),
                           "prove it at smaller sizes");
       const auto leads_to = leads_to_.find(node.word(0));
       whole_.emplace(node.word(0),
@@ -241,7 +241,7 @@ class Comparison {
       return std::optional(blame(ValueId(v), held[v], right));
     }
     return std::optional(
-        Disagreement{NodeId(0u), -1, "the two plans' outputs differ, none of their values does"});
+        Disagreement{NodeId(0u), -1, "the outputs of the two plans differ, but no intermediate value does"});
   }
 
   static bool fits(const Tensor<T>& tensor, const plan::Type& type) {
@@ -263,11 +263,11 @@ class Comparison {
       for (std::size_t rank = 0; wanted.ok() && rank < held.ranks.size(); ++rank)
         if (!alike(held.ranks[rank], wanted->ranks[rank])) {
           found.rank = static_cast<std::int32_t>(rank);
-          found.what = fmt::format("{}: rank {} holds something else than its share", where, rank);
+          found.what = fmt::format("{}: rank {} does not hold its shard", where, rank);
           return found;
         }
     }
-    found.what = fmt::format("{}: what the ranks hold does not make up the value", where);
+    found.what = fmt::format("{}: the shards of the ranks do not add up to the value", where);
     return found;
   }
 

@@ -140,15 +140,14 @@ class Distributor {
 
 Status check(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options) {
   if (is_in_time(distribution))
-    return user_error("stages and micro-batches are no layouts: only what is within a stage is distributed");
+    return user_error("stages and micro-batches are not layouts: only the plan of a stage is distributed");
   WEFT_TRY_STATUS(plan::check(distribution.mesh));
   const std::size_t axes = distribution.mesh.axes.size();
   if (axes > kMostAxes)
-    return user_error(
-        fmt::format("a mesh to distribute over has at most {} axes, found {}", kMostAxes, axes));
+    return user_error(fmt::format("expected a mesh with at most {} axes, found {}", kMostAxes, axes));
   if (distribution.axes.size() != axes)
-    return user_error(fmt::format("a distribution says what each mesh axis does: {} axes, {} uses", axes,
-                                  distribution.axes.size()));
+    return user_error(
+        fmt::format("expected one use per mesh axis: {} axes, {} uses", axes, distribution.axes.size()));
   if (!options.prices.empty() && options.prices.size() != axes)
     return user_error(fmt::format("expected a cost for each mesh axis or for none: {} axes, {} costs", axes,
                                   options.prices.size()));
@@ -174,7 +173,7 @@ Result<std::vector<std::int32_t>> stages_of(const plan::Graph& graph, const Dist
                                             const DistributeOptions& options) {
   if (!has_stage_meshes(distribution)) return std::vector<std::int32_t>();
   if (!options.stages)
-    return user_error("axes are used otherwise in some stages, and the plan is of one mesh without stages");
+    return user_error("some stages use axes differently, but the plan has one mesh without stages");
   return options.stages(graph);
 }
 

@@ -486,7 +486,7 @@ Distribution within_stage(const Distribution& distribution) {
 }
 
 Result<Distribution> read_distribution(std::string_view text) {
-  if (text.size() > std::size_t{1} << 24) return user_error("a distribution of more than 16 MiB");
+  if (text.size() > std::size_t{1} << 24) return user_error("expected at most 16 MiB of distribution text");
   return Reader(text).read();
 }
 

@@ -126,7 +126,7 @@ Status Exceptions::add(const plan::Graph& graph, NodeId node, std::size_t axis, 
   const auto text = [&](Symbol said) {
     return said.valid() ? fmt::format("slices {}", graph.text(said)) : std::string("replicates it");
   };
-  return user_error(fmt::format("two exceptions contradict each other about {} on {}: one {}, one {}",
+  return user_error(fmt::format("two exceptions contradict each other for {} on {}: one {}, one {}",
                                 exception.tensor, exception.axis, text(known->second), text(index)),
                     "a tensor has one layout per axis: keep one of the two");
 }

@@ -47,7 +47,7 @@ class Periods {
       const plan::Layout& layout = plan_.layouts[node.result(0).value];
       for (const std::size_t axis : data_)
         if (!layout.axes[axis].is_replicated())
-          return broken(node, fmt::format("ranks along {} share it, and sums are made every {} steps alone",
+          return broken(node, fmt::format("ranks along {} share it, but sums are made only every {} steps",
                                           plan_.mesh.axes[axis].name, most));
       return {};
     }
@@ -66,8 +66,8 @@ class Periods {
         return broken(node, fmt::format("every={} is for an axis that slices the batch, and {} does not",
                                         every, plan_.mesh.axes[axis].name));
       if (sums && is_gradient && is_data(axis) && every != most)
-        return broken(
-            node, fmt::format("it sums a gradient every {} steps, others are summed every {}", every, most));
+        return broken(node,
+                      fmt::format("it sums a gradient every {} steps, but others every {}", every, most));
     }
     return {};
   }
@@ -90,13 +90,13 @@ class Periods {
       for (std::size_t k = 0; k < node.result_count(); ++k) unsummed[node.result(k).value] = follows;
       if (&node.op() == &ops::select() && unsummed[node.input(0).value] &&
           (is_held(node.input(1)) || is_held(node.input(2))))
-        return broken(node, "it skips a step by a gradient that is not summed, each rank for itself");
+        return broken(node, "it skips a step based on a gradient that is not summed, so ranks may differ");
     }
     for (const plan::Output& output : plan_.graph.outputs())
       if (unsummed[output.value.value] && !output.updates.valid())
         return BrokenPromise{
             plan_.graph.value(output.value).producer,
-            fmt::format("output {} is made of a gradient that is not summed", plan_.graph.text(output.name))};
+            fmt::format("output {} depends on a gradient that is not summed", plan_.graph.text(output.name))};
     return {};
   }
 

@@ -81,7 +81,8 @@ Result<std::int64_t> OtherSizes::of(std::string_view index, std::int64_t size) c
   const auto found = known_.find({std::string(index), size});
   if (size == 1 && found == known_.end()) return size;
   if (found == known_.end() || found->second.size() != 1)
-    return user_error(fmt::format("{} of {} is the plan's own, and has no one size at others", index, size));
+    return user_error(fmt::format(
+        "{} of {} is specific to the plan and has no size of its own at other sizes", index, size));
   return *found->second.begin();
 }
 

@@ -26,11 +26,11 @@ using plan::ValueId;
 
 Status check_alike(const plan::Graph& original, const plan::Graph& other) {
   if (original.node_count() != other.node_count())
-    return user_error(fmt::format("the plans differ in more than sizes: {} nodes and {}",
+    return user_error(fmt::format("the plans differ in more than their sizes: {} nodes and {}",
                                   original.node_count(), other.node_count()));
   for (std::size_t n = 0; n < original.node_count(); ++n)
     if (original.node(NodeId(n)).op != other.node(NodeId(n)).op)
-      return user_error(fmt::format("the plans differ in more than sizes: {} and {}",
+      return user_error(fmt::format("the plans differ in more than their sizes: {} and {}",
                                     describe(original, NodeId(n)), describe(other, NodeId(n))));
   return {};
 }

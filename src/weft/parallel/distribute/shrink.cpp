@@ -76,7 +76,7 @@ class Shrinker {
       WEFT_TRY(done, pass());
       if (done) return std::move(made_);
     }
-    return user_error("too many sizes come out otherwise than they were chosen");
+    return user_error("too many sizes differ from the chosen ones");
   }
 
  private:

@@ -105,8 +105,8 @@ AxisUse joined(const std::vector<Doing>& by_stage) {
 Status take_stage_meshes(Distribution& distribution, const std::vector<OwnAxis>& own) {
   const auto axis = stage_axis(distribution);
   if (!axis || distribution.mesh.axes.size() != 1)
-    return user_error(axis ? "stages have meshes of their own, or share axes: found both"
-                           : "a mesh of a stage is said, and no axis is of stages",
+    return user_error(axis ? "stages have their own meshes or share axes: found both"
+                           : "a stage has a mesh, but no axis is for stages",
                       std::string(kWritten), own.front().span);
   const std::int32_t stages = distribution.mesh.axes[*axis].ranks;
   WEFT_TRY(meshes, meshes_by_stage(stages, own));
@@ -117,11 +117,9 @@ Status take_stage_meshes(Distribution& distribution, const std::vector<OwnAxis>&
   std::int64_t outer = 1;
   for (const auto& [inner, span] : ends) {
     if (inner % outer != 0)
-      return user_error(
-          fmt::format(
-              "the meshes of two stages are cut in blocks of {} and of {}, which do not lie in one another",
-              ranks_of(meshes[0]) / outer, ranks_of(meshes[0]) / inner),
-          "numbers of ranks that divide each other, or their axes in another order", span);
+      return user_error(fmt::format("the meshes of two stages have blocks of {} and of {}, which do not nest",
+                                    ranks_of(meshes[0]) / outer, ranks_of(meshes[0]) / inner),
+                        "use numbers of ranks that divide each other, or reorder the axes", span);
     const std::string name = name_for(meshes, outer, inner, distribution.mesh);
     distribution.mesh.axes.push_back({name, static_cast<std::int32_t>(inner / outer)});
     std::vector<Doing> by_stage;
@@ -136,21 +134,21 @@ Status check_in_stages(const Distribution& distribution) {
   if (!has_stage_meshes(distribution)) return {};
   const auto stages = stage_axis(distribution);
   if (!stages)
-    return user_error("an axis is used otherwise in some stages, and no axis is of stages",
+    return user_error("some stages use an axis differently, but no axis is for stages",
                       "stage=2: stage; data=2: slice b; gpu=2: slice h, in stage 0 slice b");
   const std::int32_t count = distribution.mesh.axes[*stages].ranks;
   for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
     std::set<std::int32_t> said;
     for (const StageUse& own : distribution.axes[a].in_stages) {
-      if (a == *stages) return user_error("the axis of stages is used for nothing else");
+      if (a == *stages) return user_error("the axis of stages cannot have another use");
       if (own.first < 0 || own.last >= count)
-        return user_error(fmt::format("{} is used otherwise in {}, and stages are 0 to {}",
+        return user_error(fmt::format("{} has another use in {}, but stages are 0 to {}",
                                       distribution.mesh.axes[a].name, print_stages(own.first, own.last),
                                       count - 1));
       for (std::int32_t s = own.first; s <= own.last; ++s)
         if (!said.insert(s).second)
-          return user_error(fmt::format("what {} is used for in stage {} is said twice",
-                                        distribution.mesh.axes[a].name, s));
+          return user_error(
+              fmt::format("the use of {} in stage {} is given twice", distribution.mesh.axes[a].name, s));
     }
   }
   return {};

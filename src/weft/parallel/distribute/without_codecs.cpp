@@ -66,8 +66,9 @@ Status check_states(const plan::Graph& graph) {
     if (!decoded[output.value.value].valid()) continue;
     const auto source = sources.find(graph.updated(output));
     if (source == sources.end() || graph.node(source->second).op != &ops::state()) continue;
-    return user_error(fmt::format("node {}: {} is kept as it is decoded: codecs are for what crosses an axis",
-                                  describe(graph, decoded[output.value.value]), graph.text(output.name)));
+    return user_error(
+        fmt::format("node {}: {} is kept in encoded form: codecs are only for values sent along an axis",
+                    describe(graph, decoded[output.value.value]), graph.text(output.name)));
   }
   return {};
 }
@@ -106,7 +107,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
     const auto added = std::ranges::find(feedback, node.id(), &Feedback::add);
     for (const ValueId input : node.node().inputs)
       if (!edit.now(input).valid() && (added == feedback.end() || input == added->wanted))
-        return wrong("it reads what codecs lost, which is for what they code next");
+        return wrong("it reads a codec's error, which only the codec may use");
     if (added != feedback.end()) {
       edit.become(node.result(0), edit.now(added->wanted));
       continue;
@@ -122,7 +123,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       // Codes are for wires: what stays where it is loses by them and gains nothing.
       const bool changes_place = plan.time && plan.time->position[n] != plan.time->position[made.value];
       if (!crossed[node.input(0).value] && !changes_place)
-        return wrong(fmt::format("it decodes what never crossed an axis or a stage boundary, node {}",
+        return wrong(fmt::format("it decodes a value that never crossed an axis or a stage boundary, node {}",
                                  describe(plan.graph, made)));
       const NodeView encode = plan.graph.view(made);
       const plan::Type numbers = edit.graph().type(edit.now(node.input(0)));
@@ -131,7 +132,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       for (std::size_t d = 0; alike && d < numbers.rank(); ++d)
         alike = edit.graph().text(numbers.dims[d].index) == node.text(node.result_type(0).dims[d].index) &&
                 numbers.dims[d].size == node.result_type(0).dims[d].size;
-      if (!alike) return wrong("it is not decoded as it was encoded");
+      if (!alike) return wrong("its decoder does not match its encoder");
       edit.stand_at(node.id());
       WEFT_TRY(same, ops::add_cast(edit.graph(), edit.now(node.input(0)), node.result_type(0).dtype));
       edit.become(node.result(0), same);
@@ -160,7 +161,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       WEFT_TRY(parts, ops::add_all_to_all(edit.graph(), numbers, node.word(0), along(1), along(2)));
       edit.become(node.result(0), parts);
     } else {
-      return wrong("it reads codes, which mean nothing to it");
+      return wrong("it reads encoded values but cannot decode them");
     }
     codes[node.result(0).value] = read;
     const auto& sent = static_cast<const ops::Communication&>(node.op());

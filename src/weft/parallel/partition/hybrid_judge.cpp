@@ -17,7 +17,7 @@ Result<std::vector<std::int32_t>> stages_of(const Hybrid& hybrid, const std::vec
       return user_error(
           fmt::format("expected replicas that divide {}, found {}", hybrid.micro_batches, stage.replicas));
     if (stage.ways.size() != stage.nodes.size())
-      return user_error(fmt::format("expected a way for each of {} nodes, found {}", stage.nodes.size(),
+      return user_error(fmt::format("expected a strategy for each of {} nodes, found {}", stage.nodes.size(),
                                     stage.ways.size()));
     devices += std::int64_t{stage.replicas} * stage.degree;
     replicas += stage.replicas;
@@ -58,7 +58,7 @@ Result<double> judge(const Hybrid& hybrid, const std::vector<HybridStage>& stage
       const auto& degrees = hybrid.nodes[slot(node)].degrees;
       const auto degree = std::ranges::find(degrees, stage.degree, &HybridNode::Degree::devices);
       if (degree == degrees.end() || slot(stage.ways[n]) >= degree->ways.size())
-        return user_error(fmt::format("expected a way of node {} on {} devices, found none",
+        return user_error(fmt::format("expected a strategy for node {} on {} devices, found none",
                                       hybrid.nodes[slot(node)].id, stage.degree));
       const Way& way = degree->ways[slot(stage.ways[n])];
       seconds += way.seconds;

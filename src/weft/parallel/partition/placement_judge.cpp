@@ -34,7 +34,7 @@ Result<std::vector<std::int32_t>> devices_of(const Placement& placement,
     std::int32_t& known = of_class[static_cast<std::size_t>(placement.nodes[i].class_of)];
     if (known >= 0 && known != device[i])
       return user_error(
-          fmt::format("expected node {} with its class, found it apart", placement.nodes[i].id));
+          fmt::format("expected node {} with its class, found it in another stage", placement.nodes[i].id));
     known = device[i];
   }
   return device;

@@ -154,7 +154,7 @@ Result<SteadyAnswer> cut_steady(const Profile& profile, const std::vector<Level>
   answer.exact = ideals.complete();
   answer.cost = search.solve();
   if (answer.cost == kNoTime)
-    return user_error("expected as many stages as machines, found fewer layers", "fewer machines");
+    return user_error("expected at least one layer per machine, found fewer", "fewer machines");
   answer.stages = search.stages(levels.size() - 1, ideals.none(), ideals.all());
   return answer;
 }

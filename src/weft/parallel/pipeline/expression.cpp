@@ -55,7 +55,7 @@ Result<std::vector<Word>> split(std::string_view text) {
       at += two == "<=" || two == ">=" || two == "==" || two == "!=" ? 2 : 1;
       const std::string sign(text.substr(from, at - from));
       if (sign.size() == 1 && std::string_view("+-*/()<>=,.:").find(sign) == std::string_view::npos)
-        return user_error("a schedule's text has no such sign", {}, span_of(from, at));
+        return user_error("unexpected character in a schedule", {}, span_of(from, at));
       words.push_back({Word::Kind::sign, sign, 0, span_of(from, at)});
     }
   }

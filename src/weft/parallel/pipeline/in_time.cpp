@@ -40,7 +40,7 @@ Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t pla
   if (chain.parts.size() < static_cast<std::size_t>(places))
     return user_error(fmt::format("{} has {} parts in a row, but its stages need {}", graph.name,
                                   chain.parts.size(), places),
-                      "fewer stages or chunks");
+                      "use fewer stages or chunks");
   std::vector<std::size_t> ends(known_ends.begin(), known_ends.end());
   if (ends.size() != static_cast<std::size_t>(places) || ends.back() != chain.parts.size()) {
     const std::vector<double> flops =
@@ -85,10 +85,10 @@ Status check_stage_meshes(const Distribution& distribution, const Schedule& sche
       if (const std::int32_t other = std::countr_zero(stages);
           distribute::as_in_stage(distribution, other) != distribute::as_in_stage(distribution, owner))
         return user_error(
-            fmt::format("{} has the same layers on stages {} and {}, which have other meshes: {}, {}",
+            fmt::format("{} has the same layers on stages {} and {}, which have different meshes: {}, {}",
                         schedule.name, owner, other, distribute::print_stage_mesh(distribution, owner),
                         distribute::print_stage_mesh(distribution, other)),
-            "the same mesh for both, or another schedule");
+            "use the same mesh for both, or another schedule");
   }
   return {};
 }
@@ -192,7 +192,7 @@ Status check_takes(const Graph& graph, const Distribution& distribution) {
     WEFT_TRY(own, schedule_of(of_one));
     for (std::int32_t place = 0; place < equal.positions(); ++place)
       if (own.positions() != equal.positions() || stages_at(own, place) != stages_at(equal, place))
-        return user_error(fmt::format("with {} the schedule {} has its parts on other stages than with {}",
+        return user_error(fmt::format("with {}, schedule {} puts its parts on other stages than with {}",
                                       own.micro_batches, own.name, equal.micro_batches),
                           "more micro-batches for those that take few, or another schedule");
   }
@@ -214,7 +214,7 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
               fmt::format("{} is cut along {} by {}, whose ranks take unequal numbers of micro-batches",
                           describe(plan.graph, node.id()), plan.graph.text(dim.index),
                           plan.mesh.axes[*axis].name),
-              "only the batch is cut along it, or equal numbers: leave out takes");
+              "slice only the batch along it, or use equal numbers: leave out takes");
     }
     if (&node.op() == &ops::slice_across()) continue;  // a block of what the rank has itself
     const ops::Communication* const moves = ops::find_communication(node.op());
@@ -224,7 +224,7 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
           fmt::format("{} moves between ranks of {} for every micro-batch, and they take unequal "
                       "numbers of them",
                       describe(plan.graph, node.id()), plan.mesh.axes[*axis].name),
-          "equal numbers: leave out takes");
+          "use equal numbers: leave out takes");
   }
   return {};
 }
@@ -246,7 +246,7 @@ Status take_places(distribute::DistributedPlan& plan) {
   WEFT_TRY(schedule, schedule_of(distribution));
   WEFT_TRY_STATUS(check_stage_meshes(distribution, schedule));
   if (const plan::Mesh wanted = mesh_in_time(distribution); plan.mesh != wanted)
-    return user_error(fmt::format("the plan is of the mesh {}, and its distribution of stages with {}",
+    return user_error(fmt::format("the plan has mesh {}, but the stages of its distribution have {}",
                                   print(plan.mesh), print(wanted)),
                       fmt::format("# mesh: {}", print(wanted)));
   std::vector<std::int32_t>& places = plan.time->position;
@@ -255,7 +255,7 @@ Status take_places(distribute::DistributedPlan& plan) {
                                   plan.graph.node_count(), places.size()));
   for (std::size_t n = 0; n < places.size(); ++n)
     if (places[n] >= schedule.positions())
-      return user_error(fmt::format("{} lies at place {}, and {} has the places 0 to {}",
+      return user_error(fmt::format("{} is at place {}, but {} has the places 0 to {}",
                                     describe(plan.graph, NodeId(n)), places[n], print(distribution),
                                     schedule.positions() - 1));
   WEFT_TRY_STATUS(check_takes(plan.graph, distribution));
@@ -265,19 +265,17 @@ Status take_places(distribute::DistributedPlan& plan) {
   settle_positions(plan.graph, roles, places);
   for (std::int32_t place = 0; place < schedule.positions(); ++place)
     if (std::ranges::find(places, place) == places.end())
-      return user_error(fmt::format("nothing lies at place {}, and {} has the places 0 to {}", place,
+      return user_error(fmt::format("nothing is at place {}, but {} has the places 0 to {}", place,
                                     print(distribution), schedule.positions() - 1),
-                        "fewer stages or chunks, or nodes for all of them");
+                        "use fewer stages or chunks, or nodes for all of them");
   for (std::size_t n = 0; n < places.size(); ++n)
     if (said[n] >= 0 && said[n] != places[n])
       return user_error(
-          places[n] < 0
-              ? fmt::format("{} is said to lie at place {}, and is made wherever it is read",
-                            describe(plan.graph, NodeId(n)), said[n])
-              : fmt::format(
-                    "{} cannot lie at place {}: what it reads lies at place {}, and micro-batches go one "
-                    "way through the stages and gradients the other",
-                    describe(plan.graph, NodeId(n)), said[n], places[n]));
+          places[n] < 0 ? fmt::format("{} has place {}, but it is recreated wherever it is read",
+                                      describe(plan.graph, NodeId(n)), said[n])
+                        : fmt::format("{} cannot be at place {}: its input is at place {}, and micro-batches "
+                                      "pass through the stages in one direction, gradients in the other",
+                                      describe(plan.graph, NodeId(n)), said[n], places[n]));
   return {};
 }
 
@@ -302,7 +300,7 @@ Result<Schedule> schedule_of(const Distribution& distribution) {
   const std::int32_t stages = axis ? distribution.mesh.axes[*axis].ranks : 1;
   const std::int32_t chunks = axis ? distribution.axes[*axis].chunks : 1;
   if (stages > kMostStages)
-    return user_error(fmt::format("at most {} stages run, found {}", kMostStages, stages));
+    return user_error(fmt::format("expected at most {} stages, found {}", kMostStages, stages));
   WEFT_TRY(text, find_schedule(distribution.schedule.empty() ? "1f1b" : distribution.schedule));
   std::map<std::string, double> parameters = {
       {"stages", stages}, {"micro_batches", static_cast<double>(distribution.micro_batches)}};

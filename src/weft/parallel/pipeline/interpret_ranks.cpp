@@ -119,10 +119,11 @@ class Ranks {
     if (plan::is_message(what.kind))
       return message(rank, node, what, group.at(static_cast<std::size_t>(what.by)));
     if (!what.gives || !what.takes || what.kind == ExchangeKind::halo)
-      return user_error(fmt::format("{} cannot be interpreted by ranks of their own", describe_place(rank)));
+      return user_error(fmt::format("{} cannot be interpreted rank by rank", describe_place(rank)));
     for (const std::int32_t other : group) {
       if (is_done(other))
-        return user_error(fmt::format("{} waits for rank {}, which has ended", describe_place(rank), other));
+        return user_error(
+            fmt::format("{} waits for rank {}, which has finished", describe_place(rank), other));
       const NodeView there = node_of(other);
       if (&there.op() != &ops::local_exchange()) return false;
       const ops::LocalExchange its = ops::read_local_exchange(there);
@@ -152,7 +153,7 @@ class Ranks {
       if (found == messages_.end()) return false;
       if (found->second.front().sizes != ops::sizes_of(node.result_type(0).dims))
         return user_error(
-            fmt::format("{} takes something of another size than rank {} sent", describe_place(rank), other));
+            fmt::format("{} expects another size than rank {} sent", describe_place(rank), other));
       value(rank, node.result(0)) = std::move(found->second.front());
       found->second.pop_front();
       if (found->second.empty()) messages_.erase(found);
@@ -168,7 +169,8 @@ class Ranks {
     if (!waiting.empty()) return user_error(fmt::format("ranks wait for each other: {}", waiting));
     if (messages_.empty()) return {};
     const auto& [from, to, tag] = messages_.begin()->first;
-    return user_error(fmt::format("rank {} sends {} what it does not take: tag {}", from, to, tag));
+    return user_error(
+        fmt::format("rank {} sends {} a message that it does not receive: tag {}", from, to, tag));
   }
 
   const std::span<const Graph* const> graphs_;

@@ -131,7 +131,7 @@ class TimedProof {
       Held held;
       held.type = node.result_type(0);
       if (held.type.elements() > distribute::kMostProvenElements)
-        return user_error(fmt::format("{} is too large to be proven by running", node.word(0)));
+        return user_error(fmt::format("{} is too large to prove by running", node.word(0)));
       held.layout = layout_in_stage(plan_, plan_.layouts[node.result(0).value]);
       const auto leads_to = leads_to_.find(node.word(0));
       held.whole = distribute::draw_source<Field>(

@@ -82,9 +82,9 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
     const bool along = several && moves != nullptr && moves->axis(node) == kMicroAxis;
     if (along && node.input_count() > 1)
       return user_error(
-          fmt::format("{} sums {} values over micro-batches at once, which are summed one by one",
+          fmt::format("{} sums {} values over micro-batches at once, but they are summed one at a time",
                       describe(graph, node.id()), node.input_count()),
-          "an all-reduce for each of them");
+          "use one all-reduce for each of them");
     if (along && moves->exchange(node).take != ops::Exchange::Take::own) {
       if (moves->exchange(node).take != ops::Exchange::Take::combined || moves->exchange(node).keep.valid() ||
           moves->exchange(node).monoid != plan::Monoid::sum)

@@ -73,7 +73,8 @@ class ScheduleReader {
                             reader_.peek().span);
         parameter.value = reader_.take().number;
       }
-      if (reader_.slot(name) < 4) return user_error(fmt::format("the name is taken: {}", name), {}, span);
+      if (reader_.slot(name) < 4)
+        return user_error(fmt::format("the name is already used: {}", name), {}, span);
       made_.parameters.push_back(parameter);
     } while (reader_.accept(","));
     for (const char* needed : {"stages", "micro_batches"})

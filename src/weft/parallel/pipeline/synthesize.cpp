@@ -15,7 +15,7 @@ constexpr double kMostSynthesized = 2e6;  // passes: more would take minutes
 
 Status check_request(const SynthesisRequest& request) {
   if (request.stages < 1 || request.micro_batches < 1 || request.chunks < 1)
-    return user_error(fmt::format("stages, micro-batches and chunks are at least 1: {}, {}, {}",
+    return user_error(fmt::format("stages, micro-batches and chunks must be at least 1: {}, {}, {}",
                                   request.stages, request.micro_batches, request.chunks));
   if (3.0 * request.stages * request.micro_batches * request.chunks > kMostSynthesized)
     return user_error(fmt::format("too many passes to synthesize: {} stages, {} micro-batches, {} chunks",
@@ -23,7 +23,8 @@ Status check_request(const SynthesisRequest& request) {
                       fmt::format("at most {} passes", kMostSynthesized));
   WEFT_TRY_STATUS(check(request.times, request.stages));
   if (!(request.weight_share >= 0 && request.weight_share <= 1))
-    return user_error(fmt::format("the share that waits for W is from 0 to 1: {}", request.weight_share));
+    return user_error(
+        fmt::format("the share that waits for W must be from 0 to 1: {}", request.weight_share));
   if (!(request.effort > 0 && request.effort <= 1000))
     return user_error(fmt::format("effort is above 0, up to 1000: {}", request.effort));
   if (request.memory.size() > 1 && request.memory.size() != static_cast<std::size_t>(request.stages))

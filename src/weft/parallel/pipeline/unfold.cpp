@@ -142,7 +142,7 @@ Result<Bound> bind(const ScheduleText& text, const std::map<std::string, double>
     const double value = found != given.end() ? found->second : *parameter.value;
     bound.slots[4 + index] = values[parameter.name] = value;
     if (!(value >= 0) || value > 1e6 || value != std::floor(value))
-      return user_error(fmt::format("{} is a whole number up to a million: {}", parameter.name, value));
+      return user_error(fmt::format("{} must be a whole number up to a million: {}", parameter.name, value));
   }
   const auto count = [&](const char* name) {
     const auto found = values.find(name);
@@ -154,7 +154,7 @@ Result<Bound> bind(const ScheduleText& text, const std::map<std::string, double>
   for (const auto& [name, number] :
        {std::pair("stages", bound.stages), std::pair("micro_batches", bound.micro_batches),
         std::pair("chunks", bound.chunks)})
-    if (number < 1) return user_error(fmt::format("{} is at least 1: {}", name, number));
+    if (number < 1) return user_error(fmt::format("{} must be at least 1: {}", name, number));
   if (3.0 * bound.stages * bound.micro_batches * bound.chunks > kMostPasses)
     return user_error(fmt::format("a schedule has at most {} passes: {} stages, {} micro-batches, {} chunks",
                                   kMostPasses, bound.stages, bound.micro_batches, bound.chunks));

@@ -87,7 +87,8 @@ class Unroller {
       for (std::size_t n = 0; alike && n < local().node_count(); ++n)
         alike = local(k).node(NodeId(n)).op == local().node(NodeId(n)).op &&
                 std::ranges::equal(local(k).node(NodeId(n)).inputs, local().node(NodeId(n)).inputs);
-      if (!alike) return user_error("its micro-batches are not alike", "a batch that goes in equal parts");
+      if (!alike)
+        return user_error("its micro-batches are not equal", "use a batch that splits into equal parts");
     }
     const std::vector<std::size_t>& ends = own_.ends;
     for (std::size_t n = 0; n < ends.size(); ++n) origin_.resize(ends[n], NodeId(n));

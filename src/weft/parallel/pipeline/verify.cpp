@@ -98,7 +98,7 @@ class Verifier {
     if (pass.chunk < 0 || pass.chunk >= schedule_.chunks)
       return wrong(fmt::format("a stage has {} chunks, counted from 0", schedule_.chunks));
     const std::int32_t position = schedule_.position(stage, pass);
-    if (position < 0) return wrong("this micro-batch goes the other way");
+    if (position < 0) return wrong("this micro-batch runs in the other direction");
     Done& done = of(pass.micro_batch, position);
     const bool again = pass.kind == Kind::forward    ? done.forward
                        : pass.kind == Kind::weight   ? done.weight
@@ -145,7 +145,7 @@ std::vector<double> peak_in_flight(const Schedule& schedule) {
 
 Status verify(const Schedule& schedule, const std::vector<double>& memory) {
   if (schedule.stages < 1 || schedule.micro_batches < 1 || schedule.chunks < 1)
-    return user_error(fmt::format("stages, micro-batches and chunks are at least 1: {}, {}, {}",
+    return user_error(fmt::format("stages, micro-batches and chunks must be at least 1: {}, {}, {}",
                                   schedule.stages, schedule.micro_batches, schedule.chunks));
   if (schedule.orders.size() != static_cast<std::size_t>(schedule.stages))
     return user_error(fmt::format("a schedule needs one order per stage: {} stages, {} orders",

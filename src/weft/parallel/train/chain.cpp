@@ -209,7 +209,7 @@ class Cutter {
     std::vector<bool> seen(chain_.kinds);
     for (std::size_t p = 0; p < parts.size();) {
       if (seen[parts[p].kind]) {
-        chain_.why_not = "its layers come back in another order";
+        chain_.why_not = "its layers repeat in another order";
         return;
       }
       std::size_t next = p + 1;
@@ -225,7 +225,7 @@ class Cutter {
       if (stretch.times == 1) stretch.length = 1;
       for (std::size_t k = 0; k < stretch.length; ++k) {
         if (seen[parts[p + k].kind]) {
-          chain_.why_not = "its layers come back in another order";
+          chain_.why_not = "its layers repeat in another order";
           return;
         }
         seen[parts[p + k].kind] = true;
@@ -233,7 +233,7 @@ class Cutter {
       p = stretch.end();
       chain_.stretches.push_back(stretch);
     }
-    if (parts.size() < 2) chain_.why_not = "it has no place where a single value goes on";
+    if (parts.size() < 2) chain_.why_not = "it has no cut that a single value crosses";
   }
 
   const Graph& graph_;

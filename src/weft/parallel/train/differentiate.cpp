@@ -59,7 +59,7 @@ Status check_types(const Graph& graph, ValueId loss, std::span<const ValueId> wa
                       "reduce it with mean or sum");
   for (const ValueId value : wanted)
     if (!is_real(graph.type(value).dtype))
-      return user_error(fmt::format("only real values have gradients, found {}",
+      return user_error(fmt::format("only real-valued tensors have gradients, found {}",
                                     print(graph.type(value), graph.symbols())));
   return {};
 }

@@ -202,7 +202,7 @@ class Updater {
 
   Status take(std::string_view name, std::string_view who) {
     if (taken_.insert(std::string(name)).second) return {};
-    return user_error(fmt::format("{} under the name {}, which is taken", who, name),
+    return user_error(fmt::format("{} under the name {}, which is already used", who, name),
                       "give that tensor another name");
   }
 
@@ -533,9 +533,9 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
     WEFT_TRY(gradients, differentiate(graph, descent.loss.value, descent.parameters, scale));
     descent.gradients = std::move(gradients);
     if (!descent.goal->loss.empty() && std::ranges::none_of(descent.gradients, &ValueId::valid))
-      return user_error(fmt::format("{} depends on none of the parameters that it trains: {}",
+      return user_error(fmt::format("{} does not depend on any parameter that it trains: {}",
                                     descent.goal->loss, names_of(graph, descent.parameters)),
-                        "OVER (...) names those that it does depend on", descent.goal->span);
+                        "use OVER (...) to name the parameters that it depends on", descent.goal->span);
     if (sums_wide) WEFT_TRY_STATUS(widen_gradients(graph, descent.gradients));
     for (std::size_t i = 0; i < descent.gradients.size(); ++i)
       made.gradient_bytes += static_cast<double>(

@@ -120,7 +120,7 @@ Result<std::vector<std::int32_t>> read_places(std::string_view text) {
         places.back() = place.value_or(-1);
         if (!place)
           return user_error(
-              fmt::format("expected the number of a position, found '{}'", number), "for example: # place 1",
+              fmt::format("expected the number of a place, found '{}'", number), "for example: # place 1",
               Span{static_cast<std::uint32_t>(begin + at), static_cast<std::uint32_t>(end - begin - at)});
       }
     }

@@ -335,11 +335,10 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     return world_error(fmt::format("{}{}; {} has {} available{}", needs, beside, giver,
                                    print_bytes(static_cast<double>(available)),
                                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
-                       "a smaller batch or model needs less");
+                       "use a smaller batch or model");
   };
   WEFT_TRY_STATUS(check_there_is(bytes));
-  WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
-             "a rank that exchanges with nobody");
+  WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr, "a rank without peers");
   auto state = std::make_unique<State>(std::move(program), options, std::move(device));
   if (state->has_file()) state->released = program::release_points(state->program);
   auto memory = state->spills()
@@ -350,7 +349,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   if (!memory.ok())
     return world_error(fmt::format("{}, and {} refuses it{}", needs, giver,
                                    state->device->host_accessible() ? "" : ": " + memory.error().message),
-                       "a smaller batch or model needs less");
+                       "use a smaller batch or model");
   state->memory = std::move(*memory);
   for (const program::Port& port : state->program.inputs)
     WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));

@@ -34,7 +34,7 @@ Error too_large(const program::Program& program, std::int64_t bytes, std::int64_
   return world_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
                                  program.graph->name, print(bytes), print(program.persistent_bytes),
                                  print(bytes - program.persistent_bytes), beside, print(limit)),
-                     "a smaller batch needs less; SET memory_limit sets the limit");
+                     "use a smaller batch, or raise memory_limit");
 }
 
 Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {

@@ -56,7 +56,7 @@ Status SpillFile::lay_over(std::byte* at, std::int64_t bytes) {
   void* const made = mmap(at, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                           descriptor_, next_);
   if (made == MAP_FAILED)
-    return world_error(fmt::format("cannot map what is spilled: {}", std::strerror(errno)));
+    return world_error(fmt::format("cannot map the spill file: {}", std::strerror(errno)));
   // What is used is read through, once.
   (void)madvise(made, static_cast<std::size_t>(bytes), MADV_SEQUENTIAL);
   next_ += bytes;

@@ -74,7 +74,7 @@ class Children {
         if (killed || lost) continue;
         if (WIFSIGNALED(status))
           lost = RankFailure{child.rank, true,
-                             world_error(fmt::format("it was killed by signal {}", WTERMSIG(status)))};
+                             world_error(fmt::format("killed by signal {}", WTERMSIG(status)))};
         else if (WEXITSTATUS(status) != 0 && complaints != nullptr && !complaints->has(child.rank))
           lost = RankFailure{child.rank, true,
                              world_error(fmt::format("it ended with code {}", WEXITSTATUS(status)))};

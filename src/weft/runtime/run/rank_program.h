@@ -74,7 +74,7 @@ Status do_part(const Part& part) {
   try {
     return part();
   } catch (const std::bad_alloc&) {
-    return world_error("out of memory", "a smaller batch or model needs less");
+    return world_error("out of memory", "use a smaller batch or model");
   } catch (const std::system_error& error) {
     return thread_error(error);
   } catch (const std::exception& error) {

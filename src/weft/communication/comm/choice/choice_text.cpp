@@ -109,7 +109,7 @@ std::string ChoiceTable::print() const {
 Result<ChoiceTable> ChoiceTable::parse(std::string_view text) {
   if (text.size() > kLongestText) {
     return user_error(
-        fmt::format("a table of choices is too long: {} bytes, at most {}", text.size(), kLongestText));
+        fmt::format("the tuning table is too long: {} bytes, at most {}", text.size(), kLongestText));
   }
   ChoiceTable table;
   std::vector<Candidate>* candidates = nullptr;
@@ -120,7 +120,7 @@ Result<ChoiceTable> ChoiceTable::parse(std::string_view text) {
     const Span span{offset, static_cast<std::uint32_t>(std::max<std::size_t>(line.size(), 1))};
     offset += static_cast<std::uint32_t>(line.size() + 1);
     const auto wrong = [&](std::string_view expected) {
-      return user_error(fmt::format("a table of choices is wrong: expected {}", expected), {}, span);
+      return user_error(fmt::format("the tuning table is invalid: expected {}", expected), {}, span);
     };
     if (first) {
       if (line != kFirstLine) return wrong(kFirstLine);
@@ -152,7 +152,7 @@ Result<ChoiceTable> ChoiceTable::parse(std::string_view text) {
       return wrong("figures, setting, candidate or time");
     }
   }
-  if (first) return user_error("a table of choices is empty");
+  if (first) return user_error("the tuning table is empty");
   return table;
 }
 

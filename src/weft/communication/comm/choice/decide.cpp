@@ -166,8 +166,8 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
     } else {
       Choice choice = table.choose_for_group(setting, question.bytes);
       if (choice.algorithm.empty()) {
-        return user_error(fmt::format("no algorithm for {} of {} ranks over {}", collective::name(call.kind),
-                                      ranks, name(transport)));
+        return user_error(fmt::format("no algorithm for {} with {} ranks over {}",
+                                      collective::name(call.kind), ranks, name(transport)));
       }
       decision.algorithm = std::move(choice.algorithm);
       decision.why = std::move(choice.why);

@@ -152,7 +152,7 @@ Result<std::vector<std::int32_t>> Room::agree(std::int32_t rank, std::span<const
   std::vector<std::int32_t> absent;
   for (std::size_t i = 0; i < members.size(); ++i)
     if (!agreement->came[i] && death_of(members[i]) == nullptr) absent.push_back(members[i]);
-  return late(absent, "agree on the survivors", timeout_);
+  return late(absent, "the agreement on survivors", timeout_);
 }
 
 void Room::send(std::int32_t from, std::int32_t to, Topic topic, std::string_view bytes) {
