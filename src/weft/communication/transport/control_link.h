@@ -70,7 +70,7 @@ class ControlLink {
   // A file is sent only on a local line; it is duplicated and stays the caller's.
   void send(FrameKind kind, std::uint64_t group, std::uint64_t number, std::string_view bytes, int file = -1);
   bool has_queued() const { return !queue_.empty() || (out_ && out_->has_kept()); }
-  // Sends what is queued as far as the kernel takes it. When that fails the peer closed the connection, but what it
+  // Sends what is queued as far as the kernel takes it. When that fails the other end is gone, but what it
   // sent before may still be read: receive() finds the end.
   void flush();
 

@@ -4,12 +4,12 @@
 //   distribute               the plan is spread over the devices of the cluster
 //   rewrite communication    rules split, merge and move what the ranks exchange
 //   sync                     ranks learn by themselves for some steps and then average, where a user asks for it
-//   delay                    gradients are summed during the next step, which applies them, where a user asks for it
-//   codecs                   gradients and weights are compressed before they are sent, where a user allows it
-//   bucket                   gradients that are ready at about the same time share one call
-//   decompose                collectives are tiled to overlap the matrix products around them
-//   credit                   long all-reduces are partitioned, so that the parts that arrive first are used first
-//   choose algorithms        each collective gets the fastest algorithm for its links
+//   delay                    gradients are summed beside the next step, and applied by it, where a user asks for it
+//   codecs                   gradients and weights are made small for the wires, where a user allows it
+//   bucket                   gradients that are ready at about the same time are summed by one call
+//   decompose                collectives travel in tiles beside the products around them
+//   credit                   long all-reduces go in parts, so that what is there first is read first
+//   choose algorithms        each exchange is done by what is quickest on its wires
 //   schedule                 each rank's tasks are put in order, and the step is simulated
 //
 // A stage takes the choice of the stage before it and gives one that is as good or better: a plan is changed
