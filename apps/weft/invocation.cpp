@@ -79,7 +79,7 @@ Status read_scripts(const Invocation& given) {
   if (given.command.empty()) return {};
   if (given.statements)
     return user_error(fmt::format("-c cannot be combined with {}", given.command),
-                      "weft -c 'STATEMENT' runs a statement by itself");
+                      "weft -c 'STATEMENT' runs one statement");
   if (given.scripts.empty()) return {};
   if (!is_one_of(given.command, kTakeScripts))
     return user_error(

@@ -177,7 +177,7 @@ Error unknown_argument(const std::string& argument) {
   commands.insert(commands.end(), {"run", "help"});
   if (std::ranges::find(commands, argument) != commands.end())
     return user_error(fmt::format("unexpected argument: {}", argument),
-                      fmt::format("a command comes first: weft {} ...", argument));
+                      fmt::format("put a command first: weft {} ...", argument));
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, commands);
   std::error_code unused;

@@ -122,7 +122,7 @@ TEST_P(CRanks, MessagesAndSends) {
         EXPECT_EQ(what.type, WEFT_F64);
       }
       EXPECT_EQ(weft_receive_tagged(comm, got, 2, WEFT_F64, WEFT_ANY, WEFT_ANY, 20, nullptr), WEFT_LATE);
-      EXPECT_STREQ(weft_last_error(), "no message came within 20 ms");
+      EXPECT_STREQ(weft_last_error(), "no message arrived within 20 ms");
       int found = 1;
       EXPECT_DONE(weft_probe(comm, WEFT_ANY, WEFT_ANY, &found, &what));
       EXPECT_EQ(found, 0);

@@ -178,7 +178,7 @@ TEST_F(RulesSession, NamesTheRulesThatItDoesNotUse) {
   RulesApply apply{.plan = kExamples + "attention.json", .files = {rules}};
   const Reply text = run(apply);
   EXPECT_EQ(text.exit_code, ExitCode::ok) << text.complaint;
-  EXPECT_NE(text.output.find("not proven, and not used: wrong_sum; weft rules prove says why\n"),
+  EXPECT_NE(text.output.find("not proven, so not used: wrong_sum; run weft rules prove for the reason\n"),
             std::string::npos)
       << text.output;
   apply.format = Format::json;

@@ -65,7 +65,7 @@ TEST(StageMeshes, ThatCannotBe) {
                  "stage 1 "
                  "on c=2: slice h"),
             "the meshes of two stages have blocks of 3 and of 2, which do not nest");
-  EXPECT_EQ(read("stage=2: stage; stage 2 on data=4: slice b"), "there is no stage 2: they are 0 to 1");
+  EXPECT_EQ(read("stage=2: stage; stage 2 on data=4: slice b"), "there is no stage 2: stages are 0 to 1");
   EXPECT_EQ(read("stage=2: stage; data=2: slice b; stage 0 on data=4: slice b"),
             "stages have their own meshes or share axes: found both");
   EXPECT_EQ(read("stage 0 on data=4: slice b; micro=2"), "a stage has a mesh, but no axis is for stages");

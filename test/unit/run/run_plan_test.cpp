@@ -80,7 +80,7 @@ TEST(RunPlan, RefusesWhatDoesNotFit) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const auto shape = run::run_plan(graph, {{"x", tensor({3, 2}, {1, 2, 3, 4, 5, 6})}});
   ASSERT_FALSE(shape.ok());
-  EXPECT_EQ(shape.error().message, "what is given for x does not fit f32[b=2,d=3]");
+  EXPECT_EQ(shape.error().message, "the value given for x does not match f32[b=2,d=3]");
   const auto name = run::run_plan(graph, {{"z", tensor({1}, {1})}});
   ASSERT_FALSE(name.ok());
   EXPECT_EQ(name.error().message, "p reads nothing that is called z");

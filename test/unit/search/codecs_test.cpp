@@ -271,9 +271,9 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(print(*read_codecs("")), "");
   EXPECT_EQ(complaint("gradients: int9"), "no codec: 'int9'");
   EXPECT_EQ(complaint("gradient: int8"), "expected gradients, weights or activations, found 'gradient'");
-  EXPECT_EQ(complaint("int8"), "expected what is coded and by what, found 'int8'");
+  EXPECT_EQ(complaint("int8"), "expected what to encode and a codec, found 'int8'");
   EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
-  EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
+  EXPECT_EQ(complaint("gradients: int8,"), "expected what to encode and a codec, found ''");
   for (const std::string_view text :
        {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
         "gradients: low_rank(4) or int8", "gradients: int4 with feedback",

@@ -116,7 +116,8 @@ Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings
       rules.size(), print_exact(counts.matches), print_exact(counts.rewrites), print_exact(counts.priced),
       counts.searched, counts.regions, counts.from_cache, search::name(found.stopped));
   if (!refused.empty())
-    out += fmt::format("not proven, and not used: {}; weft rules prove says why\n", fmt::join(refused, ", "));
+    out += fmt::format("not proven, so not used: {}; run weft rules prove for the reason\n",
+                       fmt::join(refused, ", "));
   if (agreement)
     out += fmt::format("both ran here: the numbers differ by at most {:.1e} of the largest\n",
                        agreement->largest());

@@ -81,7 +81,7 @@ Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) 
                            : read_number<double>(std::string_view(set).substr(equals + 1));
     if (name.empty() || !value)
       return user_error(fmt::format("--set: expected a parameter and its value, found {}", set),
-                        "for instance warm=2");
+                        "for example warm=2");
     if (!parameters.emplace(name, *value).second)
       return user_error(fmt::format("parameter given twice: {}", name));
   }

@@ -39,7 +39,7 @@ Result<session::Synthesized> best_of_protocols(const collective::Moves& moves,
 
 Result<std::string> answer_in_time(const SynthesizeTime& request) {
   if (request.size.empty())
-    return user_error("the fastest program depends on the message size", "say --size 1MB");
+    return user_error("the fastest program depends on the message size", "add --size 1MB");
   WEFT_TRY(sizes, sim::parse_sizes(request.size));
   if (sizes.size() != 1) return user_error(fmt::format("expected one size, found {}", request.size));
   if (request.turns < 1) return user_error(fmt::format("turns must be at least 1: {}", request.turns));

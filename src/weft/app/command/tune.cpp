@@ -61,7 +61,8 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
     if (request.check ? !tuned && i % step == step / 2 : tuned) plan.sizes.push_back(powers[i]);
   }
   if (plan.sizes.empty())
-    return user_error("there is no size between the measured sizes", "name more, as in 256B..64MiB");
+    return user_error("there is no size between the measured sizes",
+                      "give more sizes, for example 256B..64MiB");
   if (request.check) plan.chosen_from = request.statistics;
   plan.time = std::chrono::seconds(seconds_of(request));
   plan.on_note = request.on_note;

@@ -493,7 +493,7 @@ void add_trail(const Report& report, std::vector<Section>& sections) {
   rules("Rules that rewrote the plan of one device", report.rules);
   rules("Rules that rewrote what the ranks exchange", report.communication_rules);
   if (report.choice == nullptr) return;
-  Section found{"What the search found, each better than the one above",
+  Section found{"Best plans during the search, each better than the one above",
                 {{"plan", Align::left, Fit::wrap}, {"step", Align::right}, {"memory", Align::right}}};
   found.option = "TRAIL";
   for (const search::Improvement& step : report.choice->outcome.trail)

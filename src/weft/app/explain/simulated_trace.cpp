@@ -59,7 +59,7 @@ std::string print_text(const sim::TraceRun& run, std::span<const std::string> no
                       print_exact(run.events), print_seconds(wall_seconds),
                       print_count(static_cast<double>(run.events) / std::max(wall_seconds, 1e-9)));
   if (run.stands_for > run.events)
-    text += fmt::format("they stand for {}: what all ranks do alike is simulated on one\n",
+    text += fmt::format("they stand for {}: work that is the same on all ranks is simulated once\n",
                         print_exact(run.stands_for));
   for (const std::string& note : notes) text += note + "\n";
   return text;

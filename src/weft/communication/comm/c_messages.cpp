@@ -48,7 +48,7 @@ int weft_receive_tagged(weft_comm* comm, void* output, int64_t room, int type, i
     const auto came = comm->communicator->receive_tagged(output, room, static_cast<ElementType>(type), from,
                                                          tag, std::chrono::milliseconds(timeout_ms));
     if (!came.ok()) return tell(came.error());
-    if (!*came) return tell_nothing("no message came", timeout_ms);
+    if (!*came) return tell_nothing("no message arrived", timeout_ms);
     put(**came, received);
     return static_cast<int>(WEFT_OK);
   });

@@ -115,7 +115,7 @@ Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int3
 Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const MeetingPlace& place) {
   if (newcomers < 1) return user_error(fmt::format("a group grows by one rank at least: {}", newcomers));
   if (newcomers > kMostGrownRanks - size())
-    return user_error(fmt::format("too many newcomers: {}", newcomers));
+    return user_error(fmt::format("too many new ranks: {}", newcomers));
   if (const auto failure = state_->engine->failure()) return *failure;
   MeetingPlace at = place;
   if (at.timeout.count() == 0) at.timeout = state_->membership->job->timeout();

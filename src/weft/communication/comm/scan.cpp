@@ -24,7 +24,7 @@ void scan_blocks(Blockwise& blocks, const UserOperation& op, std::int32_t ranks,
 Status run_scan(Communicator& group, const Call& what, const UserOperation& op) {
   const bool exclusive = what.purpose == Purpose::exclusive_scan;
   const bool keeps = exclusive && group.rank() == 0;  // its output
-  if (!op.combine) return user_error(fmt::format("the operation of {} is none", name(what.purpose)));
+  if (!op.combine) return user_error(fmt::format("{} has no operation", name(what.purpose)));
   Call checked = what;
   if (keeps) checked.output = const_cast<void*>(what.input);
   WEFT_TRY_STATUS(check(checked, group.size(), group.rank()));
@@ -40,7 +40,7 @@ Status run_scan(Communicator& group, const Call& what, const UserOperation& op) 
 Status run_scan(Communicator& group, const Call& what) {
   if (static_cast<std::size_t>(what.type) >= device::kElementTypes ||
       static_cast<std::size_t>(what.op) >= device::kReduceOps)
-    return user_error(fmt::format("the type or operation of {} is none that exists", name(what.purpose)));
+    return user_error(fmt::format("{} has an unknown type or operation", name(what.purpose)));
   if (what.op == ReduceOp::avg)
     return user_error(fmt::format("avg is not defined for {}", name(what.purpose)),
                       "sum, and divide by the number of ranks so far");

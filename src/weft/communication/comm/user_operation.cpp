@@ -13,7 +13,7 @@ namespace {
 
 Status check_operation(const Communicator& group, const Call& what, const UserOperation& op) {
   WEFT_TRY_STATUS(check(what, group.size(), group.rank()));
-  if (!op.combine) return user_error(fmt::format("the operation of {} is none", collective::name(what.kind)));
+  if (!op.combine) return user_error(fmt::format("{} has no operation", collective::name(what.kind)));
   return check_items(op, what.count);
 }
 

@@ -318,7 +318,7 @@ class Reader {
       use.slice.push_back(std::move(index));
     } while (take(TokenKind::comma));
     if (use.ring && use.slice.empty())
-      return user_error("ring attention goes around where a sequence is sliced, and this axis slices nothing",
+      return user_error("ring attention needs an axis that slices the sequence, but this axis slices nothing",
                         "name its index before: slice s, ring attention", here_.span);
     return {};
   }
@@ -333,8 +333,8 @@ class Reader {
     const plan::MeshAxis& axis = made_.mesh.axes.back();
     if (use.takes.size() == static_cast<std::size_t>(axis.ranks)) return {};
     return user_error(
-        fmt::format("{} has {} ranks, and micro-batches of {}", axis.name, axis.ranks, use.takes.size()),
-        "one number per rank: micro-batches 5:3", span);
+        fmt::format("{} has {} ranks, but takes has {} numbers", axis.name, axis.ranks, use.takes.size()),
+        "a number of micro-batches for each: micro-batches 5:3", span);
   }
   // Before a number; else it is an index of that name. Older texts have `takes`.
   bool next_is_takes() const {

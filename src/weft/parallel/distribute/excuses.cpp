@@ -60,7 +60,7 @@ class Periods {
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       const bool is_gradient = gradients_[node.result(k).value];
       if (every > 1 && !is_gradient)
-        return broken(node, fmt::format("every={} is for gradients that optimizers read, and %{} is none",
+        return broken(node, fmt::format("every={} is for gradients that optimizers read, but %{} is not one",
                                         every, node.result(k).value));
       if (every > 1 && !is_data(axis))
         return broken(node, fmt::format("every={} is for an axis that slices the batch, and {} does not",

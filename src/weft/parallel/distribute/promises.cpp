@@ -86,7 +86,7 @@ class PromiseCheck {
       return BrokenPromise{source.id(), fmt::format("{} {} {}", source.op().name(), name, what)};
     };
     const auto found = known_.find(name);
-    if (found == known_.end()) return broken("is none of the plan of one device");
+    if (found == known_.end()) return broken("is not in the plan of one device");
     const NodeView model = original_.view(found->second);
     if (&model.op() != &source.op()) return broken(fmt::format("is one device's {}", model.op().name()));
     if (text(plan_.graph, source.result(0)) != text(original_, model.result(0)))
@@ -106,7 +106,7 @@ class PromiseCheck {
       return BrokenPromise{plan_.graph.value(output.value).producer, fmt::format("output {} {}", name, what)};
     };
     const auto model = wanted_.find(name);
-    if (model == wanted_.end()) return broken("is none of the plan of one device");
+    if (model == wanted_.end()) return broken("is not in the plan of one device");
     if (text(plan_.graph, output.value) != text(original_, model->second))
       return broken(fmt::format("is {}, on one device {}", text(plan_.graph, output.value),
                                 text(original_, model->second)));

@@ -26,7 +26,7 @@ Result<std::vector<Pieces>> meshes_by_stage(std::int32_t stages, const std::vect
   std::vector<Pieces> meshes(static_cast<std::size_t>(stages));
   for (const OwnAxis& axis : own) {
     if (axis.last >= stages)
-      return user_error(fmt::format("there is no stage {}: they are 0 to {}", axis.last, stages - 1), "",
+      return user_error(fmt::format("there is no stage {}: stages are 0 to {}", axis.last, stages - 1), "",
                         axis.span);
     for (std::int32_t s = axis.first; s <= axis.last; ++s) {
       Pieces& mesh = meshes[static_cast<std::size_t>(s)];

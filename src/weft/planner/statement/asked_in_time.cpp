@@ -59,7 +59,7 @@ Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::G
         return user_error(fmt::format("batch norms need equal shares of the batch in all stages: found {} in "
                                       "stage 0, {} in stage {}",
                                       shares, other, s),
-                          "use meshes that slice the batch alike");
+                          "use meshes that slice the batch in the same way");
   return shares;
 }
 

@@ -1,6 +1,6 @@
 // weft/planner/statement/warnings.h -- what a user should know although everything goes on.
 //
-//   warning: proofs are neither read nor written: expected a folder that only its owner may write to: /x has mode 0777
+//   warning: the proof cache is neither read nor written: expected a folder that only its owner may write to: /x has mode 0777
 //     chmod go-w /x
 //
 // Nothing here prints: a reply carries the warnings in front of its complaint.

@@ -150,9 +150,7 @@ std::string one_line(std::string text) {
 
 std::vector<std::string> BenchLibrary::variants(collective::Kind) const { return {"plain"}; }
 
-Result<std::byte*> BenchLibrary::allocate(std::size_t) {
-  return user_error("the library has no allocator of its own");
-}
+Result<std::byte*> BenchLibrary::allocate(std::size_t) { return user_error("the library has no allocator"); }
 
 void BenchLibrary::release(std::byte*) {}
 

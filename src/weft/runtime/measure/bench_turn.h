@@ -4,7 +4,7 @@
 //   bench  variants all_reduce
 //   rank   ring bcube                          ways in which it can do it
 //   bench  all_reduce 4096 f32 in_place=0 iterations=20 warmup=3 variant=ring buffers=private keep=1 limit=20
-//   rank   5.12e-06 1.01e-05 0                 seconds and processor seconds a call, wrong elements
+//   rank   5.12e-06 1.01e-05 0                 seconds and processor seconds per call, wrong elements
 //   rank   error MPI has no sums of bf16       or why it cannot
 //
 // Between two lines a rank sleeps in read(): a library that spins in its own barrier would take the processor

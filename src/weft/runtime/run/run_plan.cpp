@@ -92,8 +92,8 @@ Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given, const P
     const auto bytes = static_cast<std::size_t>(port.place.elements() * size_in_bytes(port.place.dtype));
     if (tensor.dtype != port.place.dtype || tensor.shape != shape_of(port.place) ||
         tensor.bytes.size() != bytes)
-      return user_error(
-          fmt::format("what is given for {} does not fit {}", port.name, print_type(rank->program(), port)));
+      return user_error(fmt::format("the value given for {} does not match {}", port.name,
+                                    print_type(rank->program(), port)));
     ++used;
     return rank->write(port, tensor.bytes);
   }));

@@ -142,7 +142,7 @@ Status check_whole(const formats::Table& table, std::size_t field, const FeedInp
     return user_error(fmt::format("{} row {}: {} is {}, expected 0 to {}", path,
                                   static_cast<std::int64_t>(i) / table.fields()[field].width + 1, input.name,
                                   values[i], input.limit - 1),
-                      "the model's sizes say how many there are");
+                      "the model's sizes set the range");
   }
   return {};
 }

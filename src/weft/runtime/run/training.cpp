@@ -106,8 +106,8 @@ std::string spoiled_parameters(const exec::Rank& rank) {
     if (!finite && count++ < kShown) names += (names.empty() ? "" : ", ") + port.name;
   }
   if (count == 0) return "; all parameters are finite";
-  return fmt::format("; {} of {} parameters are not finite by now: {}{}", count,
-                     rank.program().parameters.size(), names, count > 3 ? ", ..." : "");
+  return fmt::format("; {} of {} parameters are not finite: {}{}", count, rank.program().parameters.size(),
+                     names, count > 3 ? ", ..." : "");
 }
 
 // Runs the steps from the copy on again, one task at a time, until a number is not finite.
@@ -125,10 +125,9 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const Schedule& sch
       auto fault = find_fault(rank, rank.program().tasks[t]);
       if (!fault.ok()) return std::move(fault).error();
       if (*fault)
-        return user_error(
-            fmt::format("{}; the first number that is not finite came out of {}, at step {}", message,
-                        describe_node(rank.program(), **fault), print_exact(again + 1)),
-            std::move(hint));
+        return user_error(fmt::format("{}; the first non-finite number came from {}, at step {}", message,
+                                      describe_node(rank.program(), **fault), print_exact(again + 1)),
+                          std::move(hint));
     }
   }
   return user_error(message, std::move(hint));

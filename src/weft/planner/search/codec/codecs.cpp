@@ -155,7 +155,7 @@ Result<Codecs> read_codecs(std::string_view text) {
     rest = more ? rest.substr(comma + 1) : std::string_view();
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos || (more && trimmed(rest).empty()))
-      return user_error(fmt::format("expected what is coded and by what, found '{}'", more ? rest : part),
+      return user_error(fmt::format("expected what to encode and a codec, found '{}'", more ? rest : part),
                         std::string(kExample));
     const std::string_view what = trimmed(part.substr(0, colon));
     if (std::ranges::find(kCoded, what) == kCoded.end()) {

@@ -17,8 +17,7 @@ std::string print(const CodedExchanges& kind) {
   const std::string name = fmt::format("{} {}", kind.what, print(kind.codec));
   if (kind.coded == 0) {
     if (all == 0)
-      return name +
-             (kind.what == kActivations ? ": nothing goes from stage to stage" : ": none are exchanged");
+      return name + (kind.what == kActivations ? ": nothing is sent between stages" : ": none are exchanged");
     if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges gets faster", name, all);
     return name + ": none of the exchanges can be encoded";
   }

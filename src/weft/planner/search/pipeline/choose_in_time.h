@@ -98,7 +98,7 @@ std::vector<std::size_t> ends_of_runs(const PricedInTime& priced);
 
 // What the end of a step costs, beside its micro-batches.
 void add_end_of_step(PartCosts& costs, const PartCosts& ends);
-// The distribution of a micro-batch on the ranks of a stage; where one device per stage, on one rank.
+// The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.
 distribute::Distribution on_stage(const distribute::Distribution& distribution);
 // The machine as a mesh sees it that has some axes of this one: their exchanges pass the same wires.
 Machine within_mesh(const Machine& machine, const plan::Mesh& whole);
