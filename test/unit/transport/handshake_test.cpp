@@ -68,7 +68,7 @@ TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
   EXPECT_EQ(read_all(pair.caller).size(), 40U);  // its random bytes
   write_all(pair.caller, std::string(32, 'p'));
   EXPECT_EQ(listener.step(pair.listener.descriptor()), State::no_secret);
-  EXPECT_EQ(read_all(pair.caller), "weft: wrong job secret");
+  EXPECT_EQ(read_all(pair.caller), "weft: you do not know the secret");
 }
 
 // A listener that is cut off after it got the proof has said nothing of the secret: the caller may try again.

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPlainMagic = "weft-2\n\n", kSealedMagic = "weft-2s\n";
 constexpr std::size_t kMagicBytes = kPlainMagic.size();
 // Instead of a proof, and as long.
-constexpr std::string_view kRefusal = "weft: wrong job secret";
+constexpr std::string_view kRefusal = "weft: you do not know the secret";
 static_assert(kRefusal.size() == std::tuple_size_v<Sha256>);
 
 std::string_view magic_of(Traffic traffic) { return traffic == Traffic::sealed ? kSealedMagic : kPlainMagic; }

@@ -89,7 +89,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   WEFT_TRY(driver, cuda::driver());
   if (is_any_abandoned())
     return world_error(fmt::format("cuda:{} has not ended what it was given before", ordinal),
-                       "start the program anew");
+                       "restart the program");
   int count = 0;
   WEFT_TRY_STATUS(check(driver->device_count(&count), "count its devices"));
   if (ordinal < 0 || ordinal >= count)

@@ -81,15 +81,14 @@ Result<std::int64_t> OtherSizes::of(std::string_view index, std::int64_t size) c
   const auto found = known_.find({std::string(index), size});
   if (size == 1 && found == known_.end()) return size;
   if (found == known_.end() || found->second.size() != 1)
-    return user_error(fmt::format(
-        "{} of {} is specific to the plan and has no size of its own at other sizes", index, size));
+    return user_error(fmt::format("{} of {} is specific to the plan and has no size at others", index, size));
   return *found->second.begin();
 }
 
 Result<Stretch> OtherSizes::of_slice(std::string_view index, std::int64_t size, Stretch slice) const {
   const auto found = slices_.find({std::string(index), size, slice.begin, slice.end});
   if (found == slices_.end() || found->second.size() != 1)
-    return user_error(fmt::format("{} from {} to {} is the plan's own, and has no one place at other sizes",
+    return user_error(fmt::format("{} from {} to {} is specific to the plan and has no place at other sizes",
                                   index, slice.begin, slice.end));
   return Stretch{found->second.begin()->first, found->second.begin()->second};
 }
@@ -101,7 +100,7 @@ Result<double> OtherSizes::of_number(const plan::NodeView& node, std::size_t att
   const bool is_default = !spec.required && number == spec.number;
   if (found == numbers_.end() || is_default) return number;
   if (found->second.size() != 1)
-    return user_error(fmt::format("{} is the plan's own, and has no one value at other sizes", number));
+    return user_error(fmt::format("{} is specific to the plan and has no value at other sizes", number));
   return *found->second.begin();
 }
 

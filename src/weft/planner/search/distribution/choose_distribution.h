@@ -49,7 +49,7 @@ struct Alternative {
   distribute::Distribution distribution;
   Evaluation evaluation;
   bool fits = false;
-  std::string why_not;  // "1.8x slower: 41 ms more of communication that nothing hides"
+  std::string why_not;  // "1.8x slower: 41 ms more exposed communication"
   // Of the plan as it is distributed: it was not carried through the stages that follow.
   bool estimated = true;
 };
