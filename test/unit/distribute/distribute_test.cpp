@@ -298,10 +298,16 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
           fmt::format("{}'{}'", number, wrong))
           << takes;
   EXPECT_EQ(why("data=2: slice b, takes 5:; micro=4"), number + "';'");
-  EXPECT_EQ(why("data=2: slice b, micro-batches 5:2:1; micro=4"), "data has 2 ranks, but takes has 3 numbers");
-  EXPECT_EQ(why("data=2: slice b, takes 8; micro=4"), "data has 2 ranks, but takes has 1 numbers");
-  EXPECT_EQ(why("data=2: slice b, micro-batches 5:3, micro-batches 5:3"), "expected one takes on an axis, found 'takes'");
-  EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"), "expected chunks=N after stage, found 'takes'");
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:2:1; micro=4"),
+            "data has 2 ranks, but micro-batches has 3 numbers");
+  EXPECT_EQ(why("data=2: slice b, takes 8; micro=4"), "data has 2 ranks, but micro-batches has 1 numbers");
+  EXPECT_EQ(why("data=2: slice b, micro-batches 5:3, micro-batches 5:3"),
+            "expected one list of micro-batches per axis, found 'micro-batches'");
+  EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"),
+            "expected chunks=N after stage, found 'micro-batches'");
+  // Texts of before have another word for it.
+  EXPECT_EQ(print(*read_distribution("data=2: slice b, takes 5:3; micro=4")),
+            "data=2: slice b, micro-batches 5:3; micro=4");
   // Alone it is an index of that name.
   EXPECT_EQ(read_distribution("data=2: slice b, takes")->axes.front().slice,
             (std::vector<std::string>{"b", "takes"}));

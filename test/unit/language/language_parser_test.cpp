@@ -376,11 +376,11 @@ TEST(ParserError, ComesFirstThingsFirst) {
 // Any soup of tokens gets an answer, and an error always has a message and a place in the text.
 TEST(ParserError, AnswersAnything) {
   Random random(7);
-  const char* const pieces[] = {"CREATE", "MODEL", "AS",   "SELECT", "FROM",   "WHERE",   "GROUP", "BY",
-                                "(",      ")",     "[",    "]",      ",",      ";",       "x",     "1",
-                                "'s'",    "\"q\"", "=",    "=>",     "<",      "-",       "*",     "NOT",
-                                "CASE",   "WHEN",  "WITH", "REPEAT", "TIMES",  "JOIN",    "ON",    "INPUT",
-                                "STATE",  "OVER",  "END",  "LAYER",  "TRAIN",  "EXPLAIN", "SET",   "HINT",
+  const char* const pieces[] = {"CREATE", "MODEL", "AS",   "SELECT", "FROM",    "WHERE",   "GROUP", "BY",
+                                "(",      ")",     "[",    "]",      ",",       ";",       "x",     "1",
+                                "'s'",    "\"q\"", "=",    "=>",     "<",       "-",       "*",     "NOT",
+                                "CASE",   "WHEN",  "WITH", "REPEAT", "TIMES",   "JOIN",    "ON",    "INPUT",
+                                "STATE",  "OVER",  "END",  "LAYER",  "TRAIN",   "EXPLAIN", "SET",   "HINT",
                                 "SLICE",  "LINK",  ".",    "==",     "CLUSTER", "FUNCTION"};
   for (int round = 0; round < 3000; ++round) {
     std::string text = round % 2 ? "CREATE MODEL m AS SELECT " : "";

@@ -151,9 +151,9 @@ TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
   EXPECT_EQ(why("data=2: slice b, micro-batches 9:5; micro=7"),
             "b = 24 cannot be split into 7 micro-batches on each of 2 ranks");
   // A rank that takes one alone goes one way of both, and holds half of what the others do.
-  EXPECT_EQ(
-      refuted(small_gpt().graph, "data=2: slice b, micro-batches 7:1; stage=2: stage; micro=4; schedule dualpipe"),
-      "with 1, schedule dualpipe puts its parts on other stages than with 4");
+  EXPECT_EQ(refuted(small_gpt().graph,
+                    "data=2: slice b, micro-batches 7:1; stage=2: stage; micro=4; schedule dualpipe"),
+            "with 1, schedule dualpipe puts its parts on other stages than with 4");
 }
 
 // Nothing else is cut along an axis that cuts micro-batches further.

@@ -81,8 +81,9 @@ TEST(Torchtitan, ReadsOlderPlaces) {
 
 TEST(Torchtitan, NamesWhatIsWrong) {
   if (!reads_toml()) GTEST_SKIP() << "built without toml++";
-  EXPECT_EQ(titan_refusal("[parallelism]\ntensor_parallel_degree = \"two\"\n"),
-            "parallelism.tensor_parallel_degree: expected a whole number of at least 1, found 'two' in line 2");
+  EXPECT_EQ(
+      titan_refusal("[parallelism]\ntensor_parallel_degree = \"two\"\n"),
+      "parallelism.tensor_parallel_degree: expected a whole number of at least 1, found 'two' in line 2");
   EXPECT_EQ(titan_refusal("[parallelism]\ntensor_paralell_degree = 2\n"),
             "unknown key: parallelism.tensor_paralell_degree");
   EXPECT_NE(titan_refusal("[parallelism\n").find("expected TOML, found an error in line 1"),

@@ -332,9 +332,9 @@ class Reader {
     } while (take(TokenKind::colon));
     const plan::MeshAxis& axis = made_.mesh.axes.back();
     if (use.takes.size() == static_cast<std::size_t>(axis.ranks)) return {};
-    return user_error(
-        fmt::format("{} has {} ranks, but takes has {} numbers", axis.name, axis.ranks, use.takes.size()),
-        "a number of micro-batches for each: micro-batches 5:3", span);
+    return user_error(fmt::format("{} has {} ranks, but micro-batches has {} numbers", axis.name, axis.ranks,
+                                  use.takes.size()),
+                      "one number per rank: micro-batches 5:3", span);
   }
   // Before a number; else it is an index of that name. Older texts have `takes`.
   bool next_is_takes() const {

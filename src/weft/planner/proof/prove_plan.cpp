@@ -582,7 +582,7 @@ Result<Proof> require_proof(const Knowledge& state, const Prepared& prepared, co
   const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
-  constexpr std::string_view kTooLate = "not proven: out of time; leave out seconds to prove it";
+  constexpr std::string_view kTooLate = "not proven: out of time; leave out planning_seconds to prove it";
   if (std::chrono::steady_clock::now() >= choice.until) return Proof{false, std::string(kTooLate)};
   const Result<SmallProof> proof = prove_plan(state, prepared, model, choice);
   if (!proof.ok() && std::chrono::steady_clock::now() >= choice.until)

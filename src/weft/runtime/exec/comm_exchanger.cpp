@@ -96,7 +96,8 @@ Status CommExchanger::open_served_groups(std::span<const Exchange* const> exchan
   if (!served_.empty()) return {};
   for (ServedGroup& group : served_groups(exchanges, mesh_)) {
     if (whole_ == nullptr)
-      return user_error("the plan uses summation servers, but there are none", "plan it with parameter_servers = off");
+      return user_error("the plan uses summation servers, but there are none",
+                        "plan it with parameter_servers = off");
     WEFT_TRY(opened, open_served(*whole_, group, mesh_));
     if (opened != nullptr) served_.push_back({std::move(group), std::move(opened)});
   }

@@ -142,7 +142,8 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
   if (*launched != nullptr) {
     const std::shared_ptr<Job>& job = *launched;
     if (everyone > options.ranks)
-      return fail(user_error("only LOCAL starts servers; a launcher starts only ranks", "SET parameter_servers = off"));
+      return fail(user_error("only LOCAL starts servers; a launcher starts only ranks",
+                             "SET parameter_servers = off"));
     if (job->ranks() != options.ranks)
       return fail(
           user_error(fmt::format("the launcher started {} ranks, LOCAL has {}", job->ranks(), options.ranks),

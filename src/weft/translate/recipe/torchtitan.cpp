@@ -49,7 +49,8 @@ class Job {
       if (!node) continue;
       const auto value = node.value_exact<std::int64_t>();
       if (!value || *value > (std::int64_t{1} << 40) || (*value < 1 && !(left_over && *value == -1)))
-        return wrong(way, node, left_over ? "a whole number of at least 1, or -1" : "a whole number of at least 1");
+        return wrong(way, node,
+                     left_over ? "a whole number of at least 1, or -1" : "a whole number of at least 1");
       return *value;
     }
     return otherwise;
