@@ -1,6 +1,6 @@
 // weft/collectives/check/wrong_result.h -- what is wrong with an output, and which step is to blame.
 //
-//   gpu 5 tb 0 step 7: overwrites input[6] before anybody has read it, so output[6] of gpu 0 lacks it
+//   gpu 5 tb 0 step 7: overwrites input[6] before any rank has read it, so output[6] of gpu 0 lacks it
 //   gpu 0 tb 1 step 2: adds input[1] of gpu 1 to output[1] twice
 //   gpu 6 tb 7 step 0: reads output[7], which was never written
 //   gpu 1 tb 9 step 1: output[7] holds input[2] of gpu 1, expected input[3] of gpu 1
