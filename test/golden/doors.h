@@ -10,7 +10,7 @@
 //   signature                        plan text     -> the loops of each node
 //   work                             plan text     -> multiply-adds, flops and bytes of each node
 //   run [seed=N] [show=NAME]         plan text     -> outputs for small made-up inputs
-//   rule name=RULE [mesh=AXIS=N,..]  plan text     -> the plan after the rule and what its other way makes of it,
+//   rule name=RULE [mesh=AXIS=N,..]  plan text     -> the plan after the rule, which .reverse restores,
 //                                    or why the rule declines
 //   distribute [moves] [smallest=N]  a distribution, then plan text or a script -> each node and its layout
 //   program [workers=N]              plan text     -> the program of one rank

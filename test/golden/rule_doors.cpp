@@ -58,6 +58,7 @@ Result<Rewritten> rewrite(const rule::Rule& rule, const plan::Graph& graph, cons
   }
   const rule::Automaton automaton({&rule, 1});
   rule::Draft draft(graph);
+  for (const plan::MeshAxis& axis : mesh.axes) draft.symbol(axis.name);  // a rule may be the first to say it
   Rewritten rewritten;
   std::vector<std::string> refusals;
   for (const rule::Match& match : automaton.all(draft, placement)) {
