@@ -54,7 +54,7 @@ TEST(PretendedGpu, ADriverThatDoesNotStart) {
   expect_fault(on_pretended("cuInit=100"),
                {"the NVIDIA driver does not start: no CUDA-capable device is detected "
                 "(code 100)",
-                "nvidia-smi tells more"});
+                "run nvidia-smi for details"});
 }
 
 TEST(PretendedGpu, ADriverThatIsOlderThanTheToolkit) {
@@ -65,14 +65,14 @@ TEST(PretendedGpu, ADriverThatIsOlderThanTheToolkit) {
 
 TEST(PretendedGpu, AComputeCapabilityThatIsTooLow) {
   expect_fault(on_pretended("capability=75"),
-               {"cuda:0 has compute capability 7.5; 8.0 or more is needed", "without ON GPU"});
+               {"cuda:0 has compute capability 7.5; 8.0 or more is needed", "leave out ON GPU"});
 }
 
 TEST(PretendedGpu, AGpuThatAnotherProcessHas) {
   expect_fault(
       on_pretended("cuDevicePrimaryCtxRetain=46"),
       {"the GPU failed to make a context: CUDA-capable device(s) is/are busy or unavailable (code 46)",
-       "another process has the GPU for itself"});
+       "another process uses the GPU in exclusive compute mode"});
 }
 
 TEST(PretendedGpu, TooLittleMemory) {
@@ -86,7 +86,7 @@ TEST(PretendedGpu, AKernelThatDoesNotCompile) {
   expect_fault(on_pretended("nvrtcCompileProgram=6"),
                {"a kernel for the GPU does not compile", "NVRTC_ERROR_COMPILATION", "weft.cu(7): error"});
   expect_fault(on_pretended("cuModuleLoadData=222"),
-               {"load a kernel", "the driver is older than the toolkit"});
+               {"load a kernel", "the driver is older than the CUDA toolkit"});
 }
 
 TEST(PretendedGpu, AContextThatIsPoisoned) {
@@ -143,7 +143,7 @@ TEST(PretendedGpu, AKernelThatNeverEnds) {
   for (const std::string launch : {"20", "170"})
     expect_fault(on_pretended("hangs_at=" + launch, ", device_timeout = 200 ms"),
                  {"rank 0 on cuda:0 (Pretended H200) is stuck in step ", " unit", ": no progress for ",
-                  "SET device_timeout to more"});
+                  "raise device_timeout"});
 }
 
 // Weights go through two pieces of memory that the host fills when the device has read them.

@@ -251,7 +251,7 @@ TEST(Jobs, RanksDoNotStartAgainForLostAnswers) {
   const Outcome lost = job.shell("$weft launch -n 2 --restarts 2 $weft -c 'SHOW MODELS' >/dev/full");
   EXPECT_EQ(lost.exit_code, 2) << lost.text;
   EXPECT_EQ(count(lost.text, "warning: cannot write the output: no space left on device"), 1) << lost.text;
-  EXPECT_EQ(count(lost.text, "starting again"), 0) << lost.text;
+  EXPECT_EQ(count(lost.text, "restarting"), 0) << lost.text;
   EXPECT_EQ(count(lost.text, "error:"), 0) << lost.text;
 }
 

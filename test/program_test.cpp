@@ -379,7 +379,7 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
 
   const Outcome alone = shell("$weft -c 'EXPLAIN TRAIN digits_mlp ON JOB'");
   EXPECT_EQ(alone.exit_code, 1);
-  EXPECT_NE(alone.text.find("ON JOB is for the ranks of a launcher"), std::string::npos) << alone.text;
+  EXPECT_NE(alone.text.find("ON JOB needs a launcher"), std::string::npos) << alone.text;
 }
 
 constexpr auto kPatience = 300s;  // far above what a busy machine takes
@@ -486,7 +486,7 @@ TEST(Prompt, CtrlCEndsASearch) {
   Prompt prompt(folder.path());
   prompt.until("weft> ");
   prompt.type("SET prove = false; EXPLAIN (SUMMARY) TRAIN resnet50 ON superpod WITH (b = 8192);\r");
-  prompt.until("looked at ");
+  prompt.until("tried ");
   prompt.type(kCtrlC);
   prompt.type(kCtrlC);
   prompt.type(kCtrlC);
@@ -529,9 +529,8 @@ TEST(Program, SaysNothingOfASearchInAPipe) {
       "= "
       "0.01)\"");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-  EXPECT_EQ(outcome.text.find("looked at"), std::string::npos) << outcome.text;
-  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos)
-      << outcome.text;
+  EXPECT_EQ(outcome.text.find("tried "), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos) << outcome.text;
 }
 
 // A search of more turns than anybody waits for, stopped as Ctrl-C stops it: the best so far is the answer, and a

@@ -198,7 +198,7 @@ TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
 
 TEST_F(PlansInTime, IsNotPricedForAPlanWithoutTime) {
   const std::string file = write(explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2'"));
-  EXPECT_NE(run(PlanPrice{.file = file}).complaint.find("cut in stages or micro-batches"), std::string::npos);
+  EXPECT_NE(run(PlanPrice{.file = file}).complaint.find("has stages or micro-batches"), std::string::npos);
 }
 
 // With a norm of all gradients: what stages receive at the end of a step is made of what they sent.

@@ -147,8 +147,8 @@ TEST_F(Plans, ALargePlanIsProvenAtSmallSizesAndItsChangesStay) {
 TEST_F(Plans, TheModelMustBeThePlans) {
   expect_refused(prove(written(), "INFER digits_mlp WITH (b = 8, p = 4, f = 4, c = 3)"),
                  "label is i32[b=8] in the model, i32[b=4] in the plan");
-  expect_refused(prove(replaced(written(), "# model: ", "# modle: ")), "does not say of what model");
-  expect_refused(prove(replaced(written(), "# mesh: ", "# mehs: ")), "does not say its mesh");
+  expect_refused(prove(replaced(written(), "# model: ", "# modle: ")), "does not name its model");
+  expect_refused(prove(replaced(written(), "# mesh: ", "# mehs: ")), "does not state its mesh");
   expect_refused(prove(written(), {}, "gpu=2"), "rank");
   expect_refused(prove(replaced(written(), "return loss=", "return lost=")), "lost");
   expect_refused(prove(written(), "SHOW MODELS"), "no TRAIN");
@@ -245,7 +245,7 @@ TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
   expect_refused(price(text, "LOCAL 4"), "LOCAL 4 is rank=4");
   expect_refused(price(text, "local four"), "found local four");
   expect_refused(price(text, file("none.weft", std::string(kCluster) + "DROP CLUSTER own")),
-                 "creates no cluster");
+                 "does not create a cluster");
   expect_refused(price(text, file("wrong.weft", "CREATE CLUSTER c AS 2 NODES OF 4 DEVICES h100")),
                  "CREATE CLUSTER c AS");
   expect_refused(price(written(), "LOCAL 4"), "the mesh is rank=2, LOCAL 4 is rank=4");
@@ -256,7 +256,7 @@ TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
 TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
   expect_refused(price("TRAIN digits_mlp"), "not a plan");
   expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
-  expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not say its mesh");
+  expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not state its mesh");
   EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
 }
 

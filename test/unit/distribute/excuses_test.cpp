@@ -126,7 +126,8 @@ TEST(Excuses, NoStepIsSkippedByAGradientThatIsNotSummed) {
   const std::string decides =
       "%5 = contract %3, %3 {to=[]}\n%6 = constant {value=1, dtype=f32}\n%7 = less %5, %6\n"
       "%8 = select %7, %4, %1\nreturn \"next w\"=%8\n";
-  EXPECT_NE(broken(text + decides).find("skips a step by a gradient that is not summed"), std::string::npos);
+  EXPECT_NE(broken(text + decides).find("skips a step based on a gradient that is not summed"),
+            std::string::npos);
 }
 
 TEST(Excuses, OnlyGradientsComeAStepLater) {

@@ -384,7 +384,7 @@ TEST(Replay, RefusesAPlanOfAnotherStructure) {
   const DistributedPlan spread = distributed(plan, "gpu=2: slice b");
   const auto replayed = replay(spread, plan.graph, other.graph, spread.mesh);
   ASSERT_FALSE(replayed.ok());
-  EXPECT_NE(replayed.error().message.find("differ in more than sizes"), std::string::npos);
+  EXPECT_NE(replayed.error().message.find("differ in more than their sizes"), std::string::npos);
 }
 
 }  // namespace

@@ -336,7 +336,7 @@ TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
   if (tight.ok())
     EXPECT_LE(tight->priced.peak_bytes, problem_.memory_bytes);
   else
-    EXPECT_NE(tight.error().message.find("no plan in stages fits"), std::string::npos)
+    EXPECT_NE(tight.error().message.find("no plan with stages fits"), std::string::npos)
         << tight.error().message;
 }
 
@@ -423,7 +423,7 @@ TEST_F(SmallProblem, SaysWhatCannotBePriced) {
                 .find("too many stages"),
             std::string::npos);
   EXPECT_NE(
-      message("node=2: stage, chunks=2; gpu=4: slice b; micro=4; schedule 1f1b").find("one chunk a stage"),
+      message("node=2: stage, chunks=2; gpu=4: slice b; micro=4; schedule 1f1b").find("one chunk per stage"),
       std::string::npos);
   problem_.fixed.slices.push_back({"b", "node"});
   EXPECT_NE(message("node=2: stage; gpu=4: slice b; micro=4").find("a hint slices b on node"),

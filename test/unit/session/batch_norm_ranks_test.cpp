@@ -148,7 +148,7 @@ TEST(BatchNormOnRanks, LocalStatisticsAreSaid) {
   const std::string global = said_of(
       "EXPLAIN (SUMMARY) TRAIN normed ON LOCAL 2 WITH (batch_norm = global, "
       "distribution = 'rank=2: slice b', rules = false)");
-  EXPECT_EQ(global.find("but for"), std::string::npos) << global;
+  EXPECT_EQ(global.find("except for"), std::string::npos) << global;
   EXPECT_NE(global.find("proven equal to the plan of one device"), std::string::npos) << global;
   // One rank has the whole batch, whoever asks.
   EXPECT_EQ(said_of("EXPLAIN (FORMAT plan) TRAIN normed WITH (batch_norm = local)").find("split"),

@@ -203,7 +203,7 @@ TEST_F(SyncEvery, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("sync_every = 2, micro_batches = 2").find("stages or micro-batches"), std::string::npos);
   EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice b, shard parameters'").find("share"),
             std::string::npos);
-  EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice f'").find("sums no gradients"),
+  EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice f'").find("does not sum gradients"),
             std::string::npos);
 }
 

@@ -308,7 +308,8 @@ TEST(MpiEndpoint, RefusesWiresThatOthersDoNotOpen) {
     const auto endpoint = place.endpoint();
     const auto ends = endpoint->open(std::vector<Wire>{{0, 1, place.job->rank()}}, {1, 64});
     ASSERT_FALSE(ends.ok());
-    EXPECT_NE(ends.error().message.find("opens other wires than"), std::string::npos) << ends.error().message;
+    EXPECT_NE(ends.error().message.find("opens different connections from"), std::string::npos)
+        << ends.error().message;
     EXPECT_FALSE(endpoint->open(std::vector<Wire>{{0, 2, 0}}, {1, 64}).ok());
     EXPECT_FALSE(endpoint->open(std::vector<Wire>{{0, 1, 0}}, {0, 64}).ok());
     EXPECT_FALSE(endpoint->open(std::vector<Wire>{{0, 1, 0}}, {1, std::int64_t{1} << 40}).ok());
