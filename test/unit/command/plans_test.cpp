@@ -239,7 +239,7 @@ TEST_F(Plans, APlanThatDoesNotFitIsPricedAndSaysSo) {
 
 TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
   const std::string text = explained("plan", kOnOwn);
-  expect_refused(price(text), "does not say its cluster; its mesh is node=2, gpu=2");
+  expect_refused(price(text), "does not name its cluster; its mesh is node=2, gpu=2");
   expect_refused(price(text, "podd"), "did you mean 'pod'");
   expect_refused(price(text, "pod"), "the mesh is node=2, gpu=2, pod is node=4, gpu=8");
   expect_refused(price(text, "LOCAL 4"), "LOCAL 4 is rank=4");
@@ -249,7 +249,7 @@ TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
   expect_refused(price(text, file("wrong.weft", "CREATE CLUSTER c AS 2 NODES OF 4 DEVICES h100")),
                  "CREATE CLUSTER c AS");
   expect_refused(price(written(), "LOCAL 4"), "the mesh is rank=2, LOCAL 4 is rank=4");
-  expect_refused(price(written(), {}, "rank=5000"), "does not say its cluster; its mesh is rank=5000");
+  expect_refused(price(written(), {}, "rank=5000"), "does not name its cluster; its mesh is rank=5000");
   EXPECT_EQ(price(written(), "local 2").exit_code, ExitCode::ok);
 }
 
