@@ -279,8 +279,8 @@ HintItem Grammar::hint_item() {
     result.kind = static_cast<HintKind>(static_cast<std::size_t>(HintKind::data) + kind);
     advance();
     const bool is_zero = result.kind == HintKind::zero;
-    result.degree = whole_number(is_zero ? "the stage of ZeRO, 0, 1 or 3" : "a number of ranks, such as 8",
-                                 is_zero ? 0 : 1);
+    result.degree =
+        whole_number(is_zero ? "the stage of ZeRO, 0, 1 or 3" : "a number of ranks", is_zero ? 0 : 1);
     result.within = !is_zero && accept(Keyword::kw_within);
     if (result.within || (!is_zero && accept(Keyword::kw_on)))
       result.axis = name("an axis of the cluster, such as node");
