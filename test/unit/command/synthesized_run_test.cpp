@@ -125,7 +125,7 @@ TEST(SynthesizedRun, APlanRunsTheTreesItNames) {
   EXPECT_EQ(session.execute("SET algorithm = 'all_reduce_trees(pieces=2, shape=full)'").exit_code,
             ExitCode::ok);
   const Reply explained =
-      session.execute("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')");
+      session.execute("EXPLAIN (COLLECTIVES) TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')");
   EXPECT_NE(explained.output.find("trees(pieces=2, shape=full)"), std::string::npos)
       << explained.output << explained.complaint;
 }

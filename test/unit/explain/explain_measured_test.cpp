@@ -153,10 +153,10 @@ TEST_F(MeasuredPlan, ANodeThatNeverRanOfItsOwnHasNoTime) {
 
 TEST_F(MeasuredPlan, MemoryIsHeldAgainstTheLeast) {
   measure({0, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, 1, 6e-6);
-  EXPECT_NE(print_text(made_).find("\nmemory taken 9 KiB; no packing takes less than 8 KiB\n"),
+  EXPECT_NE(print_text(made_).find("\nmemory 9 KiB; no packing takes less than 8 KiB\n"),
             std::string::npos);
   made_.measured->memory_bytes = 8192;
-  EXPECT_NE(print_text(made_).find("\nmemory taken 8 KiB, the least that any packing takes\n"),
+  EXPECT_NE(print_text(made_).find("\nmemory 8 KiB, the least that any packing takes\n"),
             std::string::npos);
 }
 

@@ -213,7 +213,7 @@ TEST(CheckDeadlock, FewerSlotsThanNeeded) {
             "deadlock: gpu 0 tb 0 step 0: needs 4 slots per connection and has 2: waits for a free slot, "
             "which is due to gpu 1 tb 0 step 1, held up at step 0, which waits for a free slot, which is due "
             "to gpu 0 tb 0 step 1");
-  EXPECT_EQ(told(ring(3), {.slots = 1}).substr(0, 68),
+  EXPECT_EQ(told(ring(3), {.slots = 1}).substr(0, 70),
             "deadlock: gpu 0 tb 0 step 1: needs 2 slots per connection and has 1: w");
 }
 

@@ -252,7 +252,7 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
       "TRAIN normed FROM '{}' STEPS 2 WITH (micro_batches = 2, threads = 1)",
       kDigits));
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
-  EXPECT_NE(reply.output.find("batch norms took their statistics from 2 shares"), std::string::npos)
+  EXPECT_NE(reply.output.find("batch norms took their statistics from 2 separate shares"), std::string::npos)
       << reply.output;
 }
 
@@ -359,7 +359,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   };
   EXPECT_NE(train("", "micro_batches = 5").find("b = 64 cannot be split into 5 micro-batches"),
             std::string::npos);
-  EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("of 2 ranks, LOCAL 4 has 4"),
+  EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("has 2 ranks, LOCAL 4 has 4"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
             std::string::npos);
@@ -369,7 +369,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
                   .find("cannot be combined with stages or micro-batches"),
               std::string::npos)
         << setting;
-  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("is not said"),
+  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("share is not given"),
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'")
                 .find("b = 30 cannot be split into 2 micro-batches on each of 2 ranks"),
@@ -385,7 +385,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(explain("TRAIN digits_mlp WITH (micro_batches = 5)").find("b = 64 cannot be split into 5"),
             std::string::npos);
   EXPECT_NE(explain("TRAIN digits_mlp ON LOCAL 4 WITH (distribution = 'stage=2: stage; micro=2')")
-                .find("of 2 ranks, LOCAL 4 has 4"),
+                .find("has 2 ranks, LOCAL 4 has 4"),
             std::string::npos);
   EXPECT_NE(explain("INFER digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: stage; micro=2')")
                 .find("only TRAIN has stages and micro-batches"),

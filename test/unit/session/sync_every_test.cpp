@@ -201,7 +201,7 @@ TEST_F(SyncEvery, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("sync_every = 2, precision = f64").find("cannot be combined with precision = f64"),
             std::string::npos);
   EXPECT_NE(train("sync_every = 2, micro_batches = 2").find("stages or micro-batches"), std::string::npos);
-  EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice b, shard parameters'").find("share"),
+  EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice b, shard parameters'").find("split"),
             std::string::npos);
   EXPECT_NE(train("sync_every = 2, distribution = 'rank=2: slice f'").find("does not sum gradients"),
             std::string::npos);

@@ -146,7 +146,7 @@ TEST(Join, ContradictionsAreToldToEveryone) {
   RankProcesses twins;
   for (const std::int32_t rank : {0, 1, 1}) {
     twins.start(rank,
-                [&](std::int32_t self) { return fails_with(port.meeting(self, 3), "rank 1 came twice"); });
+                [&](std::int32_t self) { return fails_with(port.meeting(self, 3), "rank 1 connected twice"); });
   }
   EXPECT_EQ(twins.wait_all(), std::vector<int>(3, 0));
 }
@@ -247,7 +247,7 @@ TEST(Join, ARankThatWouldNotEncryptIsToldAndTold) {
                                        ? "1 connected process sent unencrypted data, rank 0 encrypts"
                                        : "1 connected process used encryption, rank 0 does not");
       return fails_with(
-          meeting, host_encrypts ? fmt::format("rank 0 at 127.0.0.1:{} encrypts what it sends", port.number)
+          meeting, host_encrypts ? fmt::format("rank 0 at 127.0.0.1:{} encrypts its messages", port.number)
                                  : fmt::format("rank 0 at 127.0.0.1:{} does not encrypt", port.number));
     });
     EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0)) << host_encrypts;

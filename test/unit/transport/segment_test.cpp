@@ -87,7 +87,7 @@ TEST(Segment, MoreThanTheMachineHasIsAnErrorWithFigures) {
   const Result<Segment> made = Segment::create(std::size_t{1} << 50, Backing::full);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().fault, Fault::world);
-  EXPECT_NE(made.error().message.find("1 PiB asked for"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().message.find("1 PiB requested"), std::string::npos) << made.error().message;
   EXPECT_NE(made.error().message.find(" free"), std::string::npos) << made.error().message;
   EXPECT_FALSE(made.error().hint.empty());
   // Populating a sparse one later is refused as well, not answered by a signal.

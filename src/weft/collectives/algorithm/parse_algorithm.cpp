@@ -278,7 +278,7 @@ std::string AlgorithmParser::new_name(std::string_view what, std::size_t outer) 
                     "choose another name");
   if (std::ranges::find(names_.begin() + outer, names_.end(), result, &Name::spelling) != names_.end())
     reader_.fail_at(start.span, fmt::format("name is taken: {}", result),
-                    "take another name, or change what LET made with :=");
+                    "choose another name, or change what LET made with :=");
   return result;
 }
 
