@@ -42,7 +42,7 @@ void add_keys(const Json& json, const std::string& path, std::set<std::string>& 
     }
     for (const Json& element : json) add_keys(element, path + "[]", keys);
   } else if (!(json.is_object() || json.is_array()) || path == "hints" || path.ends_with("operators") ||
-             path.ends_with("replaced")) {
+             path.ends_with("replaced") || path.ends_with("tensors")) {
     keys.insert(path);
   }
 }
