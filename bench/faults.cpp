@@ -376,7 +376,7 @@ int judge(const Settings& settings) {
     if (settings.stop_seconds == 0) break;
     const bool fine = Round(settings, transport, number++).stop_and_go_on(settings.stop_seconds);
     std::printf("%s: a rank stopped for %d s: %s\n", std::string(name(transport)).c_str(),
-                settings.stop_seconds, fine ? "nobody called it dead" : "BROKEN");
+                settings.stop_seconds, fine ? "no rank called it dead" : "BROKEN");
     broken += fine ? 0 : 1;
   }
   broken += meet_in_a_flood(settings.ranks, 20) ? 0 : 1;

@@ -101,7 +101,7 @@ TEST(CheckForm, NamesEachSlip) {
       {"channel", [](Program& p) { p.ranks[1].blocks[0].channel = 1; },
        "malformed: gpu 1 tb 0: channel 1 does not exist: the program has 1"},
       {"nobody", [](Program& p) { p.ranks[1].blocks[0].send_to = -1; },
-       "malformed: gpu 1 tb 0 step 0: send in a threadblock that sends to nobody"},
+       "malformed: gpu 1 tb 0 step 0: send in a threadblock that has no peer to send to"},
       {"shared", [](Program& p) { p.ranks[1].blocks.push_back(block(2, -1, {send(in(0))})); },
        "malformed: gpu 1 tb 1: tb 0 and tb 1 both send to gpu 2 on channel 0"},
       {"count", [&](Program& p) { first(p).count = 0; }, "malformed: gpu 1 tb 0 step 0: send of 0 chunks"},
@@ -415,7 +415,7 @@ TEST_F(CheckActions, ACounterThatNobodyRaises) {
   actions_.counters = {{0, 0, 0, "semaphore 0"}};
   add_agent({raising(0)}, {{kIn}}, {{kOut}});
   add_agent({consuming(0), consuming(0)}, {{}, {kOut}}, {{}, {kOther}});
-  EXPECT_EQ(told(), "deadlock: gpu 0 tb 1 step 1: waits for semaphore 0, which nobody raises again");
+  EXPECT_EQ(told(), "deadlock: gpu 0 tb 1 step 1: waits for semaphore 0, which no rank raises again");
 }
 
 // Of two that raise, only having both says anything.

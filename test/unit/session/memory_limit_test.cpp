@@ -117,7 +117,7 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   };
   EXPECT_FALSE(explained("", "", "64 MiB").contains("within_limit"));
   const nlohmann::json some = explained("", "", "12 MiB"), few = explained("ANALYZE", "", "7 MiB");
-  EXPECT_TRUE(some.at("within_limit").get<std::string>().starts_with("within 12 MiB a rank: recomputed"));
+  EXPECT_TRUE(some.at("within_limit").get<std::string>().starts_with("within 12 MiB per rank: recomputed"));
   EXPECT_FALSE(some.contains("spilled_bytes"));
   EXPECT_TRUE(few.at("within_limit").get<std::string>().ends_with("spilled tensors are kept in a file"));
   EXPECT_GT(few.at("spilled_bytes").get<double>(), 0);

@@ -168,9 +168,9 @@ class FormCheck {
 
   void check_step(const Threadblock& block, const Step& step) {
     if (sends(step.op) && block.send_to < 0)
-      return complain(here(), "{} in a threadblock that sends to nobody", name(step.op));
+      return complain(here(), "{} in a threadblock that has no peer to send to", name(step.op));
     if (receives(step.op) && block.receive_from < 0)
-      return complain(here(), "{} in a threadblock that receives from nobody", name(step.op));
+      return complain(here(), "{} in a threadblock that has no peer to receive from", name(step.op));
     if (step.op != Op::nop && step.count < 1)
       return complain(here(), "{} of {} chunks", name(step.op), step.count);
     if (reads_source(step.op)) check_slot(step.source, step.count, "reads");

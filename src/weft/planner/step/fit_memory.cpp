@@ -261,7 +261,7 @@ std::string print_within_limit(const Prepared& prepared) {
     said.emplace_back("collectives are not tiled: tile_collectives has no room for its tiles");
   if (settings.spills) said.push_back(fmt::format("what does not fit lies in {}", spilled_to(prepared)));
   if (settings.memory_limit <= 0 || said.empty()) return {};
-  return fmt::format("within {} a rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
+  return fmt::format("within {} per rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
 }
 
 namespace {

@@ -139,7 +139,7 @@ bool MatchBinder::check_layouts(const Draft& draft, const Placement& placement, 
       if (communication != nullptr && std::ranges::find(operands, i) != operands.end())
         stands = stands_on(input, node.symbol(0), wanted_layout(communication->exchange(node)));
     }
-    if (!stands) return decline(because, "{} is not known to be laid out as the rule wants it", input.name);
+    if (!stands) return decline(because, "{} is not known to have the layout of the rule", input.name);
   }
   for (std::size_t v = 0; v < bound.size(); ++v)
     if (!bound[v]) return decline(because, "nothing says what {} is", rule_->variables[v].name);

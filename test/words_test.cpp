@@ -1,0 +1,104 @@
+// Words that Weft gave up for the field's stay out of what users read: texts that the program prints, help and documents.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = WEFT_SOURCE_DIR;
+
+struct Retired {
+  std::string_view word, instead;
+};
+
+constexpr Retired kRetired[] = {
+    {"} a rank", "per rank"},     {"} a step", "per step"},       {"} a parameter", "per parameter"},
+    {"} a device", "per device"}, {"giving way", "yielding"},     {"gives way", "yields"},
+    {"looked at", "tried"},       {"pretended", "fake"},          {"is no number", "is not a number"},
+    {"renews ", "updates"},       {"hears of", "is notified of"}, {"comes home", "returns"},
+    {"nobody", "no rank"},        {"whoever", "any rank that"},
+};
+
+// "15.5 GiB a rank": the field says per.
+const std::regex kUnitPrice(
+    R"((GiB|MiB|KiB|bytes|ms|us|TFLOP|tokens|rows) a (rank|step|parameter|device|GPU)\b)");
+
+// What a line of C++ prints: its string literals, without an #include's.
+std::vector<std::string> literals_of(const std::string& line) {
+  std::vector<std::string> literals;
+  if (line.starts_with("#include")) return literals;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line.compare(at, 2, "//") == 0) break;
+    if (line[at] == '\'' && at + 2 < line.size()) {  // a character, not the start of a text
+      at = line.find('\'', at + (line[at + 1] == '\\' ? 3 : 2));
+      if (at == std::string::npos) break;
+      continue;
+    }
+    if (line[at] != '"') continue;
+    std::string text;
+    for (++at; at < line.size() && line[at] != '"'; ++at) {
+      if (line[at] == '\\') ++at;
+      if (at < line.size()) text += line[at];
+    }
+    literals.push_back(std::move(text));
+  }
+  return literals;
+}
+
+template <class Visit>
+void for_lines(const fs::path& file, const Visit& visit) {
+  std::ifstream in(file);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number)
+    visit(line, fmt::format("{}:{}", fs::relative(file, kRoot).string(), number));
+}
+
+void expect_plain(const std::string& text, const std::string& where) {
+  for (const auto& [word, instead] : kRetired)
+    EXPECT_EQ(text.find(word), std::string::npos)
+        << where << ": say '" << instead << "' for '" << word << "': " << text;
+  EXPECT_FALSE(std::regex_search(text, kUnitPrice)) << where << ": say 'per' for 'a': " << text;
+}
+
+TEST(Words, LiteralsAreTextsAlone) {
+  EXPECT_EQ(literals_of(R"(say("a \"b\" c", 'x', "d");  // "not this")"),
+            (std::vector<std::string>{"a \"b\" c", "d"}));
+  EXPECT_TRUE(literals_of("#include \"weft/base/hash.h\"").empty());
+  EXPECT_EQ(literals_of(R"(if (c == '"' || c == '\'') say("e");)"), (std::vector<std::string>{"e"}));
+}
+
+TEST(Words, OfTheProgramAreTheFieldsOwn) {
+  int files = 0;
+  for (const char* folder : {"src", "apps"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const fs::path extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp") continue;
+      ++files;
+      for_lines(entry.path(), [](const std::string& line, const std::string& where) {
+        if (line.find("WEFT_CHECK(") != std::string::npos) return;  // for who mends Weft
+        for (const std::string& literal : literals_of(line)) expect_plain(literal, where);
+      });
+    }
+  EXPECT_GT(files, 500);
+}
+
+TEST(Words, OfTheDocumentsAreTheFieldsOwn) {
+  std::vector<fs::path> files = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
+    if (entry.path().extension() == ".md" || entry.path().extension() == ".txt")
+      files.push_back(entry.path());
+  EXPECT_GT(files.size(), 60u);
+  for (const fs::path& file : files) for_lines(file, expect_plain);
+}
+
+}  // namespace
