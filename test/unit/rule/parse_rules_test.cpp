@@ -136,7 +136,7 @@ TEST(ParseRules, RefusesMistakes) {
       {"given x[I]\n left y = relu(x)\n z = neg(x)\n right y = x", "z is defined on the left only"},
       {"given x[I]\n left y = relu(x)\n right y = x\n z = neg(x)", "z is defined on the right only"},
       {"given x[I]\n left y = relu(x)\n right z = x", "y is defined on the left only"},
-      {"given x[I], y[J]\n left a = relu(x)\n b = relu(y)\n right a = x\n b = y", "falls apart"},
+      {"given x[I], y[J]\n left a = relu(x)\n b = relu(y)\n right a = x\n b = y", "is not connected"},
       {"given x[I], x[J]\n left a = add(x, x)\n right a = x", "two inputs are called x"},
       {"given x[n, n]\n left a = relu(x)\n right a = x", "index n appears twice"},
       {"given x[I]\n left y = relu(x)\n y = neg(x)\n right y = x", "two values are called y"},
