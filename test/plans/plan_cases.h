@@ -300,7 +300,7 @@ inline const std::vector<BrokenPlan>& broken_plans() {
        {"0.0.7 + signal m2"},
        "",
        [](OneSided& plan) { plan.ranks[0].memory_peers.push_back(1); }},
-      {"loops", "turns that differ between two blocks", "pipeline", {"*.1.0 = pipeline 1 1048576"}, "turn"},
+      {"loops", "turns that differ between two blocks", "pipeline", {"*.1.0 = pipeline 1 1048576"}, "trip counts"},
       {"loops",
        "turns that differ between two ranks",
        "pipeline",

@@ -206,7 +206,7 @@ TEST_F(MscclXml, RefusesWhatLoadersWouldLetThrough) {
       {"inplace=\"1\"", "inplace=\"0\" outofplace=\"0\"", "no call would use"},
       {"inplace=\"1\"", "inplace=\"1\" minBytes=\"9\" maxBytes=\"8\"", "at least minBytes 9"},
       {"id=\"1\"", "id=\"0\"", "a second gpu of this id"},
-      {"ngpus=\"2\"", "ngpus=\"3\"", "no gpu of id 2"},
+      {"ngpus=\"2\"", "ngpus=\"3\"", "no gpu has id 2"},
       {"ngpus=\"2\"", "ngpus=\"1000000000\"", "from 1 to 65536"},
       {"nchunksperloop=\"2\"", "nchunksperloop=\"1000000000\"", "from 1 to 16777216"},
       {"s_chunks=\"0\"", "s_chunks=\"1000000000\"", "from 0 to 16777216"},
