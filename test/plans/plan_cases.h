@@ -305,7 +305,7 @@ inline const std::vector<BrokenPlan>& broken_plans() {
        "turns that differ between two ranks",
        "pipeline",
        {"0.0.3 = pipeline 1 262144", "0.1.0 = pipeline 1 262144"},
-       "turn"},
+       "trip counts"},
       {"loops", "a loop over fewer chunks than its steps", "pipeline", {"*.0.3 = pipeline 2 1048576"}},
       {"loops", "parts of chunks in a loop", "pipeline", {"*.0.3/0 = put m i$p > $p:s0 part 0/2"}},
       {"loops", "no wait in the loop", "pipeline", {"*.1.0/2 -", "*.0.3/2 -"}},
