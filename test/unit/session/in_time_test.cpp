@@ -377,7 +377,7 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),
             std::string::npos);
   EXPECT_NE(
-      train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution says micro=4"),
+      train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution has micro=4"),
       std::string::npos);
   const auto explain = [&](const std::string& asked) {
     return complaint(session, fmt::format("EXPLAIN {}", asked));

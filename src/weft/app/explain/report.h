@@ -193,12 +193,12 @@ StepFacts step_of(const Report& report);
 
 // A plan that was not chosen, or the chosen one among them.
 struct Candidate {
-  std::string name;  // "Megatron"
+  std::string name = {};  // "Megatron"
   const distribute::Distribution* distribution = nullptr;
   double seconds = 0, bytes = 0;
   double computing = 0, exposed = 0, bubble = 0;  // seconds of a step
   bool fits = true;
-  std::string why_not;
+  std::string why_not = {};
   const search::Evaluation* evaluation = nullptr;  // or
   const search::PlanInTime* in_time = nullptr;
 };
