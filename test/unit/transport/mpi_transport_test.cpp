@@ -280,7 +280,7 @@ TEST(MpiConnection, FindsADamagedMessageBetweenHosts) {
       const auto fault = endpoint->fault();
       ASSERT_TRUE(fault);
       EXPECT_EQ(fault->what, WireFault::What::damaged);
-      EXPECT_TRUE(fault->text.starts_with("a message of rank 0 is damaged: checksum 0x")) << fault->text;
+      EXPECT_TRUE(fault->text.starts_with("a message of rank 0 is corrupted: checksum 0x")) << fault->text;
     }
     ASSERT_TRUE(place.job->exchange(place.everyone, {5, 2}, {}).ok());
   });
