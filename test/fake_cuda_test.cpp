@@ -76,7 +76,7 @@ TEST(PretendedGpu, AGpuThatAnotherProcessHas) {
 }
 
 TEST(PretendedGpu, TooLittleMemory) {
-  expect_fault(on_pretended("memory=20000"), {"needs", "of memory", "cuda:0 has 19.5 KiB to give"});
+  expect_fault(on_pretended("memory=20000"), {"needs", "of memory", "cuda:0 has 19.5 KiB available"});
   expect_fault(on_pretended("cuMemAlloc_v2=2"), {"out of memory (code 2)"});
   expect_fault(on_pretended("cuMemHostAlloc=2"), {"lock", "out of memory (code 2)"});
   expect_fault(on_pretended("cublasCreate_v2=3"), {"start cuBLAS: cuBLAS returned out of memory"});
@@ -96,7 +96,7 @@ TEST(PretendedGpu, AContextThatIsPoisoned) {
 }
 
 TEST(PretendedGpu, ALaunchThatIsRefused) {
-  expect_fault(on_pretended("cuLaunchKernel=1"), {"cuda:0", "fails to", "(code 1)"});
+  expect_fault(on_pretended("cuLaunchKernel=1"), {"cuda:0", "failed to", "(code 1)"});
   expect_fault(
       on_pretended("cublasGemmStridedBatchedEx=13"),
       {"rank 0 on cuda:0 (Pretended H200) failed in step 1, in unit ", "cuBLAS returned an error (code 13)"});
