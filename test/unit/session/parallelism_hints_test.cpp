@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "session_case.h"
+#include "thorough.h"
 
 namespace weft::session {
 namespace {
@@ -20,6 +21,7 @@ nlohmann::json planned(std::string_view hints, std::string_view explain) {
 }
 
 TEST(ParallelismHints, TheSummaryHasTheirDegrees) {
+  WEFT_LONG_TEST();
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"TP 8 WITHIN node", {"TP 8"}},
       {"TP 2 ON gpu, PP 4, ZERO 1", {"TP 2", "PP 4", "DP 4 (ZeRO-1)"}},
@@ -38,7 +40,16 @@ TEST(ParallelismHints, TheSummaryHasTheirDegrees) {
             std::string::npos);
 }
 
+TEST(ParallelismHints, ShardingAcrossAPodIsKept) {
+  const auto summary =
+      planned("DP 32, ZERO 3", "EXPLAIN (FORMAT json) TRAIN digits_mlp ON pod WITH (b = 4096, prove = false)")
+          .at("parallelism")
+          .get<std::string>();
+  EXPECT_EQ(summary, "DP 32 (ZeRO-3)");
+}
+
 TEST(ParallelismHints, GroupsLieWhereTheHintSays) {
+  WEFT_LONG_TEST();
   const auto mesh = planned("TP 4 ON node", kOnPod).at("plan").get<std::string>();
   EXPECT_NE(mesh.find("node=4: slice "), std::string::npos) << mesh;
   EXPECT_EQ(mesh.find("node=4: slice b"), std::string::npos) << mesh;
@@ -69,7 +80,7 @@ TEST(ParallelismHints, WhatCannotBeKeptIsAnError) {
   EXPECT_NE(refused("TP 2", "TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')")
                 .find("the distribution does not keep HINT TP 2"),
             std::string::npos);
-  EXPECT_NE(refused("TP 2 ON rank", "TRAIN digits_mlp ON pod").find("a hint names the axis rank"),
+  EXPECT_NE(refused("TP 2 ON rank", "TRAIN digits_mlp ON pod").find("a hint names axis rank"),
             std::string::npos);
 }
 
