@@ -1,12 +1,11 @@
-// weft/base/arena.h -- memory for many small things that die together.
+// weft/base/arena.h -- an arena allocator for many small objects with one lifetime.
 //
 //   Arena arena;
 //   const Node* node = arena.make<Node>(left, right);
 //   std::span<const int> kept = arena.copy(std::span<const int>(scratch));
 //
-// Allocation moves a pointer; nothing is freed before the arena itself, and nothing's
-// destructor ever runs, so only types without one may live here. Moving an arena does not
-// move what it holds.
+// Allocation bumps a pointer. Memory is freed with the arena only, and no destructors run, so only
+// trivially destructible types are allowed. Moving an arena does not move its objects.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +52,7 @@ class Arena {
     return {kept.data(), kept.size()};
   }
 
-  // `alignment` is a power of two, at most that of std::max_align_t.
+  // REQUIRES: `alignment` is a power of two, at most that of std::max_align_t
   void* allocate(std::size_t size, std::size_t alignment) {
     const std::size_t padding = (0 - reinterpret_cast<std::uintptr_t>(next_)) & (alignment - 1);
     if (static_cast<std::size_t>(end_ - next_) < size + padding) return allocate_block(size);

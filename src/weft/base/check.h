@@ -1,7 +1,7 @@
-// weft/base/check.h -- our own mistakes.
+// weft/base/check.h -- assertions about Weft's own code.
 //
-// WEFT_CHECK states what the code around it has already made true. When it is false the
-// fault is Weft's, never the user's: it throws InternalError, which only session/ catches.
+// WEFT_CHECK states an invariant that the surrounding code guarantees. A violation is a bug in
+// Weft, never the user's error. It throws InternalError, which only session/ catches.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -14,13 +14,13 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// By file and line rather than std::source_location, which clang 14 lacks.
+// Takes file and line instead of std::source_location, which clang 14 lacks.
 [[noreturn]] void throw_internal_error(const char* file, int line, std::string_view claim,
                                        std::string_view detail = {});
 
 }  // namespace weft
 
-// WEFT_CHECK(claim) or WEFT_CHECK(claim, "detail that helps whoever reads the report").
+// WEFT_CHECK(claim) or WEFT_CHECK(claim, "detail for the bug report").
 #define WEFT_CHECK(claim, ...) \
   (static_cast<bool>(claim)    \
        ? void(0)               \

@@ -12,7 +12,7 @@ namespace {
 
 using std::filesystem::path;
 
-// A group without a limit says a number near 2^63 in the first version, and "max" in the second.
+// A cgroup without a limit reports a number near 2^63 in v1, and "max" in v2.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
 
 std::int64_t number_in(const path& file) {
@@ -29,7 +29,7 @@ std::int64_t number_after(const path& file, std::string_view wanted) {
   return 0;
 }
 
-// The names of the files that tell of memory.
+// The names of the cgroup files for memory.
 struct MemoryFiles {
   const char *limit, *used, *cached;
 };
@@ -51,8 +51,8 @@ void bound_processors(ContainerLimits& limits, std::int64_t quota, std::int64_t 
   limits.processors = limits.processors == 0 ? processors : std::min(limits.processors, processors);
 }
 
-// The group and its parents, up to where the hierarchy is mounted. Inside of a container the path may be one of
-// the host's that is not seen here: then the mounted one is the container's own.
+// The cgroup and its parents, up to the mount point of the hierarchy. Inside a container the path
+// may be a host path that is not visible here; then the mount point is the container's own group.
 std::vector<path> groups_of(const path& mounted, std::string_view name) {
   std::vector<path> groups = {mounted};
   path at = mounted;
@@ -75,7 +75,7 @@ bool has_controller(std::string_view list, std::string_view wanted) {
 
 }  // namespace
 
-// A line of /proc/self/cgroup is "number:controllers:path"; the second version's is "0::path".
+// A line of /proc/self/cgroup is "number:controllers:path"; in v2 it is "0::path".
 ContainerLimits container_limits(const path& root) {
   ContainerLimits limits;
   const path hierarchies = root / "sys/fs/cgroup";

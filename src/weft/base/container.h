@@ -1,5 +1,6 @@
-// weft/base/container.h -- the limits that the control groups of this process set: those of its container, job
-// or service. Both versions of the kernel's interface; a group is bounded by its parents too.
+// weft/base/container.h -- limits from this process's cgroups (container, job or service).
+//
+// Supports cgroup v1 and v2, and includes the limits of parent groups.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -8,11 +9,11 @@ namespace weft {
 
 struct ContainerLimits {
   std::int64_t memory = 0;     // bytes; 0: none
-  std::int64_t available = 0;  // of them, what is not taken yet; cached files give way
-  double processors = 0;       // how many may be busy at once; 0: no quota
+  std::int64_t available = 0;  // of these, not in use; cached files count as available
+  double processors = 0;       // CPU quota as a number of processors; 0: no quota
 };
 
-// `root` is where /proc and /sys are found.
+// `root` is the directory that contains /proc and /sys.
 ContainerLimits container_limits(const std::filesystem::path& root = "/");
 
 }  // namespace weft

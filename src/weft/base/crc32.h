@@ -3,7 +3,8 @@
 //   crc32("123456789") == 0xcbf43926
 //   crc32(b, crc32(a)) == crc32(a followed by b)
 //
-// From tables, about a gigabyte per second. Weft's own files and messages have CRC-32C, which is faster.
+// Uses tables, at about one gigabyte per second. Weft's own files and messages use CRC-32C, which
+// is faster.
 #pragma once
 #include <cstddef>
 #include <cstdint>

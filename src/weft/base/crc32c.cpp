@@ -15,15 +15,16 @@ namespace {
 
 constexpr CrcTables kTables(0x82f63b78);
 
-// The processor's instruction takes a word every cycle but answers two or three cycles later, so three
-// stretches of the bytes go through it at a time. Their remainders are joined by Shift, which says what a
-// remainder becomes when kBytes zero bytes follow it: a linear map, hence a table for each of its bytes.
+// The CRC instruction has a throughput of one word per cycle and a latency of two or three cycles,
+// so three blocks of the bytes are processed in an interleaved way. Shift combines their
+// remainders: it computes the remainder after kBytes further zero bytes. That is a linear map, so
+// one table per byte suffices.
 #if defined(__aarch64__) || defined(__x86_64__)
 
 class Shift {
  public:
   explicit constexpr Shift(std::size_t bytes) {
-    std::array<std::uint32_t, 32> map{};  // column i: what becomes of bit i, at first after one zero byte
+    std::array<std::uint32_t, 32> map{};  // column i: the image of bit i, initially for one zero byte
     for (std::size_t i = 0; i < 32; ++i) {
       const std::uint32_t bit = 1U << i;
       map[i] = (bit >> 8) ^ kTables.of_byte(bit & 255);
@@ -53,7 +54,7 @@ class Shift {
   std::array<std::array<std::uint32_t, 256>, 4> tables_{};
 };
 
-// Long stretches hide the cost of joining, short ones leave less for the slow end.
+// Long blocks amortize the cost of combining; short ones leave less to the slow tail.
 constexpr std::size_t kLong = 4096, kShort = 256;
 constexpr Shift kLongShift(kLong), kShortShift(kShort);
 

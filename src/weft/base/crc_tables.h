@@ -1,4 +1,4 @@
-// weft/base/crc_tables.h -- a cyclic redundancy check of 32 bits from tables, for any polynomial.
+// weft/base/crc_tables.h -- table-driven 32-bit CRC for any polynomial.
 //
 //   constexpr CrcTables kTables(0x82f63b78);
 //   ~kTables.feed(~0u, bytes)
@@ -21,7 +21,7 @@ inline std::uint64_t load_little_endian(const std::byte* bytes) {
 
 class CrcTables {
  public:
-  // The coefficient of x^31 is in the lowest bit: the order in which bits travel.
+  // Reflected bit order: the coefficient of x^31 is the lowest bit.
   explicit constexpr CrcTables(std::uint32_t polynomial) {
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
       std::uint32_t rest = byte;
@@ -35,10 +35,10 @@ class CrcTables {
       }
   }
 
-  // What byte b contributes.
+  // The contribution of byte b.
   constexpr std::uint32_t of_byte(std::uint32_t byte) const { return tables_[0][byte]; }
 
-  // The remainder after these bytes, eight at a time.
+  // The remainder after these bytes, computed eight at a time.
   std::uint32_t feed(std::uint32_t rest, std::span<const std::byte> bytes) const {
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
       const std::uint64_t word = load_little_endian(bytes.data()) ^ rest;
@@ -51,7 +51,7 @@ class CrcTables {
   }
 
  private:
-  std::array<std::array<std::uint32_t, 256>, 8> tables_{};  // [k][b]: of byte b when k more bytes follow it
+  std::array<std::array<std::uint32_t, 256>, 8> tables_{};  // [k][b]: for byte b with k more bytes after it
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// weft/base/descriptor.h -- an open file that closes itself.
+// weft/base/descriptor.h -- an owning file descriptor.
 #pragma once
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ class Descriptor {
   }
   bool valid() const { return number_ >= 0; }
   int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }  // whoever has it then closes it
+  int release() { return std::exchange(number_, -1); }  // the caller must close it
 
  private:
   int number_;

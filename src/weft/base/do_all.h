@@ -1,8 +1,8 @@
-// weft/base/do_all.h -- jobs that do not depend on one another, on as many threads as there are processors.
+// weft/base/do_all.h -- runs independent jobs on one thread per processor.
 //
 //   do_all(questions.size(), [&](std::size_t q) { answers[q] = answer(questions[q]); });
 //
-// Jobs are begun in order; whoever is free takes the next. Returns when all are done.
+// Jobs are started in order; each idle thread takes the next one. Returns when all are done.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace weft {
 
-// REQUIRES: jobs may run at the same time. What one of them throws (memory may run out anywhere) is thrown to the
-// caller when all threads have ended, and no further job is begun.
+// REQUIRES: jobs may run concurrently. If a job throws (memory can run out anywhere), no further
+// job is started, and the exception is rethrown to the caller after all threads have ended.
 template <class Job>
 void do_all(std::size_t jobs, const Job& job) {
   std::atomic<std::size_t> next = 0;
@@ -36,10 +36,10 @@ void do_all(std::size_t jobs, const Job& job) {
   try {
     while (threads.size() + 1 < most) threads.emplace_back(work);
   } catch (const std::exception&) {
-    // No more threads to be had, or no memory for them: those that there are do all.
+    // Thread creation may fail, also for lack of memory; the existing threads then do all jobs.
   }
   work();
-  threads.clear();  // they end
+  threads.clear();  // joins them
   if (thrown) std::rethrow_exception(thrown);
 }
 

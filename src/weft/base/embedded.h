@@ -1,7 +1,7 @@
-// weft/base/embedded.h -- a text file that travels inside the program.
+// weft/base/embedded.h -- a text file embedded in the program.
 //
-// cmake/Embed.cmake turns files into a function that returns them. Whoever wants the files
-// declares that function beside the code that reads them:
+// cmake/Embed.cmake generates a function that returns the files. A user of the files declares this
+// function beside the code that reads them:
 //
 //   weft_embed(weft_language embedded_models models/gpt2.weft models/vgg16.weft)   # CMake
 //
@@ -13,7 +13,7 @@
 namespace weft {
 
 struct EmbeddedFile {
-  std::string_view path;  // from the repository's root: "models/gpt2.weft"
+  std::string_view path;  // relative to the repository root: "models/gpt2.weft"
   std::string_view text;
 };
 

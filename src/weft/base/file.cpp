@@ -30,21 +30,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write move at most 2 GiB a call
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write transfer at most 2 GiB per call
 
 Error failure(std::string_view verb, const std::string& path, int code, std::string hint = {}) {
   return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),
                      std::move(hint));
 }
 
-// The neighbour whose name is nearest to that of a file that is not there.
+// A hint for a missing file: the most similar name in its folder.
 std::string suggest_neighbour(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code ignored;
   for (fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : ".", ignored), end;
        entry != end; entry.increment(ignored))
     names.push_back(entry->path().filename().string());
-  std::ranges::sort(names);  // folders are listed in no order
+  std::ranges::sort(names);  // folders are not listed in a fixed order
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   return did_you_mean(path.filename().string(), candidates);
 }
@@ -68,25 +68,25 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Whether a file that was left behind is one that we may go on with: whoever owns it, or has another name for
-// it, could change what we write.
+// Whether a leftover file is safe to reuse. Its owner, or someone with another hard link to it,
+// could change what is written.
 bool is_ours(const struct stat& about) {
   return S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_nlink <= 1;
 }
 
-// A name that nobody can have taken before, beside one that somebody has.
+// A random name that no other user can have created in advance.
 std::string new_partial(const std::string& partial) {
   std::array<std::uint8_t, 8> bytes{};
-  // Without randomness the name may be taken: then it cannot be opened, and that is told.
+  // Without randomness the name may exist already: then O_EXCL fails, and the error is reported.
   static_cast<void>(getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK));
   return fmt::format("{}.{:02x}", partial, fmt::join(bytes, ""));
 }
 
-// Opens the temporary file and locks it; `partial` gets a name of its own where that file is not ours. The
-// lock may have been won from a writer that has since renamed the file away: then the name leads elsewhere,
-// and we try again.
+// Opens and locks the temporary file. If it is not safe to reuse, `partial` is changed to a random
+// name. The lock may belong to a file that another writer has since renamed. Then the name refers
+// to another file, and the loop tries again.
 Result<Descriptor> open_partial(std::string& partial, const std::string& path) {
-  constexpr int kMostTries = 100;  // each lost to a writer that finished just then
+  constexpr int kMostTries = 100;  // each try lost to a writer that just finished
   for (int tries = 0; tries < kMostTries; ++tries) {
     Descriptor file(open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
     struct stat first = {};
@@ -105,8 +105,8 @@ Result<Descriptor> open_partial(std::string& partial, const std::string& path) {
       if (errno == EWOULDBLOCK)
         return world_error(fmt::format("cannot write {}: another writer is at it", path),
                            "wait for the other writer, or choose another name");
-      // Some network file systems have no locks. Rename is atomic there as well; only two writers of
-      // one name at one time would harm each other.
+      // Some network file systems have no locks. Rename is atomic there as well; only concurrent
+      // writers of one name would interfere.
     }
     struct stat held = {}, named = {};
     if (fstat(file.number(), &held) != 0) return write_failure(path, errno);
@@ -135,7 +135,7 @@ Status make_durable(int file, const std::string& path) {
   return {};
 }
 
-// Fills the temporary file and renames it to its real name.
+// Writes the temporary file and renames it to its final name.
 Status fill_and_rename(const Descriptor& file, const std::string& partial, const std::string& target,
                        std::optional<mode_t> permissions, std::span<const std::string_view> pieces,
                        const std::string& path) {
@@ -147,8 +147,8 @@ Status fill_and_rename(const Descriptor& file, const std::string& partial, const
   return {};
 }
 
-// Whether something comes out of a pipe that was opened without waiting; after that it is waited for as usual. A pipe
-// that nobody opened to write says nothing, for ever.
+// Waits for data from a pipe that was opened non-blocking, then makes it blocking. A pipe without a
+// writer would block forever.
 Status wait_for_writer(const Descriptor& pipe, const std::string& path, std::chrono::milliseconds patience) {
   pollfd wanted{pipe.number(), POLLIN, 0};
   const int ready = poll(&wanted, 1, static_cast<int>(patience.count()));
@@ -184,8 +184,8 @@ Result<std::string> read_file(const std::string& path, std::int64_t most_bytes) 
   };
   if (about.st_size > most_bytes) return too_long(print_bytes(static_cast<double>(about.st_size)));
 
-  // Pipes have no size, and a file may grow while it is read: one byte more than expected is asked
-  // for, and the end is where a read gives nothing.
+  // Pipes have no size, and a file may grow while it is read. So one byte more than expected is
+  // requested, and reading ends at end of file.
   std::string bytes;
   std::size_t filled = 0;
   try {
@@ -217,7 +217,7 @@ Status write_file_atomically(const std::string& path, std::span<const std::strin
     if (S_ISDIR(old.st_mode)) return write_failure(path, EISDIR);
     if (!S_ISREG(old.st_mode))
       return world_error(fmt::format("cannot write {}: expected a regular file", path));
-    // Rename would replace a read-only file without asking.
+    // Rename would replace a read-only file silently.
     if (access(path.c_str(), W_OK) != 0) return write_failure(path, errno);
     permissions = old.st_mode & 07777;
     target = fs::canonical(path, problem);
@@ -233,7 +233,7 @@ Status write_file_atomically(const std::string& path, std::span<const std::strin
     unlink(partial.c_str());
     return written;
   }
-  // A folder that may be written but not read cannot be opened; the rename stands all the same.
+  // A folder that is writable but not readable cannot be opened; the rename is valid nevertheless.
   const Descriptor holder(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return holder.valid() ? make_durable(holder.number(), path) : Status();
 }

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// The word that the first bytes are, up to eight of them.
+// The first bytes, up to eight, as a little-endian word.
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t word = 0;
   if (bytes.size() >= sizeof word && std::endian::native == std::endian::little) {
@@ -27,7 +27,7 @@ std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low
 
 Hasher& Hasher::text(std::string_view bytes) {
   number(bytes.size());
-  Hasher fed = *this;  // a copy, whose lanes no byte can be suspected to change
+  Hasher fed = *this;  // a local copy, so that the compiler knows that `bytes` cannot alias it
   for (; bytes.size() >= 8; bytes.remove_prefix(8)) fed.number(little_endian(bytes));
   if (!bytes.empty()) fed.number(little_endian(bytes));
   return *this = fed;

@@ -2,9 +2,9 @@
 //
 //   Digest d = Hasher().text("conv2d").number(3).digest();
 //
-// Two 64-bit lanes, each a multiply-and-fold of the bytes fed so far. It is not
-// cryptographic: it tells content apart, it does not withstand an adversary.
-// Numbers are fed by value, not by memory, so byte order does not matter.
+// Two 64-bit lanes, each a multiply-and-fold of the bytes fed so far. It is not cryptographic and
+// does not resist deliberate collisions. Numbers are fed by value, not by memory representation, so
+// byte order does not matter.
 #pragma once
 #include <bit>
 #include <compare>
@@ -30,7 +30,7 @@ constexpr std::uint64_t multiply_fold(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// A good 64-bit scramble of one word: what tables and seeds want.
+// Scrambles a 64-bit word, for tables and seeds.
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 32;
   x *= 0xe9846af9b1a615d5u;
@@ -48,7 +48,7 @@ class Hasher {
     return *this;
   }
   Hasher& real(double value) {
-    // -0.0 and 0.0 are one number, hence one hash.
+    // -0.0 and 0.0 are equal, so their hashes must be equal.
     return number(std::bit_cast<std::uint64_t>(value == 0.0 ? 0.0 : value));
   }
   Hasher& text(std::string_view bytes);
@@ -59,9 +59,9 @@ class Hasher {
   }
 
  private:
-  static constexpr std::uint64_t kHigh = 0x9e3779b97f4a7c15u;  // odd, bits well spread
+  static constexpr std::uint64_t kHigh = 0x9e3779b97f4a7c15u;  // odd, with well mixed bits
   static constexpr std::uint64_t kLow = 0xc2b2ae3d27d4eb4fu;
-  std::uint64_t high_ = 0x243f6a8885a308d3u;  // the first digits of pi: nothing up the sleeve
+  std::uint64_t high_ = 0x243f6a8885a308d3u;  // digits of pi, a nothing-up-my-sleeve number
   std::uint64_t low_ = 0x13198a2e03707344u;
 };
 

@@ -1,8 +1,8 @@
-// weft/base/ids.h -- small numbers that cannot be mistaken for one another.
+// weft/base/ids.h -- strongly typed integer ids.
 //
 //   struct NodeTag;  using NodeId = Id<NodeTag>;
 //
-// An id is a position in the arena that made it. The default id names nothing.
+// An id is an index into the arena that created it. The default id is invalid.
 #pragma once
 #include <compare>
 #include <cstddef>

@@ -1,7 +1,7 @@
-// weft/base/inline_vector.h -- a vector that keeps its first few elements inside itself.
+// weft/base/inline_vector.h -- a vector with inline storage for its first N elements.
 //
-// Most lists in a plan are short: the indices of a tensor, the operands of a node. Up to N of them
-// cost no allocation. Trivial types only.
+// Most lists in a plan are short, such as the indices of a tensor or the operands of a node. Up to
+// N elements need no allocation. Trivial types only.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +36,7 @@ class InlineVector {
   }
 
   void push_back(const T& item) {
-    const T copy = item;  // `item` may live in the storage that reserve() is about to leave
+    const T copy = item;  // `item` may be stored in the memory that reserve() frees
     if (size_ == capacity_) reserve(capacity_ * 2);
     data()[size_++] = copy;
   }

@@ -1,6 +1,6 @@
-// weft/base/letters.h -- what words are made of, and words without regard to case.
+// weft/base/letters.h -- character classes, and words compared without case.
 //
-// ASCII only: keywords and names of ours.
+// ASCII only: for keywords and for names defined by Weft.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Looked up, where there are many of them to look at.
+// A lookup table, for loops over long texts.
 inline constexpr std::array<bool, 256> kInWord = [] {
   std::array<bool, 256> in{};
   for (std::size_t c = 0; c < in.size(); ++c)
@@ -43,7 +43,7 @@ inline std::string upper(std::string_view text) {
   return out;
 }
 
-// Equal but for case.
+// Case-insensitive equality.
 constexpr bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, to_lower, to_lower);
 }

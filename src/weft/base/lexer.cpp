@@ -10,11 +10,11 @@
 namespace weft {
 
 Lexer::Lexer(const Lexicon& lexicon, std::string_view text) : lexicon_(&lexicon), scanner_(text) {
-  if (text.starts_with("\xEF\xBB\xBF")) scanner_.step(3);  // a byte order mark, which some editors leave
+  if (text.starts_with("\xEF\xBB\xBF")) scanner_.step(3);  // a byte order mark, written by some editors
 }
 
 Token Lexer::next() {
-  // Most tokens stand one blank or none behind the last: look no further then.
+  // Fast path: most tokens follow the previous one directly or after one blank.
   const std::size_t before = scanner_.place();
   scanner_.take(' ');
   if (is(Lexicon::kGap) && !skip_gap()) return token(TokenKind::bad, before);
@@ -94,7 +94,7 @@ bool Lexer::skip_block_comment() {
 Token Lexer::number(std::size_t start) {
   const bool grouped = lexicon_->numbers == Numbers::grouped;
   bool whole = true, has_groups = false;
-  // A group mark stands between two digits.
+  // A digit separator must be between two digits.
   const auto digits = [&] {
     for (; !scanner_.at_end(); scanner_.step()) {
       if (is_digit(scanner_.here())) continue;
@@ -118,7 +118,7 @@ Token Lexer::number(std::size_t start) {
       if (!digits()) return malformed(kGroups);
     }
     if (to_lower(scanner_.here()) == 'e') {
-      // Without digits it is no exponent: in 1EB/s the E belongs to the unit.
+      // Without digits it is not an exponent: in 1EB/s the E belongs to the unit.
       const std::size_t power = scanner_.ahead(1) == '+' || scanner_.ahead(1) == '-' ? 2 : 1;
       if (is_digit(scanner_.ahead(power))) {
         scanner_.step(power);
@@ -230,7 +230,7 @@ std::string unquoted(const Lexicon& lexicon, std::string_view token) {
     const bool slash = escape == Escape::backslash && inside[i] == '\\' && i + 1 < inside.size();
     if (slash) ++i;
     result += slash && inside[i] == 'n' ? '\n' : inside[i];
-    if (escape == Escape::doubled && inside[i] == token[0]) ++i;  // its double
+    if (escape == Escape::doubled && inside[i] == token[0]) ++i;  // skip the doubled mark
   }
   return result;
 }

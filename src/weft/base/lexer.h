@@ -1,4 +1,4 @@
-// weft/base/lexer.h -- cuts a text into tokens: one lexer, to which each language gives its lexicon.
+// weft/base/lexer.h -- splits a text into tokens; each language supplies its lexicon.
 //
 //   constexpr Sign kSigns[] = {{"<=", TokenKind::less_equal}, {"<", TokenKind::less}};
 //   constexpr Quote kQuotes[] = {{.mark = '\'', .kind = TokenKind::string}};
@@ -7,9 +7,9 @@
 //   Lexer lexer(kLexicon, "a <= 'b'  # and so on");
 //   lexer.next();   // word [0, 1), less_equal [2, 2), string [5, 3), then end from now on
 //
-// Blanks and comments separate tokens and are otherwise nothing. Text outside quotes and comments is ASCII.
-// Nothing is copied or allocated unless a token is bad. After a bad token the lexer goes on behind it, so
-// that a caller who only looks for the next semicolon can.
+// Blanks and comments only separate tokens. Text outside quotes and comments is ASCII. Nothing is
+// copied or allocated unless a token is bad. After a bad token the lexer continues behind it, which
+// suffices for a caller that searches for the next semicolon.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -31,11 +31,11 @@ struct Sign {
   TokenKind kind;
 };
 
-// How a mark that opens and closes stands inside its quotes.
+// How the quotation mark is escaped inside its quotes.
 enum class Escape : std::uint8_t {
-  none,      // it does not
+  none,      // it cannot be
   doubled,   // 'it''s'
-  backslash  // "say \"d\"", and \n for a new line
+  backslash  // "say \"d\"", and \n for a newline
 };
 
 struct Quote {
@@ -44,66 +44,66 @@ struct Quote {
   Escape escape = Escape::none;
   bool in_one_line = false;
   std::string_view not_closed = "quoted text is not closed", remedy = {};
-  std::string_view empty = {};  // what is wrong with an empty one; nothing, where it says nothing
+  std::string_view empty = {};  // the error for an empty one; if not set, it may be empty
 };
 
 enum class Numbers : std::uint8_t {
   none,    // digits are letters
   whole,   // 12
   real,    // 12, 0.5, 1e-5
-  grouped  // these and 1_000; 1. and .5 are mistakes
+  grouped  // real and 1_000; 1. and .5 are errors
 };
 
 struct Lexicon {
-  std::span<const Sign> signs = {};  // longer ones before those they start with
+  std::span<const Sign> signs = {};  // longer signs before their prefixes
   std::span<const Quote> quotes = {};
   std::string_view line_comment = {};
   Numbers numbers = Numbers::whole;
   bool block_comments = false;  // /* that /* may */ nest */
   bool joined_lines = false;    // a backslash at the end of a line is a blank
-  bool words_have_case = true;  // else SELECT is select, to those who ask for it
-  bool wide_words = false;      // whatever begins nothing else is part of a word
+  bool words_have_case = true;  // false: keyword lookup ignores case
+  bool wide_words = false;      // characters with no other meaning are part of words
   bool checks_utf8 = false;     // in quotes and comments: well-formed, without NUL
-  // What is wrong with a character that begins nothing.
+  // The error for a character that cannot begin a token.
   Error (*stranger)(std::string_view character, Span span) = nullptr;
 
   static constexpr std::uint8_t kWord = 1, kFirst = 2, kDigit = 4, kGap = 8, kQuote = 16, kLongSign = 32,
                                 kSingle = 64;
-  // Filled by indexed(): what a byte may begin or belong to, and the sign it is by itself.
+  // Set by indexed(): what a byte may begin or belong to, and its single-character sign.
   std::array<std::uint8_t, 256> classes = {};
   std::array<TokenKind, 256> singles = {};
 };
 
-// REQUIRES: of a lexicon that is given to a lexer: it was made by this.
+// Fills in the lookup tables. REQUIRES: every lexicon passed to a Lexer is a result of this.
 consteval Lexicon indexed(Lexicon lexicon);
 
-// The text inside the quotes. REQUIRES: `token` is one of the lexicon's quotes, closed.
+// The text inside the quotes. REQUIRES: `token` is a closed quotation of the lexicon
 std::string unquoted(const Lexicon& lexicon, std::string_view token);
 
 class Lexer {
  public:
-  // `text` is shorter than kLongestText; both outlive the lexer.
+  // REQUIRES: `text` is shorter than kLongestText; both outlive the lexer
   Lexer(const Lexicon& lexicon, std::string_view text);
 
   Token next();
 
-  // What was wrong with the last bad token.
+  // The error of the last bad token.
   const Error& error() const { return error_; }
-  // Whether the last bad token only lacks its end: a quotation or comment left open.
+  // Whether the last bad token is only unterminated: a quotation or comment without its end.
   bool unfinished() const { return unfinished_; }
 
-  // Whether a token begins right behind the last.
+  // Whether the next token follows the last one directly.
   bool touches_next() const { return !scanner_.at_end() && !is_blank(scanner_.here()); }
-  // What stands behind the last token on its line, without blanks around it; goes on behind it.
+  // The rest of the line after the last token, without surrounding blanks; continues after it.
   std::string_view rest_of_line();
   std::size_t place() const { return scanner_.place(); }
 
  private:
-  // These return false at a character that may not stand there, with error_ set.
+  // These return false and set error_ at a character that is not allowed there.
   bool skip_gap();
   bool skip_line_comment();
   bool skip_block_comment();
-  bool step();  // over one character of a quotation or comment
+  bool step();  // skips one character of a quotation or comment
 
   Token number(std::size_t start);
   Token bare_fraction(std::size_t start);

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// The number behind a word of a file of such pairs; 0 when there is none.
+// The number after a word in a file of such pairs; 0 if the word is missing.
 std::int64_t number_after(const char* path, std::string_view wanted) {
   std::ifstream file(path);
   std::int64_t number = 0;
@@ -46,7 +46,7 @@ std::int64_t total_memory() {
 }
 
 int available_processors() {
-  // More threads than the quota has room for are stopped for the rest of each period, all at once.
+  // If the threads exceed the quota, all are throttled for the rest of each period.
   static const double quota = container_limits().processors;
   const int most = quota > 0 ? std::max(static_cast<int>(quota), 1) : INT_MAX;
   cpu_set_t set;

@@ -22,7 +22,8 @@ void MaxFlow::reset() {
   for (Arc& arc : arcs_) arc.left = arc.capacity;
 }
 
-// The distance of every node from the source along arcs with something left; false: the sink has none.
+// Computes the level of every node: its distance from the source along arcs with residual capacity.
+// Returns false if the sink is not reachable.
 bool MaxFlow::measure(std::int32_t source, std::int32_t sink) {
   levels_.assign(heads_.size(), -1);
   levels_[static_cast<std::size_t>(source)] = 0;

@@ -1,10 +1,11 @@
-// weft/base/max_flow.h -- how much can flow from one node to another, and what stops more.
+// weft/base/max_flow.h -- maximum flow and minimum cut between two nodes.
 //
 //        3          2
-//   0 ------> 1 ------> 2       max flow 2: the narrowest cut has {0, 1} on one side
+//   0 ------> 1 ------> 2       max flow 2: the minimum cut has {0, 1} on one side
 //
-// Dinic's algorithm in whole numbers. Arcs come in pairs, an arc and its reverse (the next number); what an
-// arc still lets through is its `left`. run() adds to the flow that is there; reset() takes all flow back.
+// Dinic's algorithm with integer capacities. Arcs come in pairs, an arc and its reverse (the next
+// number); `left` is an arc's residual capacity. run() adds to the current flow; reset() removes
+// all flow.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -22,16 +23,16 @@ class MaxFlow {
   std::int32_t add_node();
   std::int32_t add_arc(std::int32_t from, std::int32_t to, Amount capacity);
 
-  // Pushes up to `most` more and returns how much it was.
+  // Adds up to `most` flow and returns how much was added.
   Amount run(std::int32_t source, std::int32_t sink, Amount most = kNoLimit);
-  // After a run that stopped short of its limit: whether the source still reaches the node.
+  // After a run that stayed below its limit: whether the node is reachable from the source.
   bool on_source_side(std::int32_t node) const { return levels_[static_cast<std::size_t>(node)] >= 0; }
 
   void reset();
   // Takes effect with the next reset().
   void set_capacity(std::int32_t arc, Amount capacity) { at(arc).capacity = capacity; }
   Amount capacity(std::int32_t arc) const { return arcs_[static_cast<std::size_t>(arc)].capacity; }
-  // What goes over it after a run.
+  // The flow on an arc after a run.
   Amount flow(std::int32_t arc) const {
     const Arc& it = arcs_[static_cast<std::size_t>(arc)];
     return it.capacity - it.left;

@@ -1,4 +1,4 @@
-// weft/base/median.h -- the middle one of several numbers, which a few bad ones do not move.
+// weft/base/median.h -- the median, which is robust against outliers.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// The mean of the two in the middle where there are two. REQUIRES: at least one number, none of them NaN
+// The mean of the two middle numbers if their count is even. REQUIRES: at least one number, none of
+// them NaN
 inline double median(std::vector<double> numbers) {
   WEFT_CHECK(!numbers.empty());
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);

@@ -31,14 +31,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t kLongest = 64;  // nobody mistypes a longer name; keeps this quadratic step small
+  constexpr std::size_t kLongest = 64;  // longer names are not misspelled; bounds the quadratic distance
   if (word.size() > kLongest) return {};
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > kLongest) continue;
     const std::size_t d = distance(word, candidate);
-    // One letter for another is no slip worth guessing at when the word has but one letter.
+    // Replacing the only letter of a word is not a plausible misspelling.
     if (d >= std::max(word.size(), candidate.size())) continue;
     if (d < best_distance) {
       best = candidate;

@@ -1,4 +1,4 @@
-// weft/base/nearest.h -- the name the user probably meant.
+// weft/base/nearest.h -- spelling suggestions.
 #pragma once
 #include <span>
 #include <string>
@@ -7,10 +7,10 @@
 namespace weft {
 
 // The candidate with the fewest single-letter edits (insert, delete, replace, swap of two
-// neighbours) from `word`, letter case ignored; empty when none is near enough to be a slip.
+// neighbours) from `word`, ignoring case; empty if none is near enough.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-// "did you mean 'NAME'?" for the nearest candidate, or "" when there is none.
+// "did you mean 'NAME'?" for the nearest candidate, or "" if there is none.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace weft

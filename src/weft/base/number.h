@@ -1,10 +1,10 @@
-// weft/base/number.h -- a number as files and programs write it, and nothing else: the one reader of such text.
+// weft/base/number.h -- the one strict parser of numbers in files and program output.
 //
 //   read_number<std::int64_t>("42")      42
 //   read_number<std::int64_t>("1e3")     none; nor "7x", "0x10", " 7", "+7", "", nor what does not fit
 //   read_number<double>("1e3")           1000; neither "inf" nor "nan"
 //
-// For text that people type, with units and blanks, see units.h and the lexer.
+// For user input, with units and blanks, see units.h and the lexer.
 #pragma once
 #include <charconv>
 #include <cmath>

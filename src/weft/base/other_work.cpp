@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Ticks are a hundredth of a second: less than this says nothing.
+// A tick is 10 ms: shorter intervals are too inaccurate.
 constexpr double kLeastSeconds = 0.2;
 
 double seconds_of(const timeval& time) {
@@ -29,12 +29,12 @@ double own_seconds() {
 }
 
 ProcessorTimes processor_times() {
-  const double ticks = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));  // a second
+  const double ticks = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));  // per second
   const ProcessorTicks counted = ticks_of(kernel_text("/proc/stat"), allowed_processors());
   return {counted.busy / ticks, own_seconds(), counted.stolen / ticks};
 }
 
-// The number that `text` begins with, which it then lacks; -1 where it does not.
+// Removes and returns the number at the start of `text`; -1 if there is none.
 double take_number(std::string_view& text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   long long number = -1;
@@ -47,7 +47,8 @@ double take_number(std::string_view& text) {
 }  // namespace
 
 ProcessorTicks ticks_of(std::string_view stat, std::span<const int> processors) {
-  // cpu0 user nice system idle iowait irq softirq steal guest ..; a guest's are the user's already.
+  // cpu0 user nice system idle iowait irq softirq steal guest ..; guest time is included in user
+  // time.
   constexpr bool kBusy[] = {true, true, true, false, false, true, true, true};
   constexpr std::size_t kStolen = 7;
   ProcessorTicks ticks;

@@ -1,11 +1,11 @@
-// weft/base/other_work.h -- how much of this machine others used meanwhile.
+// weft/base/other_work.h -- measures how much of this machine other processes used.
 //
 //   const OtherWork others;
 //   measure();
-//   if (others.share() > 0.15) ...        0.4: of two processors, 0.8 ran something else or were taken away
+//   if (others.share() > 0.15) ...        0.4: of two processors, others or the hypervisor used 0.8
 //
-// Counted are the processors that this process may run on: what ran there, and what the machine below took of
-// them, less what this process and the children it has waited for ran.
+// Counts the processors that this process may run on: their busy time plus the time that the
+// hypervisor stole, less the time of this process and of the children it has waited for.
 #pragma once
 #include <chrono>
 #include <span>
@@ -15,18 +15,18 @@ namespace weft {
 
 // Seconds since the machine started.
 struct ProcessorTimes {
-  double busy = 0;  // all processors together, with what was stolen
+  double busy = 0;  // sum over processors, including stolen time
   double own = 0;
-  double stolen = 0;  // by the machine below a virtual one
+  double stolen = 0;  // by the hypervisor
 };
 
 class OtherWork {
  public:
-  OtherWork();  // from now on
+  OtherWork();  // starts measuring
 
-  // From 0 to 1; 0 too where the system does not say, or it was too short a time to tell.
+  // From 0 to 1; 0 if the system does not report it or the interval was too short.
   double share() const;
-  // Of the time of these processors, what the machine below took; likewise.
+  // The share that the hypervisor stole, with the same limits.
   double stolen_share() const;
 
  private:
@@ -36,13 +36,13 @@ class OtherWork {
   const ProcessorTimes before_;
 };
 
-// What /proc/stat says of these processors.
+// The entries of /proc/stat for these processors.
 struct ProcessorTicks {
   double busy = 0, stolen = 0;
 };
 ProcessorTicks ticks_of(std::string_view stat, std::span<const int> processors);
 
-// Of `processors` that there were for so many seconds.
+// The share of `processors` over an interval of this many seconds.
 double share_of_others(const ProcessorTimes& before, const ProcessorTimes& after, double seconds,
                        int processors);
 

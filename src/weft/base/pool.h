@@ -1,7 +1,7 @@
-// weft/base/pool.h -- append-only storage whose elements never move.
+// weft/base/pool.h -- append-only storage with stable addresses.
 //
-// Spans handed out stay valid while the pool grows, so code may read one node's lists while
-// it adds the next node. Trivial types only: the pool never runs destructors.
+// Returned spans stay valid while the pool grows, so code may read one node's lists while it adds
+// the next node. Trivial types only: the pool never runs destructors.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@ class Pool {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  // Copies `items` in and returns where they now live.
+  // Copies `items` into the pool and returns the copy.
   std::span<T> keep(std::span<const T> items) {
     if (items.empty()) return {};
     if (used_ + items.size() > size_) {

@@ -31,7 +31,7 @@ Error is_link(std::string_view what, std::string_view path) {
                      fmt::format("name the {} itself", what));
 }
 
-// What is open, not what a name leads to by now.
+// Checks the open file itself, since its name may refer to another file by now.
 Status check_private(int descriptor, std::string_view what, const std::string& path) {
   struct stat about = {};
   if (::fstat(descriptor, &about) != 0) return cannot("look at", path, errno);
@@ -53,7 +53,7 @@ bool is_missing(int folder, const std::string& name) {
   return ::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
-// A slash at the end would follow a link.
+// A trailing slash would follow a link.
 std::string without_end_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -81,7 +81,7 @@ Status write_bytes(int file, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-// Opens a file of the folder, without waiting where it is a pipe.
+// Opens a file of the folder, without blocking on a pipe.
 Result<Descriptor> open_file(int folder, const std::string& name, int flags, const std::string& path) {
   Descriptor file(::openat(folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   if (!file.valid()) return errno == ELOOP ? is_link("file", path) : cannot("open", path, errno);
@@ -89,13 +89,13 @@ Result<Descriptor> open_file(int folder, const std::string& name, int flags, con
   return file;
 }
 
-// Locked, so that two writers do not mix. A lock may be won from a writer that has just given the file its
-// real name: then the name leads elsewhere, and we try again.
+// Opens and locks the file, so that writes do not mix. The lock may belong to a file that another
+// writer has just renamed. Then the name refers to another file, and the loop tries again.
 Result<Descriptor> open_partial_of(int folder, const std::string& partial, const std::string& path) {
   constexpr int kMostTries = 100;
   for (int tries = 0; tries < kMostTries; ++tries) {
     WEFT_TRY(file, open_file(folder, partial, O_RDWR | O_CREAT, path));
-    // Some network file systems have no locks; a mixed file is found out by its checksum.
+    // Some network file systems have no locks; the checksum detects mixed writes.
     if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       return world_error(fmt::format("cannot write {}: another writer is at it", path));
     struct stat held = {}, named = {};
@@ -119,7 +119,7 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& path) {
   const std::string place = without_end_slashes(path);
   int problem = 0;
   for (std::size_t slash = place.find('/', 1);; slash = place.find('/', slash + 1)) {
-    // Folders above, links among them, are left as they are: only the last one is looked at.
+    // Parent folders, including links, are not checked; only the last folder is.
     if (::mkdir(place.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST) problem = errno;
     if (slash == std::string::npos) break;
   }
@@ -193,7 +193,7 @@ std::vector<PrivateFolder::Entry> PrivateFolder::files() const {
   DIR* const listing = ::fdopendir(::openat(descriptor_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (listing == nullptr) return found;
   while (const dirent* entry = ::readdir(listing)) {
-    struct stat about = {};  // others of this user may delete what is being listed
+    struct stat about = {};  // another process of this user may delete the entry
     if (::fstatat(descriptor_, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode))
       found.push_back({entry->d_name, static_cast<std::int64_t>(about.st_size), about.st_mtim});
   }
@@ -203,7 +203,7 @@ std::vector<PrivateFolder::Entry> PrivateFolder::files() const {
 
 void PrivateFolder::mark_as_used(const std::string& name) const {
   const std::array<timespec, 2> now = {{{0, UTIME_NOW}, {0, UTIME_NOW}}};
-  // A folder that may only be read is of use all the same.
+  // A read-only folder is still useful.
   static_cast<void>(::utimensat(descriptor_, name.c_str(), now.data(), AT_SYMLINK_NOFOLLOW));
 }
 

@@ -7,15 +7,14 @@
 #include "weft/base/check.h"
 
 #ifdef __clang__
-#pragma STDC FP_CONTRACT \
-    OFF  // a product rounded before its sum, whether or not the machine could do both at once
+#pragma STDC FP_CONTRACT OFF  // no fused multiply-add, so that all machines round alike
 #endif
 
 namespace weft {
 
 namespace {
 
-// Multipliers and key increments are the paper's.
+// The multipliers and key increments of the paper.
 constexpr std::uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;
 constexpr std::uint32_t kW0 = 0x9E3779B9, kW1 = 0xBB67AE85;
 constexpr int kPhiloxRounds = 10;
@@ -44,12 +43,12 @@ float uniform_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t positio
 
 namespace {
 
-// Eight at a time, as vectors of whatever width there is.
+// Eight at a time, as vectors of any hardware width.
 constexpr std::size_t kSide = 8;
 using Whole = std::uint64_t __attribute__((vector_size(kSide * 8)));
 using Real = double __attribute__((vector_size(kSide * 8)));
 
-// As philox(), for eight counters. Words are the low halves.
+// Like philox(), for eight counters. The words are in the low halves.
 std::array<Whole, 4> philox(std::uint64_t seed, std::uint64_t stream, const Whole& counters) {
   constexpr std::uint64_t kLow = 0xffffffff;
   const Whole none = {};
@@ -64,7 +63,8 @@ std::array<Whole, 4> philox(std::uint64_t seed, std::uint64_t stream, const Whol
   return c;
 }
 
-// log m = 2 (s + s^3/3 + s^5/5 + ..) with s = (m - 1) / (m + 1); sine and cosine up to an eighth of a turn.
+// log m = 2 (s + s^3/3 + s^5/5 + ..) with s = (m - 1) / (m + 1); sine and cosine for angles up to
+// pi / 4.
 struct Series {
   static constexpr int kLog = 12, kTurn = 9;
   std::array<double, kLog> log = {};
@@ -84,14 +84,16 @@ constexpr Series make_series() {
 }
 constexpr Series kSeries = make_series();
 
-// Vectors wider than the processor's go by reference: how they are returned depends on the processor.
+// Vectors wider than the hardware's are passed by reference: the ABI for returning them depends on
+// the processor.
 template <std::size_t kTerms>
 void add_up(const std::array<double, kTerms>& series, const Real& x, Real& sum) {
   sum = Real{} + series[kTerms - 1];
   for (std::size_t k = kTerms - 1; k-- > 0;) sum = sum * x + series[k];
 }
 
-// Whole numbers below 2^52: their bits are a fraction's, of a number whose last place is worth 1.
+// Converts integers below 2^52 by using their bits as the fraction of a number whose last place is
+// worth 1.
 void to_real(const Whole& number, Real& real) {
   constexpr std::uint64_t kPlace = 0x4330000000000000;  // 2^52
   const Whole bits = number | kPlace;
@@ -99,11 +101,12 @@ void to_real(const Whole& number, Real& real) {
   real -= 0x1p52;
 }
 
-// Normal numbers of pairs of words, Box-Muller. Logarithm and cosine are series of our own: libraries differ in last places,
-// and what is drawn should not.
+// Box-Muller transform of pairs of words. Logarithm and cosine are our own series, because
+// libraries differ in the last digits and the samples must not.
 void box_muller(const Whole& radius, const Whole& angle, Real& normal) {
-  // The half keeps u away from zero, whose logarithm is not finite. u = m 2^(exponent - 1024), m from 0.7 to 1.4.
-  constexpr std::uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // the root of a half, as bits
+  // Adding 0.5 keeps u above zero, whose logarithm is infinite. u = m 2^(exponent - 1024), m from
+  // 0.7 to 1.4.
+  constexpr std::uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // bits of sqrt(0.5)
   Real u, power, m, series;
   to_real(radius, u);
   u = (u + 0.5) * 0x1p-32;
@@ -116,7 +119,7 @@ void box_muller(const Whole& radius, const Whole& angle, Real& normal) {
   const Real s = (m - 1.0) / (m + 1.0);
   add_up(kSeries.log, s * s, series);
   const Real squared = -2.0 * ((power - 1024.0) * std::numbers::ln2 + s * series);
-  // The quarter turn that is nearest, and how far it is to there.
+  // The nearest quarter turn, and the distance to it.
   const Whole quarter = (angle + (1u << 29)) >> 30;
   Real x, nearest, cosine, sine;
   to_real(angle, x);

@@ -1,8 +1,8 @@
-// weft/base/random.h -- random numbers that depend on nothing but their key and counter.
+// weft/base/random.h -- counter-based random numbers.
 //
-// Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11):
-// word i of stream s under seed k is a pure function of (k, s, i), so any rank can draw any
-// element of a tensor without drawing the ones before it, and dropout masks survive slicing.
+// Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11). Word i of
+// stream s under seed k is a pure function of (k, s, i). So any rank can draw any element of a
+// tensor without drawing the ones before it, and dropout masks do not depend on slicing.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,12 +16,12 @@ std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, st
 // Element `position` of the stream, uniform on [0, 1): 24 random bits, exact in float.
 float uniform_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);
 
-// Element `position` of the stream, normal with mean 0 and deviation 1 (Box-Muller).
+// Element `position` of the stream, normal with mean 0 and standard deviation 1 (Box-Muller).
 double normal_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);
-// The same for position `first` and those after it, several at a time.
+// The same for the positions from `first` on, several at a time.
 void normals_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::span<double> to);
 
-// A sequence for tests and searches: draws the stream's words in order.
+// A sequential generator for tests and searches: draws the stream's words in order.
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}

@@ -1,11 +1,11 @@
-// weft/base/result.h -- what a function that may fail returns.
+// weft/base/result.h -- the return type of functions that can fail.
 //
 //   Result<Plan> bind(std::string_view text);
 //   WEFT_TRY(plan, bind(text));         // returns the error from here, or declares `plan`
 //   WEFT_TRY_STATUS(verify(plan));      // the same for a Status
 //
-// An Error belongs to the user (a wrong statement) or to the world (a lost peer, a full
-// disk). Our own mistakes are not errors but InternalError: see check.h.
+// An Error is caused by the user (a wrong statement) or the environment (a lost peer, a full disk).
+// Bugs in Weft are not errors but InternalError: see check.h.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// A stretch of source text, in bytes. A length of zero means "no place known".
+// A range of source text, in bytes. A length of zero means "no position known".
 struct Span {
   std::uint32_t offset = 0;
   std::uint32_t length = 0;
@@ -27,16 +27,16 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-// Whose fault it is. The values are the program's exit codes.
+// The cause of an error. The values are the program's exit codes.
 enum class Fault : std::uint8_t { user = 1, world = 2 };
 
 struct Error {
   Fault fault = Fault::user;
   std::string message;  // lower case, no final period, values last
-  std::string hint;     // one remedy, or empty
-  Span span;            // where in the text being read, if anywhere
-  // The text that `span` points into, where it is not the one the caller gave: the definition of
-  // a layer that a statement uses.
+  std::string hint;     // one suggestion, or empty
+  Span span;            // position in the parsed text, if any
+  // The text that `span` refers to, if it is not the caller's: for example, the definition of a
+  // layer that a statement uses.
   std::shared_ptr<const std::string> text = nullptr;
 };
 
@@ -90,8 +90,8 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  // Not defaulted: `return {}` would fill the room for an error with zeros, and whoever looks at the result
-  // would wait until these have reached the cache, behind all that was written before.
+  // Not defaulted: `return {}` would zero the storage of the error. Reading the result would then
+  // stall until these stores, and all earlier ones, have reached the cache.
   Result() {}
   Result(Error error) : error_(std::move(error)) {}
 
@@ -122,10 +122,10 @@ using Status = Result<void>;
   if (!holder.ok()) return std::move(holder).error(); \
   auto name = std::move(holder).value()
 
-// Declares `name` as the value of `expression`, or returns its error from this function.
+// Declares `name` as the value of `expression`, or returns its error from the enclosing function.
 #define WEFT_TRY(name, expression) WEFT_TRY_IMPL(WEFT_CONCAT(result_, __LINE__), name, expression)
 
-// Returns the error of `expression` from this function, if it has one.
+// Returns the error of `expression`, if any, from the enclosing function.
 #define WEFT_TRY_STATUS(expression) WEFT_TRY_STATUS_IMPL(WEFT_CONCAT(status_, __LINE__), expression)
 #define WEFT_TRY_STATUS_IMPL(holder, expression) \
   if (auto holder = (expression); !holder.ok()) return std::move(holder).error()

@@ -1,4 +1,4 @@
-// weft/base/scanner.h -- a place in a text that moves on: what lexers and line readers stand on.
+// weft/base/scanner.h -- a cursor in a text, used by lexers and line readers.
 //
 //   Scanner scanner("%12 = relu");
 //   scanner.take('%');           // true
@@ -7,7 +7,8 @@
 //   scanner.text_since(from);    // "12"
 //   scanner.span_since(from);    // {1, 2}
 //
-// Past the end stand NULs, so that nobody need ask first whether there is more. Places are offsets in bytes.
+// Past the end it reads NULs, so that callers need not check for the end first. Places are offsets
+// in bytes.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace weft {
 
 class Scanner {
  public:
-  // `text` outlives the scanner; its places fit in 32 bits.
+  // REQUIRES: `text` outlives the scanner, and its length fits in 32 bits
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   std::size_t place() const { return static_cast<std::size_t>(at_ - begin_); }
@@ -47,7 +48,7 @@ class Scanner {
     while (at != end_ && belongs(*at)) ++at;
     at_ = at;
   }
-  // To the end of the line, which is not taken.
+  // Skips to the end of the line, before the newline.
   void skip_line() { at_ = std::find(at_, end_, '\n'); }
 
   std::string_view text_since(std::size_t from) const { return {begin_ + from, place() - from}; }

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kBlock = 64;  // bytes that are mixed in at a time
+constexpr std::size_t kBlock = 64;  // bytes per block
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
 constexpr std::array<std::uint32_t, 64> kRounds = {
@@ -67,7 +67,7 @@ class Mixer {
     filled_ = 0;
   }
 
-  // The same of the square roots of the first 8 primes (5.3.3).
+  // The same for the square roots of the first 8 primes (5.3.3).
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::uint8_t, kBlock> block_ = {};

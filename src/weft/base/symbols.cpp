@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kFree = Symbol::kNone;  // a slot that holds no symbol
+constexpr std::uint64_t kFree = Symbol::kNone;  // an empty slot
 
 constexpr std::uint64_t slot_for(std::uint64_t hash, std::size_t symbol) {
   return (hash & 0xffffffff00000000u) | static_cast<std::uint32_t>(symbol);

@@ -1,7 +1,7 @@
-// weft/base/symbols.h -- names as small numbers.
+// weft/base/symbols.h -- interned strings.
 //
-// A table gives equal texts equal symbols, so names compare and hash as integers. The
-// texts live as long as the table; symbols of different tables must not be mixed.
+// A table gives equal texts equal symbols, so names compare and hash as integers. The texts live as
+// long as the table. Symbols of different tables must not be mixed.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -36,8 +36,8 @@ class Symbols {
 
   std::vector<std::string_view> texts_;
   std::vector<std::uint64_t> hashes_;
-  // Open addressing, a power of two. A slot holds a symbol and half its hash, so that a miss is
-  // mostly seen without touching the text.
+  // Open addressing; the size is a power of two. A slot holds a symbol and half its hash, so that
+  // most misses are detected without reading the text.
   std::vector<std::uint64_t> slots_;
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::size_t block_used_ = 0, block_size_ = 0;

@@ -1,4 +1,5 @@
-// weft/base/thread_error.h -- a thread that cannot be started: std::system_error, for people.
+// weft/base/thread_error.h -- a readable error for a thread that cannot be started
+// (std::system_error).
 #pragma once
 #include <cctype>
 #include <string>

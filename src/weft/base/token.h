@@ -1,4 +1,4 @@
-// weft/base/token.h -- the smallest pieces of a text in one of our languages.
+// weft/base/token.h -- the tokens of Weft's languages.
 #pragma once
 #include <cstdint>
 
@@ -6,9 +6,9 @@
 
 namespace weft {
 
-// No language has all of them: its Lexicon says which.
+// No language uses all of them: its Lexicon selects some.
 enum class TokenKind : std::uint8_t {
-  end,     // of the text
+  end,     // end of the text
   bad,     // not a token: Lexer::error() says why
   word,    // select, x1
   quoted,  // "a name"
@@ -40,12 +40,12 @@ enum class TokenKind : std::uint8_t {
   thin_arrow  // ->
 };
 
-// Two machine words, so that it is passed and copied in registers.
+// The size of two machine words, so that it is passed in registers.
 struct alignas(8) Token {
-  Span span;  // with its quotes; of length 0 at the end of the text
+  Span span;  // including quotes; length 0 at the end of the text
   TokenKind kind = TokenKind::end;
-  bool escaped = false;  // quoted, string: something inside is not as it stands; number: has a _
-  bool whole = false;    // number: has neither fraction nor exponent
+  bool escaped = false;  // quoted, string: contains an escape; number: contains _
+  bool whole = false;    // number: without fraction and exponent
 
   std::uint32_t end() const { return span.offset + span.length; }
 };

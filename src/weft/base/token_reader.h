@@ -1,4 +1,4 @@
-// weft/base/token_reader.h -- reads a text token by token, for parsers by recursive descent.
+// weft/base/token_reader.h -- reads a text token by token, for recursive-descent parsers.
 //
 //   TokenReader reader(kLexicon, "block 0: send");
 //   reader.take_word("block");      // true
@@ -6,8 +6,8 @@
 //   reader.take(TokenKind::colon);  // true
 //   reader.name("an op");           // "send"
 //
-// The first mistake is kept, and from then on the text is at its end: a parser reads on without asking,
-// finds nothing more, and looks at failed() when it is done.
+// The first error is kept, and from then on the reader is at the end of the text. So a parser needs
+// no checks in between: it finds no further tokens and checks failed() at the end.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,52 +23,53 @@ namespace weft {
 
 class TokenReader {
  public:
-  // Both outlive the reader. A text of kLongestText is a mistake.
+  // Both must outlive the reader. A text of kLongestText bytes or more is an error.
   TokenReader(const Lexicon& lexicon, std::string_view text);
 
   const Token& token() const { return token_; }
   std::string_view spelling() const { return spelling(token_); }
   std::string_view spelling(const Token& token) const { return spelling(token.span); }
   std::string_view spelling(Span span) const { return text_.substr(span.offset, span.length); }
-  Token after() const;                                         // the token behind this one
-  bool touches_next() const { return lexer_.touches_next(); }  // whether nothing stands between the two
+  Token after() const;                                         // the token after this one
+  bool touches_next() const { return lexer_.touches_next(); }  // whether nothing is between the two
 
   bool at(TokenKind kind) const { return token_.kind == kind; }
-  bool at_word(std::string_view word) const;  // in any case, where the lexicon's words have none
+  bool at_word(std::string_view word) const;  // ignores case if the lexicon does
   bool at_end() const { return at(TokenKind::end); }
 
   void advance();
   bool take(TokenKind kind);
   bool take_word(std::string_view word);
 
-  // These fail where something else stands, and say so: "expected ')', found 'TO'".
+  // These fail on any other token: "expected ')', found 'TO'".
   void expect(TokenKind kind);
   void expect_word(std::string_view word);
   std::string_view name(std::string_view what);
   std::string string(std::string_view what);         // without its quotes
-  std::int64_t number(std::string_view what);        // whole
-  std::int64_t wide_number(std::string_view what);   // perhaps with a minus
-  std::int32_t small_number(std::string_view what);  // the same, of 32 bits
+  std::int64_t number(std::string_view what);        // an integer
+  std::int64_t wide_number(std::string_view what);   // may have a minus sign
+  std::int32_t small_number(std::string_view what);  // the same, 32-bit
   double real(std::string_view what);
-  // What stands behind this token on its line, without blanks around it; goes on with the next line.
+  // The rest of the line after this token, without surrounding blanks; continues with the next
+  // line.
   std::string_view line();
 
-  // From the start of `from` to the end of the last token taken.
+  // From the start of `from` to the end of the last token read.
   Span since(Span from) const;
   Span since(const Token& from) const { return since(from.span); }
 
   void fail(std::string message, std::string hint = {}) {
     fail_at(token_.span, std::move(message), std::move(hint));
   }
-  // At the end of the text: behind the last token.
+  // At the end of the text, the position is after the last token.
   void fail_at(Span span, std::string message, std::string hint = {});
   void fail_expected(std::string_view what, std::string hint = {});  // "expected WHAT, found ..."
-  // "expected WHAT, found 'redcue'", and which of `candidates` was meant.
+  // "expected WHAT, found 'redcue'", with a suggestion from `candidates`.
   void fail_expected(std::string_view what, std::span<const std::string_view> candidates);
   bool failed() const { return error_.has_value(); }
   const Error& error() const { return *error_; }
 
-  std::string name(TokenKind kind) const;  // for people: "a number", "'('"
+  std::string name(TokenKind kind) const;  // for messages: "a number", "'('"
 
  private:
   std::uint64_t digits(std::string_view what, std::uint64_t most);
@@ -78,7 +79,7 @@ class TokenReader {
   const Lexicon* lexicon_;
   std::string_view text_;
   Lexer lexer_;
-  std::uint32_t last_end_ = 0;  // behind the last token taken
+  std::uint32_t last_end_ = 0;  // end of the last token read
   Token token_;
   std::optional<Error> error_;
 };

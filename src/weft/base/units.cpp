@@ -68,7 +68,7 @@ std::string scaled(double value, double step, std::span<const std::string_view> 
   const bool negative = value < 0;
   value = std::fabs(value);
   std::size_t level = 0;
-  // 999.5 would print as 1000 with three digits: move on to the next name before that.
+  // 999.5 would print as 1000 with three digits: use the next unit from there on.
   while (value >= step * 0.9995 && level + 1 < names.size()) {
     value /= step;
     ++level;

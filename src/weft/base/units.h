@@ -1,9 +1,9 @@
-// weft/base/units.h -- quantities with their units, read and printed the way people write them.
+// weft/base/units.h -- quantities with units, in the notation of the field.
 //
 //   "1.5 us"  "450 GB/s"  "40 GiB"  "989 TFLOP/s"  "3.2 GFLOP"
 //
-// k, M, G, T, P, E are powers of 1000; Ki, Mi, Gi, Ti, Pi of 1024. Times are s, ms, us, ns,
-// min, h. A Quantity is held in the base unit of its dimension: bytes, seconds, operations.
+// k, M, G, T, P, E are powers of 1000; Ki, Mi, Gi, Ti, Pi of 1024. Times are s, ms, us, ns, min, h.
+// A Quantity is stored in the base unit of its dimension: bytes, seconds, operations.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,13 +26,13 @@ struct Quantity {
   friend bool operator==(const Quantity&, const Quantity&) = default;
 };
 
-// The dimension and factor of a unit word such as "GiB", "us" or "TFLOP/s"; none if unknown.
+// The dimension and factor of a unit such as "GiB", "us" or "TFLOP/s"; empty if it is unknown.
 std::optional<Quantity> find_unit(std::string_view unit);
 
-// Reads "40 GiB" or "40GiB" or "12".
+// Parses "40 GiB" or "40GiB" or "12".
 Result<Quantity> parse_quantity(std::string_view text);
 
-// Short forms for people, three significant digits: "1.05 ms", "40 GiB", "3.35 TB/s".
+// Short forms with three significant digits: "1.05 ms", "40 GiB", "3.35 TB/s".
 std::string print_bytes(double bytes);
 std::string print_seconds(double seconds);
 std::string print_count(double count);            // "124 M"

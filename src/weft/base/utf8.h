@@ -1,12 +1,12 @@
-// weft/base/utf8.h -- where characters end.
+// weft/base/utf8.h -- character boundaries in UTF-8.
 #pragma once
 #include <cstddef>
 #include <string_view>
 
 namespace weft {
 
-// The bytes of the first character of `text`, or 0 when it does not start with well-formed
-// UTF-8 (Unicode, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
+// The length in bytes of the first character of `text`, or 0 if it is not well-formed UTF-8
+// (Unicode, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
 constexpr std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
@@ -26,10 +26,10 @@ constexpr std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// Whether `byte` is not the continuation of a character.
+// Whether `byte` is not a continuation byte.
 constexpr bool starts_character(char byte) { return (byte & 0xC0) != 0x80; }
 
-// Whether a terminal would act on the character that `text` begins with: below a blank, DEL, and U+0080 to U+009F.
+// Whether `text` begins with a control character: below a blank, DEL, or U+0080 to U+009F.
 constexpr bool begins_with_control(std::string_view text) {
   if (text.empty()) return false;
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };

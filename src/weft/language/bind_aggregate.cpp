@@ -1,5 +1,5 @@
-// Aggregates. sum over a product is a contraction: its factors join on the indices they share, and
-// what GROUP BY does not keep is summed.
+// Aggregates. A sum over a product is a contraction: its factors join on their shared indices, and
+// indices outside GROUP BY are summed.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ using plan::Dim;
 using plan::DType;
 using plan::ValueId;
 
-// Takes a * b * 2 / c apart: factors a, b, 1/c and coefficient 2.
+// Splits a * b * 2 / c into the factors a, b, 1/c and the coefficient 2.
 Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& scope, Product& product) {
   if (const auto* negate = expression.if_a<syntax::Negate>()) {
     product.coefficient = -product.coefficient;
@@ -56,7 +56,7 @@ Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& s
 Status Binder::same_dtype(Product& product) {
   DType dtype = graph_.type(product.factors.front()).dtype;
   for (const ValueId factor : product.factors) dtype = wider(dtype, graph_.type(factor).dtype);
-  if (dtype == DType::boolean) dtype = DType::i32;  // a sum of truths counts them
+  if (dtype == DType::boolean) dtype = DType::i32;  // a sum of booleans counts them
   for (ValueId& factor : product.factors) {
     WEFT_TRY(cast, cast_to(factor, dtype));
     factor = cast;
@@ -94,8 +94,8 @@ Result<ValueId> Binder::sum_of_product(Product& product, std::span<const Symbol>
   return ops::add_transpose(graph_, value, kept);
 }
 
-// Two factors at a time: a product of three at once has as many points as all their indices together, and no
-// matrix product computes it.
+// Contracts two factors at a time. A product of three at once iterates over all their indices
+// together, and cannot run as a matrix product.
 Result<ValueId> Binder::sum_of_many(std::span<const ValueId> factors, std::span<const Symbol> kept) {
   const auto keeps = [](std::span<const Symbol> indices, Symbol index) {
     return std::ranges::find(indices, index) != indices.end();
@@ -103,7 +103,7 @@ Result<ValueId> Binder::sum_of_many(std::span<const ValueId> factors, std::span<
   std::vector<ValueId> values;
   std::vector<plan::Type> types;
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    // What no other factor has is summed before anything is multiplied by it.
+    // Sum indices that no other factor has before multiplying.
     SymbolList shared;
     for (const Dim& dim : graph_.type(factors[i]).dims) {
       bool needed = keeps(kept, dim.index);
@@ -132,7 +132,7 @@ Result<ValueId> Binder::rows_that_count(const Product& product, std::span<const 
   for (const ValueId factor : product.factors) {
     const auto is_kept = [&](const Dim& dim) { return std::ranges::find(kept, dim.index) != kept.end(); };
     if (std::ranges::all_of(graph_.type(factor).dims, is_kept)) continue;
-    // The loss may have been renamed or cut since: so are the rows.
+    // The loss may have been renamed or sliced since; apply the same to its rows.
     InlineVector<plan::NodeId, 8> since;
     plan::NodeView node = graph_.view(graph_.value(factor).producer);
     const auto is_any = [&](auto... accessors) { return ((&node.op() == &accessors()) || ...); };
@@ -159,7 +159,7 @@ Result<ValueId> Binder::rows_that_count(const Product& product, std::span<const 
   return ValueId();
 }
 
-// In f32 at least: a sum over many rows is no number for a few bits.
+// At least f32: narrower formats lose a sum over many rows to rounding.
 Result<ValueId> Binder::mean_of_rows(Product& product, ValueId counted, std::span<const Symbol> kept) {
   const DType dtype = graph_.type(product.factors.front()).dtype, wide = graph_.type(counted).dtype;
   const plan::Type rows = graph_.type(counted);
@@ -202,7 +202,7 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
   }
   WEFT_TRY_STATUS(same_dtype(product));
 
-  // All indices of the product, and which of them stay.
+  // All indices of the product, and which of them are kept.
   DimList dims;
   for (const ValueId factor : product.factors)
     for (const Dim& dim : graph_.type(factor).dims)
@@ -254,7 +254,7 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
       product.coefficient /= reduced;
     }
   } else {
-    // The largest of -x is minus the smallest of x: scale before, so that the order is the right one.
+    // max(-x) is -min(x): scale first, so that the order is right.
     WEFT_TRY(all, at(call.span, multiply_factors(product.factors)));
     WEFT_TRY(scaled, at(call.span, scale(all, product.coefficient)));
     product.coefficient = 1;

@@ -1,5 +1,5 @@
-// The tensors that a layer is called with: which of the layer's indices each of theirs is, and what to write where
-// that is not clear.
+// Matches the tensors of a layer call to the layer's arguments, index by index, and suggests a call
+// if the match is ambiguous.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -25,7 +25,7 @@ std::string indices_of(const syntax::Tensor& tensor) {
   return text.empty() ? text : "[" + text + "]";
 }
 
-// "block takes x[b, s, d]": the layer's own names, which the caller need not have.
+// "block takes x[b, s, d]": in the layer's own names, which may be unknown to the caller.
 std::string signature(const syntax::CreateLayer& layer) {
   std::string text;
   for (const syntax::Tensor& argument : layer.arguments)
@@ -35,8 +35,8 @@ std::string signature(const syntax::CreateLayer& layer) {
 
 }  // namespace
 
-// By name, or else by place, where the caller said the order and no name that both have stands elsewhere: then
-// place and name agree.
+// Indices match by name. Otherwise they match by position, if the caller fixed the order and no
+// shared name is at another position.
 bool Binder::fits(const LayerInput& given, std::span<const Symbol> wanted) {
   const plan::Type type = graph_.type(given.value);
   if (std::ranges::all_of(wanted, [&](Symbol index) { return type.has(index); })) return true;
@@ -63,7 +63,7 @@ Result<ValueId> Binder::fit_argument(const LayerInput& given, const syntax::Tens
   return user_error(fmt::format("{}, whose order is not fixed", lists), {}, source.span);
 }
 
-// An error without a hint is one that call_that_fits() has a hint for.
+// An error without a hint gets its hint from call_that_fits().
 Status Binder::bind_arguments(const syntax::Source& source, const syntax::CreateLayer& layer,
                               std::span<const LayerInput> inputs, std::vector<IndexNames>& names) {
   if (inputs.size() != layer.arguments.size())
@@ -122,7 +122,7 @@ Binder::Meaning Binder::meaning_of_fit(const plan::Type& type, std::span<const S
   return meaning;
 }
 
-// What the tensor itself calls its indices: s of x[b, s AS t].
+// The tensor's own index names: s in x[b, s AS t].
 Binder::SymbolList Binder::own_names(const LayerInput& given) {
   SymbolList names;
   if (given.written->indices.empty())
@@ -136,8 +136,8 @@ Binder::SymbolList Binder::own_names(const LayerInput& given) {
   return names;
 }
 
-// Three things speak for a meaning: places, where the caller said the order; names that both have; and what the
-// other tensors' indices are already. Those that most speaks for are returned, all that are alike.
+// Evidence for a meaning: positions, if the caller fixed the order; shared names; and the meanings
+// of the other tensors' indices. Returns all meanings with the most evidence.
 std::vector<Binder::Meaning> Binder::likely_meanings(const LayerInput& given, std::span<const Symbol> wanted,
                                                      std::span<const IndexNames> tied) {
   constexpr std::size_t kMostIndices = 6;  // 720 orders
@@ -165,8 +165,8 @@ std::vector<Binder::Meaning> Binder::likely_meanings(const LayerInput& given, st
   return best;
 }
 
-// The tensor as the call has it, with `names` for its indices. Nothing where a part of a split index, or an index
-// that was merged, would need another name: its size may be nowhere declared.
+// The tensor as written in the call, with `names` for its indices. Empty if part of a split index,
+// or a merged index, would need another name, since its size may not be declared.
 std::optional<std::string> Binder::written_so(const LayerInput& given, std::span<const Symbol> names) {
   const plan::Type type = graph_.type(given.value);
   const std::string_view caller = *frames_[frames_.size() - 2].text;
@@ -200,15 +200,15 @@ std::optional<std::string> Binder::written_so(const LayerInput& given, std::span
   return fmt::format("{}[{}]", print_name(given.name), text);
 }
 
-// In place of a call whose indices do not fit: the one that most speaks for, or those among which nothing decides;
-// none where there are too many, or where names alone do not do.
+// Replacements for a call whose indices do not match: the likeliest call, or several that are
+// equally likely. Empty if there are too many, or if renaming is not enough.
 std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
                                                 const syntax::CreateLayer& layer,
                                                 std::span<const LayerInput> inputs) {
   std::vector<SymbolList> wanted(inputs.size());
   std::vector<std::vector<Meaning>> meant(inputs.size());
   std::vector<char> renames(inputs.size(), 0);
-  std::vector<IndexNames> tied;  // by the tensors that fit, one after the other
+  std::vector<IndexNames> tied;  // per tensor that fits
   std::vector<std::size_t> ties_end(inputs.size(), 0);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const plan::Type type = graph_.type(inputs[i].value);
@@ -223,13 +223,13 @@ std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
     for (std::size_t d = 0; d < type.rank(); ++d) tied.push_back({wanted[i][fit[d]], own[d], inputs[i].name});
     ties_end[i] = tied.size();
   }
-  std::size_t open = inputs.size();  // which argument has several meanings
+  std::size_t open = inputs.size();  // the argument with several meanings
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::vector<IndexNames> others = tied;
     if (!renames[i])
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(ties_end[i] - wanted[i].size()),
                    others.begin() + static_cast<std::ptrdiff_t>(ties_end[i]));
-    // One that fits by itself may mean something else beside the others.
+    // An argument that fits alone may still have another meaning in view of the others.
     for (const Meaning& likely : likely_meanings(inputs[i], wanted[i], others))
       if (std::ranges::none_of(meant[i], [&](const Meaning& one) { return std::ranges::equal(one, likely); }))
         meant[i].push_back(likely);
@@ -247,9 +247,9 @@ std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
   if (choices > kMostChoices) return {};
   std::vector<std::string> calls;
   for (std::size_t choice = 0; choice < choices; ++choice) {
-    // A tensor that fits keeps its names as long as they mean the same as everywhere else in the call.
+    // A tensor that fits keeps its names while they mean the same in the whole call.
     std::vector<char> renamed = renames;
-    if (choice > 0) renamed[open] = 1;  // and one that is to mean something else than it does
+    if (choice > 0) renamed[open] = 1;  // also rename the argument with several meanings
     const auto outer_at = [&](std::size_t i, std::size_t d) {
       return renamed[i] ? name_at(i, meaning_at(i, choice), d) : graph_.type(inputs[i].value).dims[d].index;
     };
@@ -296,7 +296,8 @@ std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
   return calls;
 }
 
-// Whether a call binds where another has failed. What it leaves in the plan is seen by nobody: binding has failed.
+// Whether a replacement call binds. The nodes it leaves in the plan are harmless, since binding has
+// failed.
 bool Binder::binds(const std::string& call) {
   const auto parsed = parse_and_keep(fmt::format("CREATE LAYER trial(x) AS SELECT * FROM {}", call));
   if (!parsed.ok()) return false;
@@ -309,7 +310,8 @@ bool Binder::binds(const std::string& call) {
   return bound;
 }
 
-// What to write in place of a call whose indices do not fit. REQUIRES: the layer's frame is the last; it is left.
+// A hint for a call whose indices do not match. REQUIRES: the layer's frame is the last one. The
+// frame is left.
 std::string Binder::call_that_fits(const syntax::Source& source, const syntax::CreateLayer& layer,
                                    std::span<const LayerInput> inputs) {
   std::string words = fmt::format("rename indices with AS: {}", signature(layer));

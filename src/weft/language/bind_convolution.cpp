@@ -1,4 +1,4 @@
-// Convolutions along one index, and transposed ones: what conv2d and its gradient do already.
+// 1-dimensional and transposed convolutions, in terms of conv2d and its gradient.
 #include <fmt/format.h>
 
 #include "weft/language/binder.h"
@@ -17,7 +17,7 @@ Result<ops::ConvWindow> Binder::conv_window(const syntax::Call& call, SelectScop
   return ops::ConvWindow{.stride = stride, .padding = padding, .groups = groups, .padding_w = padding_w};
 }
 
-// x[b, c, s] with w[o, i, r] is an image one pixel high: [b, c, line, s] with [o, i, line', r].
+// x[b, c, s] with w[o, i, r] as an image of height 1: [b, c, line, s] with [o, i, line', r].
 Result<ValueId> Binder::convolve_line(ValueId x, ValueId w, const ops::ConvWindow& window, Span span) {
   const std::array<ValueId, 2> operands = {x, w};
   if (graph_.type(x).rank() != 3 || graph_.type(w).rank() != 3)

@@ -1,5 +1,5 @@
-// Expressions: names, arithmetic, comparison, CASE, CAST. Numbers known now are folded; everything
-// else becomes pointwise nodes.
+// Expressions: names, arithmetic, comparison, CASE, CAST. Constants are folded; everything else
+// becomes pointwise nodes.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -51,7 +51,7 @@ Result<Bound> Binder::bind_expression(const syntax::Expression& expression, Sele
   return user_error("expected an expression", {}, expression.span);
 }
 
-// Notes what the functions in an expression mean for the SELECT around it.
+// Records how the functions in an expression affect the SELECT around it.
 void Binder::note_calls(const syntax::Expression& expression, SelectScope& scope) {
   using enum syntax::ExpressionKind;
   switch (expression.kind) {
@@ -101,8 +101,8 @@ void Binder::note_calls(const syntax::Expression& expression, SelectScope& scope
 
 // -- names
 
-// The indices whose positions an expression may speak of here. Outside an aggregate of a grouped
-// query only the groups are left; a name that was summed away means its size.
+// The indices whose positions an expression may use. Outside the aggregates of a grouped query,
+// only the groups remain; the name of a summed index means its size.
 const Binder::DimList& Binder::visible_rows(const SelectScope& scope) const {
   static const DimList kNone{};
   if (scope.in_aggregate) return scope.rows;
@@ -115,7 +115,7 @@ Result<Bound> Binder::bind_name(const syntax::NameUse& use, SelectScope& scope) 
     const auto parameters = scope.function->definition->statement->parameters;
     const auto at = std::ranges::find(parameters, use.name, &syntax::Name::text);
     return scope.function
-        ->arguments[static_cast<std::size_t>(at - parameters.begin())];  // check_function saw to it
+        ->arguments[static_cast<std::size_t>(at - parameters.begin())];  // check_function ensures it
   }
   const Symbol name = graph_.symbol(use.name);
   for (const RowSource& source : scope.sources)
@@ -155,7 +155,7 @@ DType Binder::wider(DType a, DType b) const {
   if (a == b) return a;
   if (plan::is_real(a) && plan::is_real(b)) {
     if (a == DType::f64 || b == DType::f64) return DType::f64;
-    return DType::f32;  // f32 with a narrow one, or two narrow ones, which have no common type but f32
+    return DType::f32;  // f32 with a narrow format, or two narrow formats: their only common type is f32
   }
   if (plan::is_real(a)) return a;
   if (plan::is_real(b)) return b;
@@ -173,8 +173,8 @@ Result<ValueId> Binder::as_real(const Bound& bound) {
   return plan::is_real(dtype) ? value : cast_to(value, options_.precision);
 }
 
-// A choice among whole numbers that is wanted real is made real where it is made: CASE WHEN c THEN 1 ELSE 0 END * x
-// costs no conversion.
+// If a choice between integer constants is needed as floating point, its constants are created as
+// floating point. So CASE WHEN c THEN 1 ELSE 0 END * x needs no cast.
 Result<ValueId> Binder::cast_to(ValueId value, DType dtype) {
   const plan::NodeView node = graph_.view(graph_.value(value).producer);
   if (&node.op() == &ops::constant() && plan::is_real(dtype))
@@ -237,7 +237,7 @@ Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, S
       return user_error("the result is not a number", "inf - inf and 0 * inf have no value", span);
     return Bound::of(result);
   }
-  // A quotient of whole numbers is a real number, as 1 / 2 is.
+  // A quotient of integers is a real number: 1 / 2 is 0.5.
   const auto is_real = [&](const Bound& side) {
     return !side.is_number() && plan::is_real(graph_.type(side.value).dtype);
   };
@@ -331,7 +331,7 @@ Result<ValueId> Binder::bind_condition(const syntax::Expression& expression, Sel
 
 namespace {
 
-// Whether an expression that is a number was written as a whole one: 1 and -1 are, 1.0 is not.
+// Whether a number was written as an integer: 1 and -1 are, 1.0 is not.
 bool written_whole(const syntax::Expression& expression) {
   if (const auto* negate = expression.if_a<syntax::Negate>()) return written_whole(*negate->operand);
   const auto* literal = expression.if_a<syntax::Literal>();
@@ -358,7 +358,7 @@ Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& sco
     only_numbers = false;
     return {};
   };
-  // From the last to the first, as they are put around each other below.
+  // From the last to the first, since they are nested in this order below.
   if (choice.otherwise == nullptr) {
     results.push_back(Bound::of(0.0));
   } else {
@@ -369,7 +369,8 @@ Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& sco
     conditions.push_back(condition);
     WEFT_TRY_STATUS(add(*when->result));
   }
-  // Numbers take the dtype of the tensors beside them. Alone they are whole where all were written so.
+  // Numbers get the dtype of the tensors beside them. Without tensors, they are integers if all
+  // were written as integers.
   if (only_numbers && whole) dtype = DType::i32;
   const bool numbers = std::ranges::any_of(results, &Bound::is_number);
   if (numbers && dtype == DType::boolean) dtype = DType::i32;
@@ -391,7 +392,7 @@ Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& sco
 }
 
 Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
-  // CAST(x AS precision): to what tensors without a dtype have.
+  // CAST(x AS precision): the dtype of tensors declared without one.
   const auto dtype =
       cast.dtype.text == "precision" ? std::optional(options_.precision) : plan::find_dtype(cast.dtype.text);
   if (!dtype) {
@@ -400,7 +401,7 @@ Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
                       hint.empty() ? "dtypes are " + plan::dtype_names() : std::move(hint), cast.dtype.span);
   }
   WEFT_TRY(operand, bind_expression(*cast.operand, scope));
-  // 0.5 is no constant of i32: it is made as a real one and cast as any tensor would be.
+  // 0.5 is not a constant of i32: it is created as a real number and then cast like a tensor.
   const bool whole = operand.number == std::floor(operand.number) && std::fabs(operand.number) < 2147483648.0;
   const bool exact = plan::is_real(*dtype) || (plan::is_integer(*dtype) && whole);
   WEFT_TRY(value, exact ? as_value(operand, *dtype) : as_value(operand));

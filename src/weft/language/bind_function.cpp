@@ -1,4 +1,4 @@
-// Functions beyond the aggregates: pointwise, windows, images, routing and the rest.
+// Functions other than the aggregates: pointwise, windows, images, routing and more.
 #include <algorithm>
 #include <cmath>
 
@@ -29,11 +29,11 @@ Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
 
 namespace {
 
-constexpr std::size_t kDeepestFunction = 64;  // calls in calls
+constexpr std::size_t kDeepestFunction = 64;  // nesting of calls
 
 }  // namespace
 
-// The expression of the function takes the place of the call, with the arguments for their names.
+// Substitutes the arguments into the function's expression.
 Result<Bound> Binder::bind_own_call(const syntax::Call& call, const FunctionDefinition& own,
                                     SelectScope& scope) {
   const syntax::CreateFunction& function = *own.statement;
@@ -171,7 +171,7 @@ Result<Binder::SymbolList> Binder::window_over(const syntax::Call& call, const p
   return over;
 }
 
-// -- the kinds
+// -- kinds of functions
 
 Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
   WEFT_TRY_STATUS(check_arguments(call, spec));
@@ -317,7 +317,7 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
                       fmt::format("give {} a size from 1 to {}", graph_.text(into.index), size),
                       call.arguments[1].value->span);
   const bool positions = spec.name == "top_k_positions";
-  // top_k and top_k_positions of one tensor are two results of one node.
+  // top_k and top_k_positions of the same tensor share one node.
   for (TopKNode& known : top_ks_)
     if (known.x == x && known.over == over.front() && known.into == into)
       return Bound::of(positions ? known.positions : known.values);
@@ -326,7 +326,7 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
   return Bound::of(positions ? top.positions : top.values);
 }
 
-// Exact in every number type that counts steps, with room to count on.
+// Exact in every dtype that counts steps, with room to count up.
 constexpr double kDropoutSteps = 1 << 23;
 
 Result<ValueId> Binder::step() {
@@ -336,7 +336,8 @@ Result<ValueId> Binder::step() {
   graph_.set_label({});
   graph_.set_scope({});
   WEFT_TRY(type, graph_.intern_type(plan::DType::i64, {}));
-  // Its own count, which no optimizer shares, from a number that the seed draws: other seeds, other masks.
+  // A counter of its own, independent of the optimizer's. The seed determines its start, so other
+  // seeds give other masks.
   WEFT_TRY(value, ops::add_state(graph_, "dropout.step", type, {"uniform", 0, kDropoutSteps}));
   graph_.set_label(label);
   graph_.set_scope(scope);

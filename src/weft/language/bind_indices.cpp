@@ -1,4 +1,4 @@
-// How a source's indices are seen: k[b, h, s AS t, e], x[b, s, d AS (h, e)], y[b, s, (h, e) AS d].
+// Index lists of sources: k[b, h, s AS t, e], x[b, s, d AS (h, e)], y[b, s, (h, e) AS d].
 #include <algorithm>
 #include <unordered_set>
 
@@ -66,8 +66,8 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
     WEFT_TRY(part, split_index(value, use));
     value = part;
   }
-  // The order is the one written, for those who go by place. And parts that are merged must stand side by
-  // side, since merging keeps memory as it is.
+  // Transpose to the written order, which positional matching relies on. Merged parts must be
+  // adjacent, since a merge keeps the memory as it is.
   std::vector<Symbol> order;
   for (const syntax::IndexUse& use : uses) {
     const bool one = use.kind != syntax::IndexUseKind::split && use.kind != syntax::IndexUseKind::merge;
@@ -87,9 +87,10 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
   return value;
 }
 
-// An element-wise node has the order of the operand it was written around, and is asked through it. Where it has
-// the order of none, as position u beside position s, the order is how the expression happened to run. All other
-// nodes state theirs: an input its declaration, a convolution its definition.
+// Whether the index order was never stated. A pointwise node has the order of an operand with the
+// same indices, so the walk continues there. If no operand has all indices, as in u + s, the order
+// is an accident of evaluation. All other nodes state an order: an input its declaration, a
+// convolution its definition.
 bool Binder::order_is_open(ValueId value) {
   if (graph_.type(value).rank() < 2) return false;
   std::vector<ValueId> ahead{value};
@@ -101,7 +102,7 @@ bool Binder::order_is_open(ValueId value) {
     const plan::NodeView node = graph_.view(graph_.value(next).producer);
     const bool renames = node.node().op == &ops::rename();
     if (said_orders_.contains(next.value) || !(renames || ops::is_pointwise(*node.node().op))) {
-      said_orders_.insert(value.value);  // a chain of layers is not walked again
+      said_orders_.insert(value.value);  // do not walk a chain of layers again
       return false;
     }
     const plan::Type type = graph_.type(next);
@@ -134,7 +135,7 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
     }
     into.push_back(Dim{symbol, declared == nullptr ? 1 : *declared});
   }
-  // One part may be left to arithmetic.
+  // The size of one part may be inferred.
   if (missing == 1 && size % known == 0) into[missing_at].size = size / known;
   if (missing > 1) return unknown_index(use.parts[missing_at]).error();
   if (missing == 1 && size % known != 0)

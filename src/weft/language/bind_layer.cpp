@@ -1,4 +1,4 @@
-// Layer calls: a layer's text unfolded once more, with parameters and a scope of its own.
+// Layer calls: each expands the layer's text with its own parameters and scope.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ Symbol Binder::unique_scope_name(plan::ScopeId parent, std::string_view name) {
   return uses == 1 ? plain : graph_.symbol(fmt::format("{}_{}", name, uses));
 }
 
-// block.3 inside a REPEAT, else block, block_2, ...; an alias takes the layer's place.
+// block.3 inside a REPEAT, else block, block_2, ...; an alias replaces the layer's name.
 plan::ScopeId Binder::scope_of_call(const syntax::Source& source) {
   const std::string_view name = source.label().text;
   if (repeat_ == nullptr) {
@@ -33,7 +33,7 @@ plan::ScopeId Binder::scope_of_call(const syntax::Source& source) {
 
 namespace {
 
-// What a call gives by name: block(x, h = 12).
+// A size argument of a call: block(x, h = 12).
 bool is_size(const syntax::LayerArgument& argument) { return argument.size != nullptr; }
 
 }  // namespace
@@ -86,7 +86,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   graph_.set_scope(scope);
   graph_.set_label({});
   enter_frame(layer, layer.name.text, found->source->text, found->shipped);
-  // Mistakes in the call point at the call; mistakes in the body point into the layer's own text.
+  // Errors in the call point at the call; errors in the body point into the layer's own text.
   const auto in_body = [&](Error error) {
     bool in_call = false;
     for (const SizeOverride& given : sizes) in_call = in_call || given.span == error.span;
@@ -106,13 +106,13 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     return in_body(std::move(status).error());
   if (Status status = declare_parameters(layer.body.parameters); !status.ok())
     return in_body(std::move(status).error());
-  graph_.set_label(graph_.symbol("result"));  // of the layer's last SELECT
+  graph_.set_label(graph_.symbol("result"));  // the label of the layer's last SELECT
   auto result = bind_body(layer.body);
   if (!result.ok()) return in_body(std::move(result).error());
   leave_frame();
   repeat_ = enclosing;
 
-  // An index that came from the caller gets the caller's name back.
+  // Indices that came from the caller get the caller's names back.
   std::vector<Symbol> from, to;
   for (const plan::Dim& dim : graph_.type(*result).dims) {
     const auto known = std::ranges::find(names, dim.index, &IndexNames::inner);
@@ -130,7 +130,7 @@ Status Binder::try_layer(const LayerDefinition& layer) {
   const syntax::CreateLayer& statement = *layer.statement;
   graph_.name = std::string(statement.name.text);
   enter_frame(statement, statement.name.text, layer.source->text, layer.shipped);
-  // Without a default for every size there is nothing to try; the first call will tell.
+  // Only a layer with defaults for all sizes can be tried; otherwise the first call reports errors.
   for (const syntax::Size& size : statement.body.sizes)
     if (size.value == nullptr) return {};
   for (const syntax::Tensor& argument : statement.arguments)

@@ -1,4 +1,4 @@
-// Frames: what the names of one model or layer mean, and the WITH entries that add to them.
+// Frames: name resolution within one model or layer, and its WITH entries.
 #include <limits>
 #include <unordered_set>
 
@@ -12,7 +12,7 @@ namespace weft::language {
 
 using plan::ValueId;
 
-// -- the tables of names
+// -- symbol tables
 
 void Binder::enter_frame(const syntax::Statement& definition, std::string_view name,
                          std::shared_ptr<const std::string> text, bool shipped) {
@@ -33,7 +33,7 @@ void Binder::undo_to(std::size_t mark) {
   }
 }
 
-// What the name means until now, to be restored when the frame or the query is left.
+// Saves the current meaning of a name, to be restored at the end of the frame or query.
 void Binder::remember(Symbol name) {
   if (name.value >= tensors_.size()) {
     tensors_.resize(graph_.symbols().size());
@@ -116,7 +116,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     for (const SizeOverride& each : overrides)
       if (each.name == size.name.text) given = &each;
     if (const std::int64_t* bound = find_size(name)) {
-      // An argument's index already has its size; the default in the list does not count.
+      // An argument's index already has its size; its default is ignored.
       if (given != nullptr && given->size != *bound)
         return user_error(fmt::format("index {} has size {} in the argument, but {} is given", size.name.text,
                                       *bound, given->size),
@@ -135,7 +135,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
           fmt::format("size {} of {} has no default and no value", size.name.text, frames_.back().name),
           fmt::format("set it in the call of {}: {} = 8", frames_.back().name, size.name.text), size.span);
     }
-    // Zero is fine for a number such as padding; as the size of an index the plan will refuse it.
+    // Zero is valid for a number such as padding; the plan rejects it as the size of an index.
     if (value < 0)
       return user_error(fmt::format("size {} must not be negative, found {}", size.name.text, value),
                         fmt::format("for example: {} = 8", size.name.text), span);
@@ -315,8 +315,8 @@ Result<ValueId> Binder::bind_query(const syntax::Query& query) {
   return value;
 }
 
-// Sources go by name when the plan runs. A parameter that is called as a layer's parameter is found
-// by its path, or as the training step is, would share its tensor.
+// Sources are found by name at run time. A parameter whose name equals the path of a layer's
+// parameter, or the name of the training step, would share its tensor.
 Status Binder::check_source_names(const syntax::CreateModel& model) {
   std::unordered_set<std::string_view> names;
   for (std::size_t n = 0; n < graph_.node_count(); ++n) {
@@ -370,13 +370,14 @@ Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   return bound;
 }
 
-// -- the front door
+// -- entry points
 
 Result<BoundModel> bind(const Catalog& catalog, const ModelDefinition& model, const BindOptions& options) {
   auto bound = Binder(catalog, options).bind_model(model);
   if (bound.ok()) return bound;
   Error error = std::move(bound).error();
-  // A size given by the statement at hand is wrong in that statement, not in the model's text.
+  // Errors about a size from the current statement point into that statement, not into the model's
+  // text.
   bool in_statement = false;
   for (const SizeOverride& given : options.sizes)
     in_statement = in_statement || (given.span.known() && given.span == error.span);
@@ -388,7 +389,7 @@ Result<BoundModel> bind(const Catalog& catalog, const syntax::Name& model, const
   const auto found = catalog.models.find(model.text);
   if (found == catalog.models.end()) return unknown("model", model, names_of(catalog.models));
   auto bound = bind(catalog, found->second, options);
-  // The place is in the model's text, not in the statement at hand: say whose text it is.
+  // The position is in the model's text, not in the current statement: attach that text.
   if (!bound.ok() && bound.error().text == found->second.source->text &&
       !bound.error().message.starts_with("in layer")) {
     Error error = std::move(bound).error();

@@ -1,4 +1,4 @@
-// Order among elements: argmax, argmin and sort, by top-k; and one_hot, the way back from a position.
+// Ranking: argmax, argmin and sort by top-k; and one_hot, the inverse of a position.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace weft::language {
 using plan::Dim;
 using plan::ValueId;
 
-// The smallest first is the largest first of what is negated.
+// Ascending order is the descending order of the negated values.
 Result<Bound> Binder::bind_ranking(const syntax::Call& call, const FunctionSpec& spec, ValueId x,
                                    Symbol over) {
   const bool sorts = spec.name == "sort";
@@ -42,7 +42,7 @@ Result<Bound> Binder::bind_ranking(const syntax::Call& call, const FunctionSpec&
   return Bound::of(place);
 }
 
-// Without an index of one position: a view, where another index stands before it.
+// Drops an index of size 1: a view if another index precedes it.
 Result<ValueId> Binder::drop_single(ValueId value, Symbol index) {
   const plan::Type type = graph_.type(value);
   if (const int place = type.position(index); place > 0) {
@@ -52,7 +52,8 @@ Result<ValueId> Binder::drop_single(ValueId value, Symbol index) {
   SymbolList rest;
   for (const Dim& dim : type.dims)
     if (dim.index != index) rest.push_back(dim.index);
-  // The sum of one element is that element. Truths do not add, so they go as numbers and back.
+  // The sum of a single element is that element. Booleans cannot be summed, so they are cast to
+  // numbers and back.
   const plan::DType dtype = type.dtype;
   const bool truth = dtype == plan::DType::boolean;
   WEFT_TRY(number, ops::add_cast(graph_, value, truth ? plan::DType::i32 : dtype));

@@ -1,7 +1,7 @@
-// SCAN OVER s z AS (query): the query for each position along s in turn, each time with the last z.
+// SCAN OVER s z AS (query): runs the query for each position along s in order, with the previous z.
 //
-// It is unfolded as REPEAT is: a step is nodes of the plan like all others. What the query names and has the
-// index s, it sees at the step's position and without s; afterwards z has its values of all steps along s.
+// It is unrolled like REPEAT: a step consists of ordinary nodes. In each step, tensors with index s
+// are sliced to the step's position, without s. Afterwards z has the values of all steps along s.
 #include <algorithm>
 #include <limits>
 
@@ -17,7 +17,7 @@ using plan::ValueId;
 
 namespace {
 
-// The tensors that a query may mean, in order; a layer's call names its arguments.
+// The tensors that a query may refer to, in order; a layer call names its arguments.
 void named_tensors(const syntax::Query& query, std::vector<std::string_view>& names) {
   const auto add = [&](std::string_view name) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -67,7 +67,7 @@ Status Binder::bind_scan(const syntax::Binding& binding) {
     return user_error(fmt::format("SCAN needs an initial {}, but none is defined", binding.name.text),
                       fmt::format("define it first: {} AS (SELECT zeros(b, d) FROM x)", binding.name.text),
                       binding.name.span);
-  // The query names a tensor that says how many steps there are.
+  // A tensor named in the query determines the number of steps.
   const Symbol index = graph_.symbol(binding.over.text);
   Dim over{index, 0};
   std::vector<std::string_view> names;

@@ -1,4 +1,4 @@
-// One SELECT: what its sources are, which rows and groups there are, and what its items make of them.
+// One SELECT: its sources, its rows and groups, and its items.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +72,7 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
   }
 
   const Symbol label = graph_.symbol(source.label().text);
-  // ON p = s with s an index: the rows of the table in order, as many as s has.
+  // ON p = s, where s is an index: the first rows of the table in order, one per position of s.
   if (const auto* name = other->if_a<syntax::NameUse>()) {
     const Symbol symbol = graph_.symbol(name->name);
     const bool is_tensor =
@@ -133,7 +133,7 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
   for (const syntax::Group& group : select.groups) {
     const Symbol name = graph_.symbol(group.name.text);
     if (group.alias.given()) {
-      // GROUP BY slot AS n: by a value, into a new index.
+      // GROUP BY slot AS n: groups by a value, into a new index.
       const auto source = std::ranges::find(scope.sources, name, &RowSource::label);
       if (source == scope.sources.end())
         return user_error(fmt::format("GROUP BY {} AS {} needs {} in FROM", group.name.text, group.alias.text,
@@ -166,7 +166,7 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
       scope.groups.push_back(*row);
       continue;
     }
-    // conv2d names an index of its own; what it is will be seen when the item is bound.
+    // conv2d introduces this index; its size is known when the item is bound.
     if (const std::int64_t* size = find_size(name)) {
       scope.groups.push_back(Dim{name, *size});
       continue;
@@ -215,7 +215,7 @@ Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select
                         "name the tensor you want instead of *", item.span);
     bound = Bound::of(scope.sources.front().value);
   } else {
-    if (select.items.size() > 1) {  // of several outputs each is its own question
+    if (select.items.size() > 1) {  // each output is bound as its own query
       scope.aggregated = false;
       note_calls(*item.value, scope);
     }

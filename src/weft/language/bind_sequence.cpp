@@ -13,7 +13,7 @@ using plan::Dim;
 using plan::DType;
 using plan::ValueId;
 
-// A name that none of the values has among its indices.
+// A name that no value uses as an index.
 Symbol Binder::new_index(std::string_view like, std::span<const ValueId> values) {
   std::string name(like);
   for (;;) {
@@ -26,7 +26,8 @@ Symbol Binder::new_index(std::string_view like, std::span<const ValueId> values)
 
 // -- concat
 
-// Which index concat runs along: one of some part, or a declared size that counts the parts.
+// The index along which concat runs: an index of some part, or a declared size equal to the number
+// of parts.
 Result<Symbol> Binder::concat_index(const syntax::Call& call, std::span<const ValueId> parts) {
   const syntax::Argument* argument = named_argument(call, "along");
   const auto* name = argument == nullptr ? nullptr : argument->value->if_a<syntax::NameUse>();
@@ -46,9 +47,9 @@ Result<Symbol> Binder::concat_index(const syntax::Call& call, std::span<const Va
   return index_argument(call, "along", graph_.type(*widest));
 }
 
-// The indices that all parts are to have, in order: those of the widest part. Others may lack some of them, which
-// are repeated, but have no index of their own: that is more often a name forgotten than a product meant. An index
-// to run along that is new to all comes after the first.
+// The indices of all parts, in order: those of the widest part. Other parts may lack some of them
+// and are broadcast. They must not have other indices: that is more likely a missing rename than an
+// intended outer product. A new index `along` comes after the first.
 Result<Binder::DimList> Binder::concat_dims(const syntax::Call& call, std::span<const ValueId> parts,
                                             Symbol along) {
   const auto has = [&](ValueId part) { return graph_.type(part).has(along); };
@@ -111,8 +112,8 @@ Result<Bound> Binder::bind_concat(const syntax::Call& call, SelectScope& scope) 
   return Bound::of(whole);
 }
 
-// The value with just those dims. One that lacks nothing but `along` gets it as a view, which a plan may cut
-// along all other indices.
+// Broadcasts the value to these dims. If it lacks only `along`, this is a view, which a plan can
+// slice along all other indices.
 Result<ValueId> Binder::spread_to(ValueId value, std::span<const Dim> to, Symbol along) {
   const plan::Type type = graph_.type(value);
   const auto place = static_cast<std::size_t>(std::ranges::find(to, along, &Dim::index) - to.begin());
@@ -126,7 +127,7 @@ Result<ValueId> Binder::spread_to(ValueId value, std::span<const Dim> to, Symbol
   return ops::add_split(graph_, ordered, into[0].index, into);
 }
 
-// A concat has 64 operands at most; longer lists are joined in runs of 64 first.
+// A concat has at most 64 operands; longer lists are first concatenated in groups of 64.
 Result<ValueId> Binder::concat_all(std::vector<ValueId> parts, Symbol along) {
   constexpr std::size_t kMost = 64;
   while (parts.size() > 1) {
@@ -143,7 +144,8 @@ Result<ValueId> Binder::concat_all(std::vector<ValueId> parts, Symbol along) {
 
 // -- recurrences
 
-// cumsum(x) has a decay of 1. cumprod(x) begins with its first element, and multiplies it by all others.
+// cumsum(x) is a recurrence with decay 1. cumprod(x) starts with its first element, which the
+// others multiply.
 Result<Bound> Binder::bind_recurrence(const syntax::Call& call, const FunctionSpec& spec,
                                       SelectScope& scope) {
   const bool own_decay = spec.name == "recurrence";
@@ -171,7 +173,7 @@ Result<Bound> Binder::bind_recurrence(const syntax::Call& call, const FunctionSp
   }
   WEFT_TRY(factor, as_value(decay, graph_.type(x).dtype));
   WEFT_TRY(cast, ops::add_cast(graph_, factor, graph_.type(x).dtype));
-  // What decays by an index that x lacks is another series for each of its positions.
+  // If the decay has an index that x lacks, there is one series per position of that index.
   DimList dims(graph_.type(x).dims);
   for (const Dim& dim : graph_.type(cast).dims)
     if (std::ranges::find(dims, dim.index, &Dim::index) == dims.end()) dims.push_back(dim);
@@ -180,7 +182,7 @@ Result<Bound> Binder::bind_recurrence(const syntax::Call& call, const FunctionSp
   return Bound::of(y);
 }
 
-// zeros(b, d): what a SCAN may begin with.
+// zeros(b, d): an initial value for SCAN.
 Result<Bound> Binder::bind_zeros(const syntax::Call& call) {
   DimList dims;
   for (const syntax::Argument& argument : call.arguments) {

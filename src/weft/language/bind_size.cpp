@@ -1,4 +1,4 @@
-// Sizes: exact integer arithmetic over the sizes declared so far.
+// Sizes: exact integer arithmetic on the sizes declared so far.
 #include <limits>
 
 #include <fmt/format.h>

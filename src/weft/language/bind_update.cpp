@@ -1,4 +1,4 @@
-// UPDATE: what a STATE holds after a training step.
+// UPDATE: the value of a STATE after a training step.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace weft::language {
 
 using plan::ValueId;
 
-// As bind_query(), but what WITH names is still there for UPDATE.
+// Like bind_query(), but WITH entries stay visible for UPDATE.
 Result<ValueId> Binder::bind_body(const syntax::Body& body) {
   if (body.updates.empty()) return bind_query(*body.query);
   const Symbol label = graph_.label();

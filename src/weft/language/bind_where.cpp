@@ -1,4 +1,4 @@
-// WHERE: which positions of the sources' indices a SELECT sees.
+// WHERE: the positions of the sources' indices that a SELECT reads.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace weft::language {
 
 using plan::Dim;
 
-// Takes the range that all conditions on one index leave.
+// Slices the sources to the range that the conditions on one index allow.
 Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
   const Symbol symbol = graph_.symbol(range.index.text);
   for (RowSource& source : scope.sources) {
@@ -29,7 +29,8 @@ Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
     SymbolList rest;
     for (const Dim& dim : type.dims)
       if (dim.index != symbol) rest.push_back(dim.index);
-    // The sum of one element is that element. Truths do not add, so they go as numbers and back.
+    // The sum of a single element is that element. Booleans cannot be summed, so they are cast to
+    // numbers and back.
     const bool truth = type.dtype == plan::DType::boolean;
     WEFT_TRY(number, ops::add_cast(graph_, part, truth ? plan::DType::i32 : type.dtype));
     WEFT_TRY(sum, at(range.index.span, ops::add_reduce(graph_, "sum", number, rest)));
@@ -39,7 +40,7 @@ Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
   return {};
 }
 
-// Narrows the range of the index that a condition speaks of.
+// Narrows the range of a condition's index.
 void Binder::narrow(std::vector<RowRange>& ranges, const RowRange& by) {
   for (RowRange& range : ranges) {
     if (range.index.text != by.index.text) continue;
@@ -61,13 +62,13 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
     const Symbol symbol = graph_.symbol(name->name);
     return std::ranges::find(scope.rows, symbol, &Dim::index) == scope.rows.end() ? nullptr : name;
   };
-  // A number known now: literals and sizes.
+  // A constant: literals and sizes.
   const auto number = [&](const syntax::Expression& side) -> Result<std::int64_t> {
     if (const auto* name = side.if_a<syntax::NameUse>();
         name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
       return user_error(fmt::format("expected a constant whole number, found the tensor {}", name->name),
                         usage, side.span);
-    SelectScope sizes;  // size(s) is that of the rows at hand, which a convolution may have changed
+    SelectScope sizes;  // size(s) refers to the current rows, which a convolution may have changed
     sizes.rows = scope.rows;
     sizes.in_number = true;
     WEFT_TRY(bound, bind_expression(side, sizes));
@@ -118,7 +119,7 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   switch (op) {
     case equal:
       range.begin = bound;
-      range.end = bound < 0 ? 0 : bound + 1;  // before the first position there is nothing
+      range.end = bound < 0 ? 0 : bound + 1;  // no position precedes the first
       range.drop = true;
       break;
     case less: range.end = bound; break;

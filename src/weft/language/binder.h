@@ -1,18 +1,20 @@
-// weft/language/binder.h -- the machine behind bind(); included by the bind_*.cpp files only.
+// weft/language/binder.h -- the implementation of bind(); included by the bind_*.cpp files only.
 //
-// One Binder binds one model. Its parts, a file each:
+// A Binder binds one model. Its files:
 //   bind_model.cpp       frames: a model's or layer's sizes, tensors, parameters; WITH and REPEAT
-//   bind_scan.cpp        SCAN; bind_layer.cpp: layer calls; bind_size.cpp: arithmetic of sizes
-//   bind_layer.cpp       calls of layers; bind_arguments.cpp: the tensors they are given
+//   bind_scan.cpp        SCAN
+//   bind_size.cpp        arithmetic on sizes
+//   bind_layer.cpp       layer calls; bind_arguments.cpp: their tensor arguments
 //   bind_select.cpp      one SELECT: its sources, joins, GROUP BY and items
 //   bind_indices.cpp     renamed, split and merged indices; bind_where.cpp: WHERE
 //   bind_expression.cpp  names, arithmetic, comparison, CASE, CAST
-//   bind_aggregate.cpp   sum, mean, max, min: where contractions come from
-//   bind_function.cpp    every other function: windows, convolutions, routing; of them
-//   bind_convolution.cpp, bind_ranking.cpp and bind_sequence.cpp those that are said in other operators
+//   bind_aggregate.cpp   sum, mean, max, min: the origin of contractions
+//   bind_function.cpp    all other functions: windows, convolutions, routing
+//   bind_convolution.cpp, bind_ranking.cpp, bind_sequence.cpp: functions composed of other operators
+//   bind_update.cpp      UPDATE
 //
-// Names are symbols of the graph under construction. What a tensor or size name means now stands
-// in a table indexed by symbol; leaving a layer or a nested query undoes what it wrote there.
+// Names are symbols of the graph under construction. Tables indexed by symbol hold the current
+// meanings of tensor and size names. Leaving a layer or a nested query undoes its changes.
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,7 +31,7 @@
 
 namespace weft::language {
 
-// What an expression means: a number known now, or a value of the plan.
+// The result of binding an expression: a constant number, or a value of the plan.
 struct Bound {
   plan::ValueId value;  // invalid for a number
   double number = 0;
@@ -54,13 +56,13 @@ class Binder {
     std::string_view name;
     std::shared_ptr<const std::string> text;
     std::size_t undo_mark = 0;
-    bool shipped = false;  // calls what is shipped, whatever shadows it
+    bool shipped = false;  // calls resolve to shipped layers, even if shadowed
   };
-  // The iteration that is being unfolded, seen by the layer calls directly inside REPEAT.
+  // The current iteration, used by layer calls directly inside REPEAT.
   struct Repeat {
     plan::ScopeId outer;
     std::int32_t iteration = 0;
-    std::vector<Symbol> call_names;  // chosen in iteration 0, by order of call
+    std::vector<Symbol> call_names;  // chosen in iteration 0, in order of the calls
     std::size_t next_call = 0;
   };
   struct TensorSlot {
@@ -84,7 +86,7 @@ class Binder {
   void remember(Symbol name);
   void set_tensor(Symbol name, plan::ValueId value);
   void set_size(Symbol name, std::int64_t size);
-  plan::ValueId find_tensor(Symbol name) const;  // invalid when there is none
+  plan::ValueId find_tensor(Symbol name) const;  // invalid if there is none
   const std::int64_t* find_size(Symbol name) const;
   std::vector<std::string_view> tensor_names() const;
   std::vector<std::string_view> size_names() const;
@@ -102,19 +104,19 @@ class Binder {
   // -- bind_scan.cpp
   Status bind_scan(const syntax::Binding& binding);
   Result<plan::ValueId> bind_scan_step(const syntax::Binding& binding, plan::Dim over, std::int64_t step);
-  Result<plan::ValueId> bind_query(const syntax::Query& query);  // of one item
+  Result<plan::ValueId> bind_query(const syntax::Query& query);  // REQUIRES: one item
 
   using SymbolList = InlineVector<Symbol, 8>;
 
   // -- bind_layer.cpp, bind_arguments.cpp
   Result<plan::ValueId> call_layer(const syntax::Source& source);
-  struct LayerInput {  // a tensor that a call gives to a layer
+  struct LayerInput {  // a tensor argument of a layer call
     plan::ValueId value;
     std::string_view name;
-    bool order_is_said = true;  // of its indices
+    bool order_is_said = true;  // whether the caller fixed its index order
     const syntax::LayerArgument* written = nullptr;
   };
-  struct IndexNames {  // of one index: in the layer, at the caller, and in which of its tensors
+  struct IndexNames {  // an index's names in the layer and at the caller, and its tensor
     Symbol inner, outer;
     std::string_view tensor;
   };
@@ -122,7 +124,7 @@ class Binder {
                         std::span<const LayerInput> inputs, std::vector<IndexNames>& names);
   Result<plan::ValueId> fit_argument(const LayerInput& given, const syntax::Tensor& formal,
                                      const syntax::CreateLayer& layer, const syntax::Source& source);
-  // For each index of a tensor at a call, which of the layer's it is, counted in the order of the layer's.
+  // For each index of an argument, the position of the matching index in the layer's declaration.
   using Meaning = InlineVector<std::size_t, 8>;
   bool fits(const LayerInput& given, std::span<const Symbol> wanted);
   SymbolList own_names(const LayerInput& given);
@@ -137,7 +139,7 @@ class Binder {
                              std::span<const LayerInput> inputs);
   plan::ScopeId scope_of_call(const syntax::Source& source);
   Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
-  Status count_step(Span span);  // fails when the plan grows past its limit or someone asked to stop
+  Status count_step(Span span);  // fails when the plan exceeds its limit or is cancelled
 
   // -- bind_select.cpp
   using DimList = InlineVector<plan::Dim, 8>;
@@ -149,15 +151,15 @@ class Binder {
     plan::ValueId positions;
     plan::Dim into;
   };
-  struct RowRange {  // what WHERE leaves of an index
+  struct RowRange {  // the positions that WHERE keeps
     syntax::Name index;
     std::int64_t begin = 0, end = 0;
-    bool drop = false;  // one position: the index goes
+    bool drop = false;  // a single position: drop the index
   };
   struct FunctionScope {
     const FunctionDefinition* definition = nullptr;
     InlineVector<Bound, 4> arguments;
-    std::size_t depth = 1;  // of calls in calls
+    std::size_t depth = 1;  // nesting of calls
   };
   struct SelectScope {
     InlineVector<RowSource, 6> sources;
@@ -165,11 +167,10 @@ class Binder {
     DimList groups;  // GROUP BY, in order
     bool grouped = false;
     bool aggregated = false;    // some item has an aggregate
-    bool concatenates = false;  // some item has concat: sources may then differ in an index's size
-    bool in_aggregate = false;  // binding an aggregate's argument right now
-    bool in_number = false;     // binding `stride => ...`: a name is a size, not the positions along it
-    const FunctionScope* function =
-        nullptr;  // inside of a CREATE FUNCTION: its arguments are all that is seen
+    bool concatenates = false;  // some item has concat: an index's size may then differ between sources
+    bool in_aggregate = false;  // currently binding an aggregate's argument
+    bool in_number = false;     // currently binding `stride => ...`: a name is a size, not positions
+    const FunctionScope* function = nullptr;  // inside a CREATE FUNCTION, only its arguments are visible
     const ValueGroup* scatter = nullptr;
     ValueGroup scatter_storage;
   };
@@ -177,7 +178,7 @@ class Binder {
   Status bind_outputs(const syntax::Select& select);
   Status open_select(const syntax::Select& select, SelectScope& scope);
   Result<plan::ValueId> bind_item(const syntax::Item& item, const syntax::Select& select, SelectScope& scope);
-  bool order_is_open(plan::ValueId value);  // nobody said in which order it has its indices
+  bool order_is_open(plan::ValueId value);  // its index order was never stated
   Result<plan::ValueId> bind_source(const syntax::Source& source);
   Result<plan::ValueId> use_indices(plan::ValueId value, std::string_view name,
                                     std::span<const syntax::IndexUse> uses, Span span);
@@ -205,13 +206,13 @@ class Binder {
   Result<Bound> bind_choice(const syntax::Choice& choice, SelectScope& scope);
   Result<Bound> bind_cast(const syntax::Cast& cast, SelectScope& scope);
   Result<plan::ValueId> bind_condition(const syntax::Expression& expression, SelectScope& scope);
-  // Both as values of one dtype; at most one of them may be a number.
+  // Converts both to values of one dtype. REQUIRES: at most one of them is a number
   Status unify(Bound& left, Bound& right);
   Result<plan::ValueId> as_value(const Bound& bound, plan::DType dtype);  // numbers become constants
   Result<plan::ValueId> as_value(const Bound& bound) { return as_value(bound, options_.precision); }
   Result<plan::ValueId> as_real(const Bound& bound);
   Result<plan::ValueId> cast_to(plan::ValueId value, plan::DType dtype);
-  bool is_literal_choice(plan::ValueId value) const;  // CASE with nothing but numbers
+  bool is_literal_choice(plan::ValueId value) const;  // a CASE of constants only
   plan::DType wider(plan::DType a, plan::DType b) const;
   const DimList& visible_rows(const SelectScope& scope) const;
 
@@ -226,8 +227,8 @@ class Binder {
   Result<plan::ValueId> sum_of_many(std::span<const plan::ValueId> factors, std::span<const Symbol> kept);
   Result<plan::ValueId> multiply_factors(std::span<const plan::ValueId> factors);
   Result<plan::ValueId> scale(plan::ValueId value, double factor);
-  // 1 for each row that counts and 0 for the rest, where a factor is a cross-entropy of which not all rows
-  // are kept; else invalid.
+  // If a factor is a cross-entropy whose rows are not all kept: a mask with 1 for each row that
+  // counts and 0 otherwise. Else invalid.
   Result<plan::ValueId> rows_that_count(const Product& product, std::span<const Symbol> kept);
   Result<plan::ValueId> mean_of_rows(Product& product, plan::ValueId counted, std::span<const Symbol> kept);
   Status same_dtype(Product& product);
@@ -277,7 +278,7 @@ class Binder {
   Status bind_updates(std::span<const syntax::Binding> updates);
   Status add_update(plan::ValueId state, plan::ValueId next, Span span);
 
-  Result<plan::ValueId> step();  // the training step's number, made on first use
+  Result<plan::ValueId> step();  // the number of the training step, created on first use
 
   struct TopKNode {
     plan::ValueId x;
@@ -286,7 +287,7 @@ class Binder {
     plan::ValueId values, positions;
   };
 
-  // Gives an error of the plan the place of the text that caused it, and a remedy if it has none.
+  // Adds the source position to an error of the plan, and the hint if it has none.
   template <class T>
   Result<T> at(Span span, Result<T> result, std::string_view hint = {}) const {
     if (!result.ok() && !result.error().span.known()) {
@@ -311,13 +312,13 @@ class Binder {
   std::vector<Undo> undo_;
   Repeat* repeat_ = nullptr;
   std::unordered_map<std::uint64_t, std::uint32_t> scope_names_;  // (parent, name) -> uses so far
-  std::unordered_set<std::uint32_t> said_orders_;                 // values whose indices someone put in order
+  std::unordered_set<std::uint32_t> said_orders_;                 // values with a stated index order
   std::vector<StateUpdate> updates_;
   std::vector<TopKNode> top_ks_;
   plan::ValueId step_;
   std::int64_t steps_taken_ = 0;
   std::int64_t dropouts_ = 0;
-  bool tries_ = false;  // calls in place of one that has failed
+  bool tries_ = false;  // currently trying replacements for a failed call
 };
 
 }  // namespace weft::language

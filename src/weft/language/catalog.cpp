@@ -35,7 +35,7 @@ Error unknown(std::string_view what, const syntax::Name& name, std::span<const s
 
 namespace {
 
-// Calls `see` with every layer call in a query, in the order written.
+// Calls `see` for every layer call in a query, in source order.
 void for_each_call(const syntax::Query& query, const std::function<void(const syntax::Source&)>& see) {
   for (const syntax::Binding& binding : query.bindings) for_each_call(*binding.query, see);
   for (const syntax::Source& source : query.select.sources) {
@@ -44,15 +44,16 @@ void for_each_call(const syntax::Query& query, const std::function<void(const sy
   }
 }
 
-// Whether CREATE without OR REPLACE gives a name of its own: what has it is shipped, and nothing shadows it.
+// Whether CREATE without OR REPLACE may shadow this name: it is a shipped object, not shadowed yet.
 template <class T>
 bool is_shadowed_by(const Named<T>& things, std::string_view name, bool replace) {
   const auto found = things.find(name);
   return !replace && found != things.end() && found->second.shipped;
 }
 
-// Fails when the layers that `query` calls, directly or not, include `name` itself, or one that does
-// not exist. A layer whose sizes are open cannot be tried, but this much can always be said.
+// Fails if the layers that `query` calls, directly or indirectly, include `name` itself or an
+// unknown layer. This check is possible even for a layer that cannot be tried because it has open
+// sizes.
 Status check_calls(const Catalog& catalog, std::string_view name, bool shadows, const syntax::Query& query) {
   std::set<const LayerDefinition*> seen;
   std::vector<std::string_view> path = {name};
@@ -107,7 +108,7 @@ Status drop(Named<T>& things, std::string_view what, const syntax::Name& name) {
   return {};
 }
 
-// A new one of the user's, in front of the shipped one that it shadows.
+// Adds a user's definition, and saves the shipped one that it shadows.
 template <class T>
 void keep(Named<T>& things, Named<T>& shadowed, std::string_view name, bool shadows, T definition) {
   if (shadows) shadowed.insert_or_assign(std::string(name), things.find(name)->second);
@@ -121,7 +122,7 @@ Status drop(Named<T>& things, Named<T>& shadowed, std::string_view what, const s
   return {};
 }
 
-// Only training looks at UPDATE.
+// UPDATE is only bound in train mode.
 BindOptions in_training(BindOptions options) {
   options.mode = Mode::train;
   return options;

@@ -1,8 +1,8 @@
-// weft/language/catalog.h -- the things that statements create and other statements name.
+// weft/language/catalog.h -- the objects that statements create and refer to by name.
 //
-// Models and layers are kept as the text they were written in, parsed: sizes are only known at
-// use, so a model is bound anew for every batch size someone asks about. A definition shares
-// ownership of its text, so error messages can always quote it.
+// Models and layers are kept as parsed text. Sizes are only known at use, so a model is bound again
+// for every requested batch size. A definition shares ownership of its text, so that error messages
+// can quote it.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,7 +18,7 @@ namespace weft::language {
 
 struct BindOptions;
 
-// A text and what it says. Script::text and every name in it point into `text`.
+// A text and its syntax tree. Script::text and every name in it point into `text`.
 struct ParsedText {
   std::shared_ptr<const std::string> text;
   syntax::Script script;
@@ -39,29 +39,30 @@ struct LayerDefinition {
   bool shipped = false;
 };
 
-// A function is kept as its expression, which takes its place wherever it is called.
+// A function is kept as its expression, which is expanded inline at every call.
 struct FunctionDefinition {
   std::shared_ptr<const ParsedText> source;
   const syntax::CreateFunction* statement = nullptr;
   std::string usage;  // "softplus(x)"
 };
 
-// Ordered by name, so that what SHOW prints does not depend on the order of creation.
+// Ordered by name, so that the output of SHOW does not depend on the order of creation.
 template <class T>
 using Named = std::map<std::string, T, std::less<>>;
 
 struct Catalog {
   Named<cluster::Device> devices;
   Named<cluster::Cluster> clusters;
-  Named<std::vector<std::string>> origins;  // of clusters made from logs: what was measured, what is assumed
+  Named<std::vector<std::string>> origins;  // of clusters created from logs: measured values and assumptions
   Named<FunctionDefinition> functions;
   Named<LayerDefinition> layers;
   Named<ModelDefinition> models;
-  // Shipped ones that a CREATE of the same name shadows, until it is dropped.
+  // Shipped definitions that a user's CREATE shadows until that is dropped.
   Named<LayerDefinition> shadowed_layers;
   Named<ModelDefinition> shadowed_models;
 
-  // What a call in a layer or model means; nullptr: nothing. Shipped ones call shipped layers, shadowed or not.
+  // Resolves a call in a layer or model; null if there is no such layer. Shipped layers call
+  // shipped layers, even if shadowed.
   const LayerDefinition* find_layer(std::string_view name, bool from_shipped) const;
 };
 
@@ -72,15 +73,15 @@ std::vector<std::string_view> names_of(const Named<T>& things) {
   return names;
 }
 
-// "unknown model: gpt4" with the nearest name there is as its hint.
+// "unknown model: gpt4", with the nearest existing name as its hint.
 Error unknown(std::string_view what, const syntax::Name& name, std::span<const std::string_view> candidates);
 
 // Whether a CREATE would shadow a shipped layer or model.
 bool shadows_shipped(const Catalog& catalog, const syntax::Statement& statement);
 
-// Carries out a CREATE or DROP. A model is bound at its default sizes first, and so is a layer
-// whose sizes all have defaults, so that a definition with a mistake never enters the catalog.
-// `options` bound the trial; their sizes and mode do not count. On failure nothing has changed.
+// Executes a CREATE or DROP. A model, or a layer with defaults for all sizes, is first bound at its
+// default sizes, so that an invalid definition never enters the catalog. That trial uses `options`
+// except for sizes and mode. On failure nothing changes.
 Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
               const syntax::Statement& statement, const BindOptions& options);
 

@@ -9,14 +9,15 @@
 namespace weft::language {
 namespace {
 
-constexpr std::size_t kWidestShown = 100;  // columns of source shown
-constexpr std::size_t kLead = 40;          // of them before the place, when the line is cut
+constexpr std::size_t kWidestShown = 100;  // columns of source printed
+constexpr std::size_t kLead = 40;          // columns before the error in a truncated line
 
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
 }
 
-// The offset `count` characters after `from`, at most `limit`; a byte that is no UTF-8 is one.
+// The offset `count` characters after `from`, at most `limit`. An invalid UTF-8 byte counts as one
+// character.
 std::size_t forward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
   for (; from < limit && count > 0; --count)
     from += std::max<std::size_t>(1, utf8_length(text.substr(from, limit - from)));
@@ -31,7 +32,7 @@ std::size_t backward(std::string_view text, std::size_t from, std::size_t count,
   return from;
 }
 
-// As a terminal may have it: control characters are blanks, and what is no UTF-8 is a ?.
+// Text that is safe to print: control characters become blanks, invalid UTF-8 becomes ?.
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -46,7 +47,7 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-// The part of a line around the place, and the carets under it.
+// The part of a line around the error, and the carets under it.
 struct Excerpt {
   std::string source, carets;
 };
@@ -60,7 +61,7 @@ Excerpt excerpt(std::string_view text, std::size_t place, std::size_t length) {
   std::size_t from = begin, to = forward(text, begin, kWidestShown, end);
   if (to < end || place > to) {
     from = backward(text, place, kLead, begin);
-    // A place near the end of a long line leaves room for more of what is before it.
+    // Near the end of a long line there is room for more text before the error.
     to = forward(text, from, kWidestShown, end);
     from = backward(text, to, kWidestShown, begin);
   }

@@ -13,12 +13,12 @@ namespace {
 using plan::Dim;
 using plan::Type;
 
-// Sets of indices and of factors, by their numbers.
+// Bit sets of indices and of factors.
 using IndexSet = std::uint64_t;
 using FactorSet = std::uint32_t;
 
-// What an intermediate's element costs beside its multiply-adds: 8 bytes written and read again, at the two
-// or so multiply-adds that processors and accelerators alike do in the time of a byte.
+// The cost of an intermediate's element in multiply-adds: 8 bytes written and read, at about two
+// multiply-adds per byte on processors and accelerators alike.
 constexpr double kElementCost = 16;
 
 class Contraction {
@@ -48,7 +48,7 @@ class Contraction {
     return points;
   }
 
-  // Of joining two results into one that keeps `keeps`.
+  // The cost of joining two results into one that keeps `keeps`.
   double cost(IndexSet left, IndexSet right, IndexSet keeps, bool last) const {
     return points(left | right) + (last ? 0 : kElementCost * points(keeps));
   }
@@ -64,7 +64,7 @@ class Contraction {
   IndexSet kept_ = 0;
 };
 
-// A pair of results, and so on: what a way of joining comes to before its indices are named.
+// Joins as pairs of results, before their indices are known.
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 Pairs as_written(std::size_t factors) {
@@ -95,7 +95,8 @@ class Exact {
     IndexSet keeps = 0;
   };
 
-  // The left part holds the set's first factor, and the larger one is tried first: a chain as it is written.
+  // Finds the best split of the set. The left side holds the set's first factor, and larger left
+  // sides are tried first, as in a chain as written.
   void part(FactorSet set, FactorSet all) {
     Way& way = best_[set];
     IndexSet inside = 0, outside = of_.kept();
@@ -112,7 +113,8 @@ class Exact {
     }
   }
 
-  // Of two ways that cost the same, the one whose right part is the single factor written last.
+  // Breaks ties between splits of equal cost: prefers a right side with fewer factors, then with
+  // later ones.
   static bool later_is_last(FactorSet right, FactorSet than) {
     return std::popcount(right) < std::popcount(than) ||
            (std::popcount(right) == std::popcount(than) && right > than);

@@ -98,7 +98,7 @@ Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
                     fmt::format("the product of the sides must be {}", axis.size), link.shape.span);
 }
 
-// SHAPE and OVERSUBSCRIBED: how the devices of a node, or the nodes, are joined.
+// SHAPE and OVERSUBSCRIBED: the topology between the devices of a node, or between nodes.
 Status wire(const syntax::Link& link, cluster::Axis& axis) {
   const bool inner = link.kind == syntax::LinkKind::within;
   if (link.shape.given()) {
@@ -122,11 +122,11 @@ Status wire(const syntax::Link& link, cluster::Axis& axis) {
   return {};
 }
 
-// All nodes of a cluster, and its kinds of devices where they are several: nodes of one kind that follow one another
-// are one.
+// Counts all nodes of a cluster, and collects its device kinds if there are several. Consecutive
+// nodes of one kind are merged.
 Result<std::int64_t> count_nodes(const Catalog& catalog, const syntax::CreateCluster& statement,
                                  cluster::Cluster& made) {
-  constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
+  constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit, with room to count pairs of them
   std::vector<cluster::DeviceKind> kinds;
   std::int64_t nodes = 0;
   const auto add = [&](const syntax::NodesOf& some) -> Status {

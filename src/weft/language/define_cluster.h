@@ -1,4 +1,4 @@
-// weft/language/define_cluster.h -- CREATE DEVICE and CREATE CLUSTER to what they describe.
+// weft/language/define_cluster.h -- evaluates CREATE DEVICE and CREATE CLUSTER.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
@@ -8,7 +8,8 @@ namespace weft::language {
 // Settings: f64 f32 tf32 f16 bf16 f8 i8 (compute rates), memory (bytes), bandwidth, launch (time).
 Result<cluster::Device> make_device(const syntax::CreateDevice& statement);
 
-// Fails on an unknown device, a second link of one kind, or a link about another level than `node`.
+// Fails on an unknown device, a second link of the same kind, or a link at a level other than
+// `node`.
 Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::CreateCluster& statement);
 
 }  // namespace weft::language

@@ -81,7 +81,7 @@ FunctionSpec spec_of(const ops::Pointwise& row, const ops::Operator& op) {
           .fold = row.arity == 1 ? row.meaning.in_double : nullptr};
 }
 
-// Those above, and each row of ops/pointwise_rows.h that has a name here.
+// The functions above, and the named rows of ops/pointwise_rows.h.
 struct Index {
   std::vector<FunctionSpec> specs{std::begin(kFunctions), std::end(kFunctions)};
   Symbols symbols;
@@ -111,7 +111,7 @@ std::span<const std::string_view> function_names() { return index().names; }
 
 const FunctionSpec* find_function(std::string_view name) {
   Symbol found = index().symbols.find(name);
-  if (!found.valid()) found = index().symbols.find(lower(name));  // SUM is sum
+  if (!found.valid()) found = index().symbols.find(lower(name));  // function names ignore case
   return found.valid() ? &index().specs[found.value] : nullptr;
 }
 

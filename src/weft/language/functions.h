@@ -1,5 +1,7 @@
-// weft/language/functions.h -- the functions of WeftQL, for the binder, for SHOW FUNCTIONS and for completion
-// alike. The pointwise ones are rows of ops/pointwise_rows.h; the others have a row in functions.cpp.
+// weft/language/functions.h -- the functions of WeftQL.
+//
+// Used by the binder, SHOW FUNCTIONS and completion. Pointwise functions are rows of
+// ops/pointwise_rows.h; the others are rows of functions.cpp.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -24,13 +26,13 @@ struct FunctionSpec {
   std::size_t fewest, most;  // positional arguments
   std::string_view usage;    // "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)"
   std::string_view summary;
-  std::span<const std::string_view> labels = {};  // of named arguments
+  std::span<const std::string_view> labels = {};  // names of named arguments
   const ops::Operator* op = nullptr;              // pointwise only
-  ops::Compute<double> fold = nullptr;            // pointwise of one argument: its value at a known number
+  ops::Compute<double> fold = nullptr;            // for constant folding; pointwise with one argument
 };
 
-std::span<const FunctionSpec> functions();                 // by name
-const FunctionSpec* find_function(std::string_view name);  // null when there is none
+std::span<const FunctionSpec> functions();                 // ordered by name
+const FunctionSpec* find_function(std::string_view name);  // null if there is none
 std::span<const std::string_view> function_names();
 
 }  // namespace weft::language

@@ -1,11 +1,11 @@
-// weft/language/grammar.h -- the inside of parse(): recursive descent, one method a production.
+// weft/language/grammar.h -- the recursive-descent parser behind parse().
 //
-// No production checks whether another one failed. fail() keeps the first error and drops the
-// rest of the text, so what follows sees the end of the text, builds what it can from nothing,
-// and comes back soon: every loop here goes on only for a token that it has seen. What was
-// built after a failure is thrown away.
+// It has one method per production. No production checks whether another one failed. fail() keeps
+// the first error and drops the rest of the text, so that all following productions see the end of
+// the text and return soon: every loop continues only for a token that it has seen. Nodes built
+// after a failure are discarded.
 //
-// Two tokens are in sight, token_ and next_; that much the grammar needs (`stride => 2`).
+// The grammar needs two tokens of lookahead, token_ and next_ (`stride => 2`).
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -117,7 +117,7 @@ class Grammar {
   std::span<const syntax::Setting> with_settings();  // [ WITH settings ]
   std::string_view unquoted(const Token& token);
 
-  // parse_error.cpp: what went wrong, and what to do about it.
+  // parse_error.cpp: error messages and hints.
   void fail(Error error);
   void fail_here(std::string_view message, std::string_view hint = {});
   void fail_expected(std::string_view what, std::string_view hint = {});
@@ -151,7 +151,7 @@ class Grammar {
     advance();
     return true;
   }
-  // REQUIRES of the texts: "expected KEYWORD where" and "write example" read well.
+  // REQUIRES: "expected KEYWORD where" and "write example" are readable texts.
   void expect(Keyword keyword, std::string_view where, std::string_view example = {}) {
     if (!accept(keyword)) fail_keyword(keyword, where, example);
   }
@@ -172,7 +172,7 @@ class Grammar {
   std::uint32_t here() const { return token_.span.offset; }
   Span since(std::uint32_t start) const { return {start, last_end_ - start}; }
 
-  // A node of an Expression's or Statement's kind, read since `start`.
+  // Creates a node of an Expression's or Statement's kind with the span from `start` on.
   template <class Node, class... Parts>
   const Node* make(std::uint32_t start, Parts&&... parts) {
     return arena_.make<Node>(base_of<Node>(start), std::forward<Parts>(parts)...);
@@ -189,12 +189,12 @@ class Grammar {
   Arena& arena_;
   Lexer lexer_;
   Token token_, next_;
-  std::uint32_t last_end_ = 0;  // where the token before token_ ended
+  std::uint32_t last_end_ = 0;  // the end of the token before token_
   Kind last_kind_ = Kind::end;
   std::uint32_t depth_ = 0;
   std::optional<Error> error_;
 
-  // Lists grow on these stacks, the inner above the outer, until their length is known.
+  // Stacks on which lists grow, inner lists above outer ones, until their length is known.
   template <class... Ts>
   using Stacks = std::tuple<std::vector<Ts>...>;
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
@@ -205,7 +205,7 @@ class Grammar {
       stacks_;
 };
 
-// A list in the making.
+// A list under construction.
 template <class T>
 class Grammar::Gather {
  public:
@@ -223,7 +223,7 @@ class Grammar::Gather {
   std::size_t bottom_;
 };
 
-// One level of nesting, for as long as it lives.
+// Counts one level of nesting during its lifetime.
 class Grammar::Nest {
  public:
   explicit Nest(Grammar& grammar) : grammar_(grammar) {

@@ -7,10 +7,10 @@
 namespace weft::language {
 namespace {
 
-// A word as two numbers, so that a lookup is a multiplication and two comparisons. Clearing
-// the bit for letter case is right for letters and makes no other character of a word one.
+// A word packed into two integers, so that a lookup is a multiplication and two comparisons.
+// Clearing the case bit maps letters to upper case and no other word character to a letter.
 struct Packed {
-  std::uint64_t head = 0, tail = 0;  // eight letters each, the first the lowest
+  std::uint64_t head = 0, tail = 0;  // eight letters each, the first in the lowest byte
 
   friend constexpr bool operator==(const Packed&, const Packed&) = default;
 };
@@ -28,7 +28,8 @@ constexpr Packed pack(std::string_view word) {
 
 constexpr std::size_t kSlotCount = 256;
 
-// The factor was found by search; below the compiler checks that no two keywords share a slot.
+// A perfect hash: the factor was found by search, and a static_assert below checks that no two
+// keywords share a slot.
 constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x5cc6a61298d1a9c1u) >> 56; }
 
 struct Slot {

@@ -1,7 +1,7 @@
-// weft/language/keyword.h -- the words that WeftQL knows, in any letter case.
+// weft/language/keyword.h -- the keywords of WeftQL, case-insensitive.
 //
-// A reserved word is never a plain name ("from" in quotes is one); any other word is a
-// keyword only where the grammar looks for it, so an index may be called nodes or steps.
+// A reserved word is never a plain name; quoted, "from" is one. Any other word is a keyword only
+// where the grammar expects it, so an index may be called nodes or steps.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace weft::language {
 
-// Alphabetical within each half, as is kSpellings.
+// Alphabetical within each half, like kSpellings.
 enum class Keyword : std::uint8_t {
   none,
   // Reserved.
@@ -45,7 +45,7 @@ enum class Keyword : std::uint8_t {
   kw_when,
   kw_where,
   kw_with,
-  // Keywords by their place only.
+  // Contextual keywords.
   kw_across,
   kw_analyze,
   kw_cast,
@@ -106,8 +106,8 @@ constexpr bool is_reserved(Keyword keyword) {
   return keyword != Keyword::none && keyword <= Keyword::kw_with;
 }
 
-// The keyword that `word` spells, or none. A caller who knows that more of the text around
-// the word is `readable`, counted from its first letter, gets the answer sooner.
+// The keyword that `word` spells, or none. `readable` is the number of readable bytes from its
+// first letter on, if the caller knows; it makes the lookup faster.
 Keyword find_keyword(std::string_view word, std::size_t readable = 0);
 
 }  // namespace weft::language

@@ -1,4 +1,4 @@
-// weft/language/level.h -- how tightly operators bind.
+// weft/language/level.h -- operator precedence.
 #pragma once
 #include <cstdint>
 

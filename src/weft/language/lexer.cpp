@@ -29,7 +29,8 @@ constexpr auto kSigns = std::to_array<Sign>({
     {"=", TokenKind::equal},
     {"<", TokenKind::less},
     {">", TokenKind::greater},
-    // No statement has these; they are tokens so that the parser can say what to write instead.
+    // Not used by any statement; they are tokens so that the parser can suggest what to write
+    // instead.
     {"==", TokenKind::double_equal},
     {".", TokenKind::dot},
 });
@@ -48,7 +49,7 @@ constexpr auto kQuotes = std::to_array<Quote>({
      .empty = "a name cannot be empty"},
 });
 
-// What the writer of a character that WeftQL has no use for probably wants.
+// A suggestion for a character that WeftQL does not use.
 std::string_view remedy(std::string_view character) {
   static constexpr auto kRemedies = std::to_array<std::pair<std::string_view, std::string_view>>({
       {"^", "a power is written pow(x, 2)"},

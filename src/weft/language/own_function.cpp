@@ -11,7 +11,7 @@
 namespace weft::language {
 namespace {
 
-// What a function of other systems is called here.
+// The WeftQL name of a function of other systems.
 std::string elsewhere(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"avg", "mean"}, {"average", "mean"}, {"ln", "log"}, {"power", "pow"}, {"count", "sum"}};
@@ -20,7 +20,7 @@ std::string elsewhere(std::string_view name) {
   return {};
 }
 
-// Calls see() with every part of an expression, itself first.
+// Calls see() for every subexpression, itself first.
 template <class See>
 Status for_each_part(const syntax::Expression& expression, const See& see) {
   using enum syntax::ExpressionKind;
@@ -62,10 +62,10 @@ Status for_each_part(const syntax::Expression& expression, const See& see) {
   return {};
 }
 
-// A circle longer than this is left to the binder, which refuses calls far less deep.
+// Longer cycles are left to the binder, whose limit on nested calls is far lower.
 constexpr std::size_t kMostSeen = 1000;
 
-// The calls that lead from a function back to `name`, each by its function's name; empty: none do.
+// The path of calls from a function back to `name`, as function names; empty if there is none.
 std::vector<std::string_view> way_back(const Catalog& catalog, std::string_view name,
                                        const FunctionDefinition& from, std::set<std::string_view>& seen) {
   std::vector<std::string_view> way;

@@ -1,7 +1,7 @@
 // create    = CREATE [ OR REPLACE ] ( device | cluster | function | layer | model )
 // device    = DEVICE name settings
 // cluster   = CLUSTER name [ FROM string {"," string} ] [ AS nodes {"," nodes} ] { link }
-//             Only with FROM may AS be left out: the log then says it.
+//             AS may be omitted only with FROM: the log then states the nodes.
 // nodes     = count NODES OF count DEVICES name
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
 //             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]

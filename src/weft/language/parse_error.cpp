@@ -1,4 +1,4 @@
-// What went wrong, and what to do about it. All of this runs at most once a parse.
+// Error messages and hints. This code runs at most once per parse.
 #include <algorithm>
 #include <array>
 
@@ -15,13 +15,13 @@ namespace {
 
 using enum Keyword;
 
-constexpr std::size_t kShown = 40;  // bytes of a token that a message repeats
+constexpr std::size_t kShown = 40;  // maximum bytes of a token in a message
 
 constexpr auto kStatementWords =
     std::to_array<std::string_view>({"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "GENERATE", "SET", "HINT",
                                      "SHOW", "CLEAR", "DESCRIBE", "SAVE", "LOAD", "RUN", "SYNTHESIZE"});
 
-// Words of other SQLs, and what WeftQL has in their place.
+// Keywords of other SQL dialects, and their WeftQL equivalents.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"HAVING", "WeftQL has no HAVING: filter in a query around this one"},
     {"ORDER", "WeftQL has no ORDER BY: GROUP BY gives the order of the indices"},
@@ -42,7 +42,7 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"ALTER", "WeftQL has no ALTER: write CREATE OR REPLACE"},
 });
 
-// What to write where these were expected and no slip explains what was found.
+// Examples for expected items, if no common mistake explains the token found.
 constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"DEVICE, CLUSTER, FUNCTION, LAYER or MODEL after CREATE", "usage: CREATE MODEL name ... AS SELECT ..."},
     {"DEVICE, CLUSTER, FUNCTION, LAYER or MODEL after DROP", "write DROP MODEL name"},
@@ -69,7 +69,7 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"a name", "a name has letters, digits and _; any other is written in double quotes"},
 });
 
-// Reserved nouns, that is. Where FROM or AND stands for a value, something else is missing.
+// Only reserved nouns: if FROM or AND is in place of a value, something else is missing.
 bool could_be_meant_as_name(Keyword keyword) {
   static constexpr auto kNouns =
       std::to_array({kw_input, kw_parameter, kw_state, kw_init, kw_times, kw_group, kw_repeat});
@@ -156,7 +156,7 @@ void Grammar::fail_object(std::string_view where) {
   fail_expected(fmt::format("DEVICE, CLUSTER, FUNCTION, LAYER or MODEL {}", where), remedy(kObjects));
 }
 
-// What is before the query of a model or layer is read and AS does not follow.
+// The declarations of a model or layer have been read and AS does not follow.
 void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
   if (error_) return;
   const bool is_model = owner == syntax::ObjectKind::model;
@@ -184,7 +184,7 @@ void Grammar::fail_query() {
   fail_expected(after_binding ? "',' or SELECT" : "SELECT or WITH", hint);
 }
 
-// The list of a SELECT is read and FROM does not follow.
+// The list of a SELECT has been read and FROM does not follow.
 void Grammar::fail_select() {
   if (error_) return;
   static constexpr auto kNext = std::to_array<std::string_view>({"FROM", "AS"});
@@ -208,13 +208,13 @@ void Grammar::end_select(const syntax::Select& select) {
   if (at(kw_join))
     return fail_here("JOIN must come before WHERE and GROUP BY",
                      "usage: SELECT ... FROM a JOIN b ON ... WHERE ...");
-  if (at(kw_update) && depth_ == 1) return;  // of the model or layer
+  if (at(kw_update) && depth_ == 1) return;  // the UPDATE of the model or layer
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
   expect_end({kw_join, kw_where, kw_group});
 }
 
-// The last link may still say how it is wired.
+// The last link may still have SHAPE and OVERSUBSCRIBED.
 void Grammar::end_cluster(std::span<const syntax::Link> links) {
   const bool told = links.empty() || links.back().shape.given() || links.back().oversubscribed;
   if (told) return expect_end({kw_link});
@@ -222,9 +222,9 @@ void Grammar::end_cluster(std::span<const syntax::Link> links) {
   expect_end({within ? kw_shape : kw_oversubscribed, kw_link});
 }
 
-// Where a query or a statement may end, or go on with one of some clauses.
+// A query or a statement may end here, or continue with one of some clauses.
 void Grammar::expect_end(std::initializer_list<Keyword> instead) {
-  const bool nested = depth_ > 1;  // the query of a model is one deep
+  const bool nested = depth_ > 1;  // a model's query has depth one
   if (at(Kind::semicolon) || at(Kind::end) || (nested && at(Kind::right_paren)) || error_) return;
   std::vector<std::string_view> words;
   std::string expected;
@@ -252,7 +252,7 @@ void Grammar::fail_expression() {
   fail_expected("an expression", hint);
 }
 
-// An expression names a tensor, and goes on with something that only FROM can say.
+// An expression names a tensor and continues with something that only FROM allows.
 void Grammar::fail_after_name(std::string_view name) {
   if (at(Kind::left_bracket))
     fail_here("an expression cannot select indices", fmt::format("usage: FROM {}[...]", name));
@@ -260,7 +260,7 @@ void Grammar::fail_after_name(std::string_view name) {
     fail_here("a name has one part, found '.'", "an index must have the same name in all tensors");
 }
 
-// At the name of an argument, with = behind it.
+// At the name of an argument that is followed by =.
 void Grammar::fail_label() {
   const std::string_view label = lexeme(token_.span);
   advance();
@@ -282,14 +282,14 @@ std::string Grammar::found() const {
   }
 }
 
-// What the token in sight suggests, where one of `keywords` could have stood; often nothing.
+// A hint for the current token where one of `keywords` was possible; often empty.
 std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
   const std::string_view word = lexeme(token_.span);
   const bool is_keyword = is_reserved(token_.keyword);
   if (at(Kind::word) && !is_keyword) {
     for (const auto& [foreign, advice] : kForeignWords)
       if (same_word(word, foreign)) return std::string(advice);
-    // A single letter is a name, not half of BY or AS.
+    // A single letter is a name, not a misspelled BY or AS.
     std::string hint = word.size() > 1 ? did_you_mean(word, keywords) : "";
     if (!hint.empty()) return hint;
   }

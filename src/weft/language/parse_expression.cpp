@@ -8,7 +8,7 @@
 // call      = name "(" [ argument {"," argument} ] ")"
 //             [ OVER "(" [ PARTITION BY name {"," name} ] ")" ]
 // argument  = [ name "=>" ] expression
-// size      = an expression of whole numbers, names, + - * / and parentheses
+// size      = an expression of integers, names, + - * / and parentheses
 #include <array>
 #include <limits>
 
@@ -20,7 +20,7 @@ using namespace syntax;
 
 namespace {
 
-// What a production that fails returns; never seen outside the parser.
+// The result of a failed production; never visible outside the parser.
 constexpr Expression kNothing{ExpressionKind::boolean, {}};
 
 }  // namespace
@@ -229,7 +229,7 @@ Argument Grammar::argument(bool first) {
     advance();
     return {label, expression()};
   }
-  // A lone comparison is at most a first argument, as in sum(x = y); later ones are slips.
+  // A comparison may be the first argument, as in sum(x = y); in later ones it is a mistake for =>.
   if (!first && at_name() && next_.kind == Kind::equal) fail_label();
   return {{}, expression()};
 }

@@ -35,7 +35,7 @@ Binding Grammar::binding() {
     result.repeat = size_expression();
     expect(Keyword::kw_times, "after the count of REPEAT", "REPEAT 12 TIMES x AS (SELECT ...)");
   } else if (at(Kind::word) && next_.keyword == Keyword::kw_over && lower(lexeme(token_.span)) == "scan") {
-    // A word of its own only here, so that a tensor may be called scan.
+    // A contextual keyword, so that a tensor may be called scan.
     advance();
     advance();
     result.over = name("an index to scan over");

@@ -1,15 +1,16 @@
-// statement  = create | drop | explain | run | generate | set | hint | show | clear | describe | save | load
-//            | include | synthesize
+// statement  = create | drop | explain | run | generate | set | hint | show | clear | describe
+//            | save | load | include | synthesize
 // drop       = DROP ( DEVICE | CLUSTER | FUNCTION | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
-// option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor ) | name [ value ]
-// run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH settings }
+// option     = ANALYZE | VERBOSE
+//            | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor )
+//            | name [ value ]
+// run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH
+// settings }
 //              Each clause at most once; STEPS with TRAIN only, INTO not with TRAIN.
-// data       = string | name "=" string {"," name "=" string}
-// generate   = GENERATE name { ON target | PROMPT string | STEPS count | INTO string | WITH settings }
-// target     = LOCAL [ count ] | name [ RANKS count ]
-// set        = SET name ( "=" | TO ) value
-// hint       = HINT item {"," item}
+// data       = string | name "=" string {"," name "=" string} generate   = GENERATE name { ON
+// target | PROMPT string | STEPS count | INTO string | WITH settings } target     = LOCAL [ count ]
+// | name [ RANKS count ] set        = SET name ( "=" | TO ) value hint       = HINT item {"," item}
 // item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name | ZERO count
 //            | ( DP | TP | PP | EP | CP ) count [ ( WITHIN | ON ) name ]
 // show       = SHOW name
@@ -133,7 +134,7 @@ Format Grammar::format() {
   return {};
 }
 
-// TRAIN, INFER and GENERATE. Their clauses come in any order, each at most once.
+// TRAIN, INFER and GENERATE. Clauses may be in any order, each at most once.
 const Run* Grammar::run() {
   const std::uint32_t start = here();
   const Task task = at(Keyword::kw_infer)      ? Task::infer
@@ -205,7 +206,7 @@ Goal Grammar::goal() {
   return result;
 }
 
-// One file with everything, or one for each input.
+// One file with everything, or one per input.
 std::span<const DataFile> Grammar::data_files() {
   const auto files = list<DataFile>([&] {
     DataFile file;

@@ -19,7 +19,7 @@ using namespace syntax;
 namespace {
 
 std::string nearest_unit(std::string_view unit) {
-  // 400 Gbps is the usual slip, and the one where letter case must be kept.
+  // 400 Gbps is the usual mistake, and the one whose suggestion must keep the letter case.
   if (unit.ends_with("ps")) {
     const std::string rate = fmt::format("{}/s", unit.substr(0, unit.size() - 2));
     if (find_unit(rate)) return fmt::format("did you mean '{}'?", rate);
@@ -163,7 +163,7 @@ Value Grammar::quantity(std::string_view what) {
   return result;
 }
 
-// REQUIRES: at(Kind::word), behind a number. Joins GB / s.
+// REQUIRES: at(Kind::word), after a number. Joins GB / s.
 void Grammar::take_unit(Value& value) {
   const std::uint32_t start = here();
   std::string_view unit = lexeme(token_.span);

@@ -48,7 +48,7 @@ Result<syntax::Script> parse(std::string_view text) {
 }
 
 std::size_t statement_end(std::string_view text) {
-  // Cut so that parse() gets to refuse what is too long.
+  // Truncated here; parse() reports the error for a text that is too long.
   Lexer lexer(text.substr(0, kLongestText - 1));
   for (;;) {
     const Token token = lexer.next();

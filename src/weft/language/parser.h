@@ -1,13 +1,13 @@
-// weft/language/parser.h -- from text to syntax.
+// weft/language/parser.h -- parses WeftQL text to a syntax tree.
 //
 //   WEFT_TRY(script, parse("SHOW MODELS; TRAIN mlp ON LOCAL 4 STEPS 20"));
 //   script.statements[1]->as<syntax::Run>().steps;   // 20
 //
 // script    = [ statement ] { ";" [ statement ] }
 //
-// The other productions head the parse_*.cpp that read them. The first error ends the parse: it
-// says what was expected and what was found, its span is the offending token, and its hint a
-// remedy where one can be guessed. At the end of the text, the span is the one place behind the
+// The other productions are at the top of the parse_*.cpp that implement them. The first error ends
+// the parse. It says what was expected and what was found; its span is the offending token, and its
+// hint a suggestion if there is one. At the end of the text, the span is the position after the
 // last token.
 #pragma once
 #include <string_view>
@@ -17,12 +17,11 @@
 
 namespace weft::language {
 
-// Reads a whole script. `text` must outlive the result. Time and memory are linear in its size.
+// Parses a whole script. `text` must outlive the result. Time and memory are linear in its size.
 Result<syntax::Script> parse(std::string_view text);
 
-// How much of `text` its first statement takes, with the semicolon that ends it; npos while
-// none does. A prompt reads on for as long as it is npos, and thereby lets strings, comments
-// and statements span lines.
+// The length of the first statement in `text`, including its semicolon; npos if it is incomplete. A
+// prompt reads more lines while this is npos, so strings, comments and statements may span lines.
 std::size_t statement_end(std::string_view text);
 
 }  // namespace weft::language

@@ -13,14 +13,14 @@ using namespace syntax;
 
 namespace {
 
-constexpr std::size_t kWidth = 100;  // columns of a line
+constexpr std::size_t kWidth = 100;  // maximum columns per line
 
 constexpr auto kObjects =
     std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
 constexpr auto kFormats = std::to_array<std::string_view>(
     {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
 
-// An EXPLAIN option that shares its name with a built-in one was quoted.
+// An EXPLAIN option with the name of a built-in one must be quoted.
 bool is_builtin_option(std::string_view name) {
   const Keyword keyword = find_keyword(name);
   return keyword == Keyword::kw_analyze || keyword == Keyword::kw_verbose || keyword == Keyword::kw_format;
@@ -182,7 +182,7 @@ void Printer::lay_out(const Body& body) {
     fill(body.sizes, 3);
     out_ += ')';
   }
-  constexpr std::size_t kColumn = 12;  // behind "  PARAMETER "
+  constexpr std::size_t kColumn = 12;  // after "  PARAMETER "
   if (!body.inputs.empty()) {
     out_ += "\n  INPUT     ";
     fill(body.inputs, kColumn);
@@ -257,7 +257,7 @@ void Printer::write(const Run& run) {
   if (run.target) {
     out_ += " ON ";
     const std::string_view cluster = run.target->cluster.text;
-    // A cluster may be called "local", in quotes.
+    // A cluster may be named "local", in quotes.
     if (run.target->local)
       out_ += "LOCAL";
     else if (find_keyword(cluster) == Keyword::kw_local)

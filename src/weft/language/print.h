@@ -1,10 +1,10 @@
-// weft/language/print.h -- syntax back to text, in one canonical spelling.
+// weft/language/print.h -- prints syntax as text in canonical form.
 //
 //   create model m as select sum( (x*w) ) from x,w   -->   CREATE MODEL m
 //                                                          AS SELECT sum(x * w) FROM x, w
 //
-// Keywords in capitals, no comments, no parentheses but the needed ones, lines of at most 100
-// columns where the pieces allow it. parse(print(script)) is the same syntax as script.
+// Keywords are in capitals. There are no comments and no redundant parentheses. Lines have at most
+// 100 columns where possible. parse(print(script)) yields the same syntax as script.
 #pragma once
 #include <string>
 
@@ -12,10 +12,10 @@
 
 namespace weft::language {
 
-// `all` puts them around every operator, so that equal texts mean equal trees.
+// `all` puts parentheses around every operator, so that equal texts mean equal trees.
 enum class Parentheses : std::uint8_t { needed, all };
 
-// Every statement with its semicolon, each on lines of its own.
+// Every statement ends in a semicolon and starts on a new line.
 std::string print(const syntax::Script& script, Parentheses parentheses = Parentheses::needed);
 
 // Without semicolon or final newline.

@@ -25,7 +25,7 @@ Level outer_level(const Expression& expression) {
   }
 }
 
-// Whether the text of an argument would start like stride = 2, which the parser takes for a slip.
+// Whether an argument would be printed like stride = 2, which the parser rejects as a mistake.
 bool looks_named(const Expression& argument) {
   if (const auto* chain = argument.if_a<Chain>()) return looks_named(*chain->first);
   const auto* comparison = argument.if_a<Comparison>();
@@ -62,7 +62,7 @@ void Printer::write_number(double value, std::int64_t whole, bool is_whole) {
   }
   const std::string digits = fmt::format("{}", value);
   out_ += digits;
-  // 2.0 must not come back as the whole number 2.
+  // 2.0 must not be read back as the integer 2.
   if (std::isfinite(value) && digits.find_first_of(".e") == digits.npos) out_ += ".0";
 }
 
@@ -102,7 +102,7 @@ void Printer::write(const Expression& expression, Level loosest) {
     case ExpressionKind::boolean: out_ += expression.as<Boolean>().truth ? "true" : "false"; break;
     case ExpressionKind::name: out_ += print_name(expression.as<NameUse>().name); break;
     case ExpressionKind::negate:
-      // Never two signs in a row: -- begins a comment.
+      // Never print two signs in a row: -- begins a comment.
       out_ += '-';
       write(*expression.as<Negate>().operand, Level::operand);
       break;
@@ -167,7 +167,7 @@ void Printer::write(const Choice& choice) {
 }
 
 void Printer::write(const Call& call) {
-  // CAST( is syntax; a function of that name, should there be one, is "cast"(.
+  // CAST( is syntax; a function of that name is printed as "cast"(.
   const bool is_syntax = find_keyword(call.function.text) == Keyword::kw_cast;
   out_ += is_syntax ? in_quotes(call.function.text, '"') : print_name(call.function.text);
   out_ += '(';

@@ -1,4 +1,4 @@
-// Queries, on one line or over several.
+// Queries, on one line or on several.
 #include <algorithm>
 
 #include "weft/language/printer.h"
@@ -130,10 +130,10 @@ void Printer::write(const Group& group) {
   write(group.alias);
 }
 
-// Begins on the line as it is; further lines begin at `indent`.
+// The first line continues the current one; further lines begin at `indent`.
 void Printer::lay_out(const Query& query, std::size_t indent) {
   if (!query.bindings.empty()) {
-    constexpr std::size_t kWidest = 16;  // a longer name stands out of the column
+    constexpr std::size_t kWidest = 16;  // longer names are not aligned
     std::size_t width = 0;
     for (const Binding& binding : query.bindings) {
       const std::size_t length = binding.name.text.size();

@@ -1,6 +1,6 @@
-// weft/language/printer.h -- the inside of print(): appends nodes to a text.
+// weft/language/printer.h -- the implementation of print(): appends nodes to a text.
 //
-// write() puts a node on the line as it is; lay_out() may break it over several.
+// write() puts a node on the current line; lay_out() may break it into several lines.
 #pragma once
 #include <span>
 #include <string>
@@ -72,7 +72,7 @@ class Printer {
       write(item);
     }
   }
-  // The same, with line breaks between items where a line gets full.
+  // The same, with line breaks between items when a line is full.
   template <class T>
   void fill(std::span<const T> items, std::size_t indent) {
     for (const T& item : items) {
@@ -94,7 +94,7 @@ class Printer {
     inner.write(node);
     return std::move(inner.out_);
   }
-  // Whether `text` and `more` columns fit on what is left of the line.
+  // Whether `text` and `more` columns fit on the rest of the line.
   bool fits(std::string_view text, std::size_t more) const;
   void start_line(std::size_t indent) { (out_ += '\n').append(indent, ' '); }
 

@@ -13,12 +13,12 @@ std::span<const EmbeddedFile> embedded_clusters();
 namespace weft::language {
 namespace {
 
-// Devices before clusters, whatever order the files come in.
+// Defines devices before clusters, whatever the order of the files.
 void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
                 syntax::StatementKind kind) {
   for (const syntax::Statement* statement : source->script.statements) {
     if (statement->kind != kind) continue;
-    // Layers and models are not tried here: that would bind all of them at every start, and the
+    // Layers and models are not tried here, since that would bind all of them at every start. The
     // tests bind each one.
     if (kind == syntax::StatementKind::create_layer) {
       const auto& layer = statement->as<syntax::CreateLayer>();

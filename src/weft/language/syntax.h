@@ -1,4 +1,4 @@
-// weft/language/syntax.h -- what a script says, before anyone asks whether it makes sense.
+// weft/language/syntax.h -- the syntax tree of a script, before binding.
 //
 //   SELECT relu(sum(x * w1)) AS h FROM x, w1 GROUP BY b, f
 //
@@ -8,14 +8,14 @@
 //      ├─ Source x, Source w1
 //      └─ Group b, Group f
 //
-// Plain structs that live in the arena of their Script, with names that point into its text.
-// Statements and expressions come in kinds: switch on `kind`, then `as<Call>()`. Every node
-// has the span of the text it was read from.
+// Nodes are plain structs in the arena of their Script, with names that point into its text.
+// Statements and expressions have kinds: switch on `kind`, then `as<Call>()`. Every node has the
+// span of the text it was parsed from.
 //
-// A Script that parse() returns keeps these promises:
+// Guarantees of a Script returned by parse():
 //   - No pointer is null and no list is empty unless its comment says that it may be.
-//   - No node lies more than kDeepest levels under its statement, so recursion is safe. Long
-//     sums are no exception: a + b + c + ... is one Chain, however many terms it has.
+//   - No node is more than kDeepest levels below its statement, so recursion is safe. This includes
+//     long sums: a + b + c + ... is one Chain, however many terms it has.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -62,10 +62,10 @@ struct Parameter {
 
 struct Body {
   std::span<const Size> sizes;            // may be empty
-  std::span<const Tensor> inputs;         // may be empty; always in a LAYER
-  std::span<const Parameter> parameters;  // may be empty; in the order written
+  std::span<const Tensor> inputs;         // may be empty; a LAYER has none
+  std::span<const Parameter> parameters;  // may be empty; in source order
   const Query* query = nullptr;
-  std::span<const Binding> updates;  // UPDATE state AS (query): what it holds next; may be empty
+  std::span<const Binding> updates;  // UPDATE state AS (query): its next value; may be empty
 };
 
 enum class StatementKind : std::uint8_t {
@@ -88,7 +88,7 @@ enum class StatementKind : std::uint8_t {
   synthesize
 };
 
-// The kinds derive from it, as with Expression. The span leaves out the semicolon.
+// Base of all statement kinds, as with Expression. The span excludes the semicolon.
 struct Statement {
   StatementKind kind;
   Span span;
@@ -113,9 +113,9 @@ struct Link {  // LINK ib ACROSS node (50 GB/s, 5 us)
   Name name;
   LinkKind kind;
   Name level;
-  Value bandwidth, latency;              // both ValueKind::quantity; the dimensions are the binder's to check
+  Value bandwidth, latency;              // both ValueKind::quantity; the binder checks the dimensions
   Name shape;                            // SHAPE torus(4, 4): may be absent
-  std::span<const Number> sides;         // may be empty; whole, at least 1
+  std::span<const Number> sides;         // may be empty; integers of at least 1
   std::optional<Number> oversubscribed;  // OVERSUBSCRIBED 2
   Span span;
 };
@@ -127,11 +127,11 @@ struct CreateCluster : Statement {
   static constexpr auto kKind = StatementKind::create_cluster;
   bool replace;
   Name name;
-  std::span<const Text> logs;          // FROM 'log.txt': what was measured there; may be empty
-  Number nodes, devices;               // whole, at least 1; `devices` counts those of one node. 0: a log says
-  Name device;                         // absent where a log says
+  std::span<const Text> logs;          // FROM 'log.txt': a measurement log; may be empty
+  Number nodes, devices;               // integers of at least 1; `devices` is per node. 0: from a log
+  Name device;                         // absent if a log states it
   std::span<const Link> links;         // may be empty
-  std::span<const NodesOf> more = {};  // nodes of other devices, after a comma
+  std::span<const NodesOf> more = {};  // further nodes with other devices
 };
 
 struct CreateFunction : Statement {  // softplus(x) AS log(1 + exp(x))
@@ -166,13 +166,13 @@ struct Drop : Statement {
 
 struct Target {  // pod, LOCAL, LOCAL 4, GPU RANKS 4
   bool local = false;
-  std::optional<Number> ranks;  // whole, at least 1
-  Name cluster;                 // given unless local
+  std::optional<Number> ranks;  // integer of at least 1
+  Name cluster;                 // set unless local
   Span span;
 };
 
 struct DataFile {  // 'mnist.csv', pixels = 'images.npy'
-  Name input;      // absent where the file has all of them; then there is one file
+  Name input;      // absent for a single file with all inputs
   Text file;
 };
 
@@ -190,15 +190,15 @@ struct Run : Statement {
   Task task;
   Name model;
   std::optional<Target> target;
-  std::span<const DataFile> data;  // FROM 'mnist.csv'; may be empty
-  std::optional<Number> steps;     // not of infer; whole, not negative
-  std::optional<Text> into;        // infer only: a file for what comes out
-  std::optional<Text> prompt;      // generate only: what is continued
-  std::span<const Goal> goals;  // train only, MINIMIZE; may be empty: the first output, over all parameters
+  std::span<const DataFile> data;     // FROM 'mnist.csv'; may be empty
+  std::optional<Number> steps;        // not for infer; integer, not negative
+  std::optional<Text> into;           // infer only: the output file
+  std::optional<Text> prompt;         // generate only: the text to continue
+  std::span<const Goal> goals;        // train only, MINIMIZE; empty: the first output, over all parameters
   std::span<const Setting> settings;  // may be empty
 };
 
-// How a plan is answered: the last four are the words of those who would run it.
+// The format of a printed plan. The last four are formats of other tools.
 enum class Format : std::uint8_t { text, json, plan, megatron, deepspeed, torchtitan, dtensor };
 struct Option {  // an EXPLAIN option beyond ANALYZE, VERBOSE and FORMAT
   Name name;
@@ -219,7 +219,7 @@ struct Set : Statement {
 };
 
 enum class HintKind : std::uint8_t { slice, replicate, data, tensor, pipeline, expert, context, zero };
-// Of those after replicate, in their order.
+// The hint kinds after replicate, in order.
 inline constexpr std::string_view kParallelisms[] = {"DP", "TP", "PP", "EP", "CP", "ZERO"};
 struct HintItem {  // SLICE b OF x ACROSS node, REPLICATE w ACROSS gpu, TP 8 WITHIN node, ZERO 1
   HintKind kind;
@@ -227,7 +227,7 @@ struct HintItem {  // SLICE b OF x ACROSS node, REPLICATE w ACROSS gpu, TP 8 WIT
   Name tensor;   // slice: after OF; may be absent
   Name axis;     // may be absent after a degree
   Number degree;
-  bool within;  // WITHIN the axis, not ON it
+  bool within;  // WITHIN the axis instead of ON it
   Span span;
 };
 struct Hint : Statement {
@@ -275,7 +275,7 @@ struct Synthesize : Statement {
   std::span<const Setting> settings;  // may be empty
 };
 
-// Owns the nodes; the text it was read from is the caller's and must outlive it.
+// Owns the nodes. The caller owns the text, which must outlive the Script.
 struct Script {
   std::string_view text;
   std::span<const Statement* const> statements;  // in order; may be empty

@@ -1,4 +1,4 @@
-// weft/language/syntax_expression.h -- what a SELECT computes.
+// weft/language/syntax_expression.h -- the syntax tree of expressions.
 //
 //   relu(x) + 2 * b    -->    Chain Call relu(x), (+ Chain 2, (* b))
 //
@@ -52,7 +52,7 @@ constexpr std::string_view spelling(Operator op) {
   return kSpellings[static_cast<std::size_t>(op)];
 }
 
-// The kinds derive from it; none has more than the fields shown.
+// Base of all expression kinds. Each kind has only the fields shown.
 struct Expression {
   ExpressionKind kind;
   Span span;
@@ -63,7 +63,7 @@ struct Expression {
     WEFT_CHECK(kind == Kind::kKind);
     return static_cast<const Kind&>(*this);
   }
-  // Null when the kind is another.
+  // Null if it is of another kind.
   template <class Kind>
   const Kind* if_a() const {
     return kind == Kind::kKind ? static_cast<const Kind*>(this) : nullptr;
@@ -73,7 +73,7 @@ struct Expression {
 struct Literal : Expression {  // 0.02, inf
   static constexpr auto kKind = ExpressionKind::literal;
   double value;
-  std::int64_t whole;  // the exact value, where is_whole
+  std::int64_t whole;  // the exact value, if is_whole
   bool is_whole;
 };
 
@@ -82,12 +82,12 @@ struct Boolean : Expression {  // true, false
   bool truth;
 };
 
-struct NameUse : Expression {  // a tensor, an index or a size: the binder knows
+struct NameUse : Expression {  // a tensor, an index or a size; the binder decides
   static constexpr auto kKind = ExpressionKind::name;
   std::string_view name;
 };
 
-struct Negate : Expression {  // -x; a plus sign leaves no trace
+struct Negate : Expression {  // -x; a plus sign is dropped
   static constexpr auto kKind = ExpressionKind::negate;
   const Expression* operand;
 };
@@ -97,8 +97,8 @@ struct Invert : Expression {  // NOT x
   const Expression* operand;
 };
 
-// Operators of one precedence, applied from the left: a - b + c is {a, [(-, b), (+, c)]}.
-// The operators are all OR, all AND, a mix of + -, or a mix of * / %.
+// Operators of one precedence, left-associative: a - b + c is {a, [(-, b), (+, c)]}. The operators
+// are all OR, all AND, a mix of + -, or a mix of * / %.
 struct Term {
   Operator op;
   Span op_span;
@@ -118,7 +118,7 @@ struct Comparison : Expression {  // left < right; comparisons do not chain
   const Expression* right;
 };
 
-struct Between : Expression {  // value BETWEEN low AND high, both included
+struct Between : Expression {  // value BETWEEN low AND high, inclusive
   static constexpr auto kKind = ExpressionKind::between;
   const Expression* value;
   const Expression* low;
@@ -142,7 +142,7 @@ struct Cast : Expression {  // CAST(operand AS dtype)
 };
 
 struct Argument {
-  Name label;  // stride in stride => 2; absent when the argument goes by its position
+  Name label;  // stride in stride => 2; absent for a positional argument
   const Expression* value;
 };
 struct Call : Expression {  // softmax(x) OVER (PARTITION BY b, s)
@@ -153,7 +153,7 @@ struct Call : Expression {  // softmax(x) OVER (PARTITION BY b, s)
   std::span<const Name> partition;      // empty for OVER () and without OVER
 };
 
-// A size is an Expression too, of whole literals, names and chains of + - * / only.
+// A size is an Expression of only integer literals, names and chains of + - * /.
 using SizeExpression = Expression;
 
 }  // namespace weft::language::syntax

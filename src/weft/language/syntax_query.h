@@ -16,7 +16,7 @@ struct Item {
   Span span;
 };
 
-// How a source's index is seen by the query.
+// How a query refers to a source's index.
 enum class IndexUseKind : std::uint8_t {
   plain,   // s
   rename,  // s AS t
@@ -42,12 +42,12 @@ struct LayerArgument {
 enum class SourceKind : std::uint8_t { tensor, call, query };
 struct Source {
   SourceKind kind = SourceKind::tensor;
-  Name name;                                 // tensor, call
-  std::span<const LayerArgument> arguments;  // call; may be empty
-  const Query* query = nullptr;              // query; null otherwise
-  std::span<const IndexUse> indices;         // may be empty: the indices as they are declared
-  Name alias;                                // given for a query, may be absent otherwise
-  const Expression* on = nullptr;            // null unless it came by JOIN
+  Name name;                                 // of a tensor or call
+  std::span<const LayerArgument> arguments;  // of a call; may be empty
+  const Query* query = nullptr;              // of a query; null otherwise
+  std::span<const IndexUse> indices;         // may be empty: the indices as declared
+  Name alias;                                // set for a query, may be absent otherwise
+  const Expression* on = nullptr;            // null unless joined by JOIN
   Span span;
 
   const Name& label() const { return alias.given() ? alias : name; }

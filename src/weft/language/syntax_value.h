@@ -8,7 +8,7 @@
 
 namespace weft::language::syntax {
 
-// A name as it is meant: without quotes where it was quoted. Names may be absent.
+// A name without its quotes. Names may be absent.
 struct Name {
   std::string_view text;
   Span span;
@@ -16,7 +16,7 @@ struct Name {
   bool given() const { return !text.empty(); }
 };
 
-// A string as it is meant: 'it''s' is it's. May be empty.
+// A string with its escapes resolved: 'it''s' is it's. May be empty.
 struct Text {
   std::string_view text;
   Span span;
@@ -24,12 +24,12 @@ struct Text {
 
 struct Number {
   double value = 0;        // always set; infinite for inf
-  std::int64_t whole = 0;  // the exact value, where is_whole
+  std::int64_t whole = 0;  // the exact value, if is_whole
   bool is_whole = false;   // written without fraction or exponent: 12, 1_000, -3
   Span span;
 };
 
-// What a setting is set to: 8, -1.5, 40 GiB, 'mnist.bin', adam, true.
+// The kind of a setting's value: 8, -1.5, 40 GiB, 'mnist.bin', adam, true.
 enum class ValueKind : std::uint8_t { number, quantity, text, word, boolean };
 
 struct Value {

@@ -18,7 +18,7 @@ std::vector<Exchange*> exchanges_of(program::Program& program) {
 
 Result<std::vector<program::Program>> choose_algorithms(std::vector<program::Program> programs,
                                                         const plan::Mesh& mesh, const StepCosts& costs) {
-  std::vector<std::vector<Exchange*>> sides;  // by program
+  std::vector<std::vector<Exchange*>> sides;  // one list per program
   for (program::Program& program : programs) {
     sides.push_back(exchanges_of(program));
     if (sides.back().size() != sides.front().size())

@@ -1,17 +1,21 @@
-// weft/predict/cost/convolution_cost.h -- what a convolution's shape costs on an accelerator that was measured.
+// weft/predict/cost/convolution_cost.h -- a convolution's cost on a measured accelerator.
 //
-//   seconds = launch + turning + max(flops / (efficiency * rate), bytes / bandwidth)
+//   seconds = launch + conversion + max(flops / (efficiency * rate), bytes / bandwidth)
 //
-// Images of a plan lie as b c h w, and the fast kernels want b h w c. A window of one point without strides is a product of
-// what lies there, if a plane is of whole words (16 bytes). Anything else is turned first, and so is what it makes
+// Images of a plan have layout b c h w (NCHW), and the fast kernels need b h w c (NHWC). A 1x1
+// window without strides is a matrix product on the NCHW data, if a plane is a multiple of 16
+// bytes. Any other convolution transposes its operands first and its result afterwards
 // (device/cuda/convolution.h tries both).
 //
-//   turning      what is read and made is read and written once more, at 0.7 of the bandwidth; and a launch
-//   efficiency   0.75 where fewer than 128 channels leave a part of the tiles empty
-//   channels that are no whole words (an image's 3) do without the matrix unit: half of the rate of f32
+//   conversion   operands and results are read and written once more, at 0.7 of the bandwidth; plus a launch
+//   efficiency   0.75 where fewer than 128 channels leave tiles partly empty
 //
-// Fitted to the 158 convolutions of a step of ResNet-50 (b = 64, bf16) on an H200: 127 of them are within 20 % of what they
-// take, where one rate for all had 67, and together they are 9.07 ms of 9.09 (it had 7.07).
+// Channels that are not a multiple of 16 bytes (an image's 3) cannot use the matrix unit and run at
+// half of the f32 rate.
+//
+// Fitted to the 158 convolutions of a ResNet-50 step (b = 64, bf16) on an H200. 127 of them are
+// predicted within 20 %, against 67 with a single rate. Their total is predicted as 9.07 ms of 9.09
+// ms measured (7.07 ms with a single rate).
 #pragma once
 #include "weft/plan/cluster/device.h"
 #include "weft/plan/graph/graph.h"
@@ -20,7 +24,7 @@ namespace weft::cost {
 
 struct ConvolutionCost {
   double turning_seconds = 0;
-  double efficiency = 1;  // of the device's rate for convolutions
+  double efficiency = 1;  // fraction of the device's convolution rate
   bool uses_matrix_unit = true;
 };
 

@@ -9,19 +9,19 @@ namespace {
 
 using Kind = program::Exchange::Kind;
 
-// What a collective costs besides its link. `reach` of the link's rate is what a large group gets of it; a
-// small one falls short by `small` over its ranks, since fewer channels are open.
+// What a collective costs besides its link. A large group reaches `reach` of the link's rate. A
+// small group reaches `small` / ranks less, since fewer channels are open.
 struct Protocol {
   double call_seconds, step_seconds, reach, small;
 };
 constexpr Protocol kStreaming = {31e-6, 1.8e-6, 0.80, 0.28};
 constexpr Protocol kFlagged = {16e-6, 0, 0.15, 0};
-// What streaming through a network card reaches of it.
+// The fraction of a network card's rate that streaming reaches.
 constexpr double kNetworkReach = 0.9;
 
 struct Algorithm {
   const char* name;
-  double steps, sent;  // in a row; bytes that a rank sends
+  double steps, sent;  // consecutive steps; bytes sent per rank
 };
 
 ExchangePrice price(const Algorithm& algorithm, const MeshLink& link) {

@@ -20,7 +20,7 @@ constexpr std::string_view kOwn = "exchange", kLate = "late";
 constexpr Kind kKinds[] = {Kind::all_reduce,     Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
                            Kind::broadcast_from, Kind::permute_ranks,  Kind::halo};
 
-// What follows the size in a key.
+// The part of a key after the size.
 std::string ending(std::string_view transport, const Concurrency& concurrency) {
   return fmt::format(
       " {} ranks={}{}", transport, concurrency.ranks,
@@ -32,7 +32,7 @@ std::string key(std::string_view what, Kind kind, std::int32_t ranks, std::int64
   return fmt::format("{} {} {} {}{}", what, name(kind), ranks, bytes, end);
 }
 
-// The tasks of a rank that move bytes along each mesh axis, in the order in which all ranks come to them.
+// A rank's exchange tasks along each mesh axis, in the order in which all ranks run them.
 using Meetings = std::vector<std::vector<std::uint32_t>>;
 
 Meetings meetings_of(const program::Program& program, const plan::Mesh& mesh) {
@@ -56,12 +56,12 @@ struct Found {
   double own = 0, late = 0;
 };
 
-// One collective of one group, over all steps.
+// Times of one collective in one group, over all steps.
 Found look_at(std::span<const RankSteps> ranks, std::span<const std::int32_t> group,
               std::span<const Meetings> meetings, std::size_t axis, std::size_t number, bool oversubscribed) {
   const std::size_t steps = ranks.front().timelines.size();
   std::vector<double> own(steps, std::numeric_limits<double>::infinity());
-  std::vector<double> by_rank;  // what each spends there
+  std::vector<double> by_rank;  // mean time that each rank spends in it
   for (const std::int32_t rank : group) {
     const auto r = static_cast<std::size_t>(rank);
     const std::uint32_t task = meetings[r][axis][number];
@@ -69,7 +69,7 @@ Found look_at(std::span<const RankSteps> ranks, std::span<const std::int32_t> gr
     for (std::size_t s = 0; s < steps; ++s) {
       const program::TaskTime& time = ranks[r].timelines[s].tasks[task];
       spent[s] = time.end - time.begin;
-      own[s] = std::min(own[s], spent[s]);  // the last to come waits for nobody
+      own[s] = std::min(own[s], spent[s]);  // the last rank to arrive does not wait
     }
     by_rank.push_back(mean(spent));
   }
@@ -118,13 +118,13 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (mesh.axes[axis].ranks < 2) continue;
     for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
-      if (mesh.coordinate(rank, axis) != 0) continue;  // each group once
+      if (mesh.coordinate(rank, axis) != 0) continue;  // visit each group once
       const std::vector<std::int32_t> group = mesh.group(rank, axis);
       const auto first = static_cast<std::size_t>(rank);
       for (std::size_t number = 0; number < meetings[first][axis].size(); ++number) {
         const program::Exchange& exchange = exchange_of(*ranks[first].program, meetings[first][axis][number]);
         const Found found = look_at(ranks, group, meetings, axis, number, oversubscribed);
-        // As the simulator asks: the member that moves most decides.
+        // As in the simulator, the member that moves the most bytes determines the size.
         std::int64_t bytes = 0;
         for (const std::int32_t member : group) {
           const auto m = static_cast<std::size_t>(member);
@@ -144,7 +144,8 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
     const auto& [kind, members, bytes] = what;
     if (!(sum.own > 0)) continue;
     rows.push_back({key(kOwn, kind, members, bytes, end), sum.own / sum.count, now});
-    // An earlier one must not stay beside a newer `own`; none at all is no time.
+    // Always write a row, so that an old `late` does not stay beside a new `own`. A time of zero is
+    // not valid.
     constexpr double kLeast = 1e-12;
     rows.push_back({key(kLate, kind, members, bytes, end), std::max(sum.late / sum.count, kLeast), now});
   }
@@ -197,7 +198,7 @@ std::optional<ExchangeTimes::Price> ExchangeTimes::price(Kind kind, std::int32_t
   if (above == sizes.begin()) return Price{as_formula * ratio(kind, ranks, *above), late_};
   const auto below = std::prev(above);
   if (above == sizes.end()) return Price{as_formula * ratio(kind, ranks, *below), late_};
-  // A straight line between the two in log bytes.
+  // Linear interpolation between the two in log bytes.
   const double low = std::log(1.0 + static_cast<double>(below->first)),
                high = std::log(1.0 + static_cast<double>(above->first));
   const double part = (std::log(1.0 + static_cast<double>(bytes)) - low) / (high - low);

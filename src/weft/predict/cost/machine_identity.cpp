@@ -12,7 +12,7 @@
 namespace weft::cost {
 namespace {
 
-constexpr std::int64_t kLargestCpuinfo = 16 << 20;  // thousands of processors
+constexpr std::int64_t kLargestCpuinfo = 16 << 20;  // enough for thousands of processors
 
 // The value of the first line "KEY : value".
 std::string_view value_of(std::string_view text, std::string_view key) {

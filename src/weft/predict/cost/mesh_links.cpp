@@ -12,10 +12,11 @@ bool is_factor_of(std::string_view mesh_axis, std::string_view cluster_axis) {
   return mesh_axis.size() == cluster_axis.size() || mesh_axis[cluster_axis.size()] == '_';
 }
 
-// What a rank of a group of `ranks`, `stride` apart, gets of its device's rate, given how the devices are
-// wired. Through a switch all of it. Where every two have a cable, the cables to the others of the group.
-// Around a ring or a torus all of it when the group is the whole; a part of a ring is a line, which carries
-// one way at a time, and the members of interleaved groups share its cables.
+// The fraction of its device's rate that a rank gets in a group of `ranks`, `stride` apart. Behind
+// a switch it gets all of it. In a full mesh it gets the cables to the other members of the group.
+// On a ring or torus it gets all of it if the group is the whole ring. A part of a ring is a line,
+// which carries data in one direction at a time, and the members of interleaved groups share its
+// cables.
 double part_of_rate(const cluster::Axis& axis, std::int32_t ranks, std::int32_t stride) {
   using enum cluster::Shape;
   if (ranks >= axis.size || axis.size < 2) return 1;

@@ -17,14 +17,14 @@ namespace {
 
 using program::Place;
 
-constexpr std::size_t kLongestKey = 200;  // what the database takes, with room for the concurrency
+constexpr std::size_t kLongestKey = 200;  // the database's limit, less room for the concurrency
 
 template <class... Arguments>
 void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   text += fmt::format(format, std::forward<Arguments>(arguments)...);
 }
 
-// Sizes, and the order in memory where it is not the plain one.
+// Sizes, and the memory order if it is not row-major.
 void add_place(std::string& text, const Place& place) {
   add(text, " {}", name(place.dtype));
   for (std::size_t i = 0; i < place.axes.size(); ++i)
@@ -62,7 +62,7 @@ class KeyOf {
     for (const Place& place : call.results) add_place(text, place);
     return text;
   }
-  // Tensors of any shapes: how many elements there are decides.
+  // Tensors of any shapes: only the number of elements matters.
   std::string operator()(const program::Updates& updates) const {
     const program::OperatorCall& first = updates.calls.front();
     std::int64_t elements = 0;

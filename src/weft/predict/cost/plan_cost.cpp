@@ -13,12 +13,12 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Read where it lies, through other strides.
+// Read in place, through other strides.
 bool moves_nothing(const plan::Operator& op) {
   return op.is_view() || &op == &ops::transpose() || &op == &ops::slice() || &op == &ops::broadcast();
 }
 
-// Passes over rows and matrix products walk any strides; kernels of their own do not.
+// Row loops and matrix products read any strides; operators with their own kernels do not.
 bool walks_strides(const plan::Operator& op) {
   return ops::is_pointwise(op) || &op == &ops::cast() || &op == &ops::reduce() || &op == &ops::contract() ||
          &op == &ops::softmax() || &op == &ops::layer_norm() || &op == &ops::rms_norm();
@@ -44,8 +44,8 @@ bool is_one_run(const NodeView& slice) {
   return true;
 }
 
-// True when the value lies in the order of its type and without gaps. What merges indices that do not
-// lie so is a copy and lies so again.
+// True if the value is contiguous in the order of its type. A merge of indices that are not
+// contiguous is a copy, whose result is contiguous again.
 bool lies_in_order(const plan::Graph& graph, ValueId value) {
   while (true) {
     const NodeView node = graph.view(graph.value(value).producer);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The line through two points, further on. Simulated times may fall a little where another slice begins: more
-// ranks are never taken to be faster.
+// Linear extrapolation through two points. Simulated times may fall a little where another slice
+// begins; more ranks are never assumed to be faster.
 double further(double at_few, double at_more, double steps) {
   if (!std::isfinite(at_few) || !std::isfinite(at_more)) return kNever;
   return at_more + std::max(at_more - at_few, 0.0) * steps;
@@ -22,7 +22,7 @@ double further(double at_few, double at_more, double steps) {
 double grown_seconds(Growth growth, std::int32_t ranks, double bytes, std::int32_t few,
                      const KnownSeconds& known) {
   const std::int32_t more = 2 * few;
-  const double beyond = static_cast<double>(ranks - more) / few;  // in steps of what lies between the two
+  const double beyond = static_cast<double>(ranks - more) / few;  // in steps of the distance between the two
   const bool is_power = std::has_single_bit(static_cast<std::uint32_t>(ranks));
   switch (growth) {
     case Growth::blocks: {

@@ -31,14 +31,14 @@ double peak_rate(const cluster::Device& device, plan::DType dtype) {
     case plan::DType::f16: return first({f16, bf16, f32, f64});
     case plan::DType::f8e4m3:
     case plan::DType::f8e5m2: return first({f8, bf16, f16, f32, f64});
-    default: return first({f32, f64});  // integers run on the plain units
+    default: return first({f32, f64});  // integers run on the ordinary units
   }
 }
 
 Estimate roofline(const plan::NodeView& node, const cluster::Device& device) {
   if (node.input_count() == 0 || node.op().is_view() || is_within_scaled_pass(node)) return {};
   const plan::Work work = node.op().work(node);
-  // A contraction runs on the units of its operands' format; so does everything else here.
+  // A contraction runs on the units for its operands' dtype; so do all other nodes here.
   const double compute = work.flops / peak_rate(device, node.input_type(0).dtype);
   const double memory = work.bytes() / device.memory_bytes_per_second;
   const double busy = std::max(compute, memory);

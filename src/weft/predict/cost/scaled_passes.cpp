@@ -16,7 +16,7 @@ bool is(const NodeView& node, const plan::Operator& op) { return &node.op() == &
 
 bool is_largest(const NodeView& node) { return is(node, ops::reduce()) && node.word(0) == "largest"; }
 
-// Of each row, which lies in memory from start to end.
+// A maximum per row, where rows are contiguous in memory.
 bool is_of_rows(const NodeView& largest) {
   const plan::Type x = largest.input_type(0), to = largest.result_type(0);
   for (std::size_t i = 0; i < to.rank(); ++i)

@@ -83,7 +83,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   const int flags =
       access == Access::write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
-  database.handle_.reset(handle);  // there even when opening failed
+  database.handle_.reset(handle);  // set even if opening failed
   if (result != SQLITE_OK) {
     return world_error(fmt::format("cannot open the database {}: {}", path, sqlite3_errstr(result)));
   }
@@ -117,7 +117,7 @@ Result<std::int64_t> Database::integer(std::string_view sql) {
   return row ? query.integer(0) : 0;
 }
 
-#else  // nothing can be opened, so nothing else is ever reached
+#else  // open() fails, so nothing else is ever called
 
 void Query::Finish::operator()(sqlite3_stmt*) const {}
 void Database::Close::operator()(sqlite3*) const {}

@@ -1,4 +1,4 @@
-// weft/predict/cost/sqlite.h -- a file of tables: just enough of SQLite, as values that clean up after themselves.
+// weft/predict/cost/sqlite.h -- a minimal RAII wrapper of SQLite.
 //
 //   WEFT_TRY(database, Database::open("figures.sqlite", Access::write));
 //   WEFT_TRY(query, database.prepare("SELECT name FROM machine WHERE cores > ?"));
@@ -9,8 +9,8 @@
 //     use(query.text(0));
 //   }
 //
-// A file from elsewhere is not trusted: no functions with side effects run from its schema, and no value is
-// longer than kLongestText. In a build without SQLite open() fails and says so. Not thread-safe.
+// Files are not trusted: no functions with side effects run from their schema, and no value is
+// longer than kLongestText. In a build without SQLite, open() returns an error. Not thread-safe.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,13 +31,13 @@ inline constexpr std::size_t kLongestText = 1 << 16;
 
 class Query {
  public:
-  // Parameters count from 1, columns from 0.
+  // Parameters are numbered from 1, columns from 0.
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, double value);
   void bind(int parameter, std::string_view value);
 
-  Result<bool> step();  // false: no further row
-  Status run();         // to the end, rows unseen, ready to be bound again
+  Result<bool> step();  // false: no more rows
+  Status run();         // runs to the end, drops rows, resets for the next bind
 
   std::int64_t integer(int column) const;
   double real(int column) const;
@@ -53,13 +53,13 @@ class Query {
 
 class Database {
  public:
-  // To write, a missing file is made. Waits a few seconds for others who write.
+  // With write access, a missing file is created. Waits a few seconds for other writers.
   static Result<Database> open(const std::string& path, Access access);
 
   Result<Query> prepare(std::string_view sql);
   Status execute(std::string_view sql);
   Result<std::int64_t> integer(
-      std::string_view sql);  // the first column of the first row; 0 where there is none
+      std::string_view sql);  // the first column of the first row; 0 if there is no row
 
  private:
   struct Close {

@@ -18,18 +18,18 @@ namespace weft::cost {
 namespace {
 
 constexpr std::int64_t kApplication = 0x57656674;  // "Weft"
-constexpr std::int64_t kSchema = 2;                // PRAGMA user_version; a newer one is not ours to read
+constexpr std::int64_t kSchema = 2;                // PRAGMA user_version; a newer one is rejected
 constexpr std::size_t kLongestName = 256;
-constexpr std::string_view kInMemory = ":memory:";  // as SQLite has it
+constexpr std::string_view kInMemory = ":memory:";  // SQLite's name
 constexpr std::int64_t kMostRows = 200'000;
 
 struct Table {
-  std::int64_t since;  // the first schema that has it
+  std::int64_t since;  // the first schema version that has it
   std::string_view sql;
 };
 
-// The file's whole schema, by name. A file that says anything else is not one of ours. To write, an older one
-// gets the tables that it lacks.
+// The file's whole schema, by table name. A file with any other table is not a Weft database. With
+// write access, an older file gets the tables that it lacks.
 constexpr std::array<Table, 4> kTables = {{
     {1,
      "CREATE TABLE collective_time (machine TEXT NOT NULL, kind TEXT NOT NULL, ranks INTEGER NOT NULL, "
@@ -77,7 +77,7 @@ bool makes_sense(const Rate& rate) {
   return is_name(rate.what) && rate.threads >= 1 && rate.bytes >= 0 && is_positive(rate.per_second);
 }
 
-// What a column of the file says; a number that does not fit becomes one that makes no sense.
+// Converts a column of the file; a number that does not fit becomes an invalid one.
 std::int32_t small(std::int64_t number) {
   return number >= 0 && number <= std::numeric_limits<std::int32_t>::max() ? static_cast<std::int32_t>(number)
                                                                            : -1;
@@ -93,7 +93,7 @@ Error not_ours(const std::string& path) {
   return user_error(fmt::format("not a statistics database of weft: {}", path), "name another file");
 }
 
-// The file's version: 0 where it is empty. Fails where it is not ours.
+// The file's schema version; 0 if it is empty. Fails if it is not a Weft database.
 Result<std::int64_t> schema_of(Database& database, const std::string& path) {
   WEFT_TRY(objects, database.integer("SELECT count(*) FROM sqlite_schema"));
   WEFT_TRY(application, database.integer("PRAGMA application_id"));
@@ -118,19 +118,19 @@ Result<std::int64_t> schema_of(Database& database, const std::string& path) {
   return version;
 }
 
-// Runs `body` as one change of the file: all of it or nothing.
+// Runs `body` as one transaction: all of it or nothing.
 template <class Body>
 Status change(Database& database, Body&& body) {
   WEFT_TRY_STATUS(database.execute("BEGIN IMMEDIATE"));
   Status done = body();
   if (done.ok()) done = database.execute("COMMIT");
-  if (!done.ok()) (void)database.execute("ROLLBACK");  // the first error is the one to tell
+  if (!done.ok()) (void)database.execute("ROLLBACK");  // report the first error
   return done;
 }
 
 Status make_schema(Database& database, const std::string& path) {
   return change(database, [&]() -> Status {
-    WEFT_TRY(version, schema_of(database, path));  // another process may have been first
+    WEFT_TRY(version, schema_of(database, path));  // another process may have created it first
     if (version == kSchema) return {};
     for (const Table& table : kTables)
       if (table.since > version) WEFT_TRY_STATUS(database.execute(table.sql));
@@ -144,9 +144,9 @@ Status make_schema(Database& database, const std::string& path) {
 struct Statistics::State {
   std::string path, machine;
   std::int64_t schema = kSchema;
-  mutable std::optional<Database> database;  // none: a file that is not there, to be read
+  mutable std::optional<Database> database;  // empty: a missing file, opened for reading
 
-  // Adds rows; `bind` fills the parameters after the first, which is the machine.
+  // Inserts rows; `bind` sets the parameters after the first, which is the machine.
   template <class Row, class Bind>
   Status add(std::span<const Row> rows, std::string_view sql, Bind&& bind) {
     for (const Row& row : rows) {
@@ -192,7 +192,7 @@ std::int64_t seconds_since_1970() {
 }
 
 std::string Statistics::default_path() {
-  // The XDG rules: a relative path is to be ignored.
+  // The XDG specification requires that a relative path is ignored.
   if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && data[0] == '/') {
     return fmt::format("{}/weft/statistics.sqlite", data);
   }
@@ -207,7 +207,7 @@ Status Statistics::check(const std::string& path) {
   if (place.file.empty()) return {};
   WEFT_TRY_STATUS(PrivateFolder::check(place.folder));
   const auto folder = PrivateFolder::open(place.folder);
-  return folder.ok() ? folder->check_file(place.file) : Status();  // else there is none
+  return folder.ok() ? folder->check_file(place.file) : Status();  // else there is no file
 }
 
 Result<Statistics> Statistics::open(std::string path, Access access, std::string machine) {
@@ -220,7 +220,7 @@ Result<Statistics> Statistics::open(std::string path, Access access, std::string
   state->path = path;
   state->machine = machine.empty() ? machine_identity() : std::move(machine);
   if (path == kInMemory) {
-    // No file, so nobody else's.
+    // No file, so nothing to check.
   } else if (access == Access::read) {
     WEFT_TRY_STATUS(check(path));
     std::error_code failure;
@@ -228,7 +228,7 @@ Result<Statistics> Statistics::open(std::string path, Access access, std::string
   } else {
     const FilePlace place(path);
     WEFT_TRY(folder, PrivateFolder::make(place.folder));
-    WEFT_TRY_STATUS(folder.make_file(place.file));  // SQLite gives its journals the mode of the database
+    WEFT_TRY_STATUS(folder.make_file(place.file));  // SQLite gives its journals the database's file mode
   }
   WEFT_TRY(database, Database::open(path, access));
   WEFT_TRY(version, schema_of(database, path));

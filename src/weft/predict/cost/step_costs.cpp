@@ -21,26 +21,27 @@ namespace {
 
 using Kind = program::Exchange::Kind;
 
-// Ranks of one machine that no measurement is known of: a message through shared memory between two
-// processors, and what one of them copies a second. Round figures to plan with.
+// Defaults for ranks of a machine without measurements: the latency of a shared-memory message
+// between two processors, and the bytes per second that one processor copies. Round figures for
+// planning.
 constexpr double kSharedMemoryLatency = 2e-6, kSharedMemoryRate = 4e9;
-// A rank that waits while others use its processor is woken by the system.
+// Wake-up time of a rank that waits while others use its processor.
 constexpr double kWaking = 30e-6;
 
-// All that the prices are made of; the functions of a StepCosts share one.
+// The data that costs are computed from; the functions of a StepCosts share one.
 struct Figures {
   cluster::Device device;
   std::vector<MeshLink> links;
   Source device_source = Source::datasheet;
-  double oversubscription = 1;  // ranks for each processor, where they are more
+  double oversubscription = 1;  // ranks per processor, if more than one
   Concurrency concurrency;
   std::unordered_map<std::string, double> units;  // by key
-  cluster::Device roofline;                       // as the cluster describes it, whatever was measured
-  // Which part of it units reach, by unit_kind(), at this concurrency.
+  cluster::Device roofline;                       // as the cluster describes it, without measurements
+  // The fraction of the roofline that units reach at this concurrency, by unit_kind().
   std::map<std::string, double, std::less<>> reached;
   std::map<std::pair<collective::Kind, std::int32_t>, TimeCurve> collectives;  // by kind and ranks
-  ExchangeTimes exchanges;                                                     // of steps that ran here
-  decltype(StepCostOptions::exchange) better;                                  // than the formulas
+  ExchangeTimes exchanges;                                                     // from steps that ran here
+  decltype(StepCostOptions::exchange) better;                                  // takes precedence
 
   TaskPrice compute(const program::Program& program, const program::Task& task) const {
     const program::Unit& unit = program.units[task.unit];
@@ -49,13 +50,14 @@ struct Figures {
     if (!units.empty()) {
       if (const auto found = units.find(unit_key(program, unit, concurrency)); found != units.end())
         return {found->second * part, Source::measured};
-      // Measured alone on the machine: with more ranks than processors they take turns.
+      // Measured with one rank on the machine. If there are more ranks than processors, they share
+      // them.
       if (const auto found = units.find(unit_key(program, unit)); found != units.end())
         return {found->second * part * oversubscription, Source::measured};
     }
     if (const auto found = reached.find(unit_kind(unit)); found != reached.end())
       return {unit_seconds(program, unit, roofline) / found->second * part, Source::calibrated};
-    // A unit is launched once, whatever it is cut into.
+    // A unit is launched once, into however many tasks it is split.
     const double launch = device.launch_seconds, all = unit_seconds(program, unit, device);
     return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * oversubscription,
             device_source};
@@ -70,10 +72,10 @@ struct Figures {
       return alone(kind, of, static_cast<std::int64_t>(size), {}).seconds();
     };
     ExchangePrice price = alone(what.kind, link, bytes, what.algorithm);
-    if (link.link == kNetwork) return price;  // what was seen here was among ranks of this machine
+    if (link.link == kNetwork) return price;  // measured times are for ranks of this machine
     const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
     if (!seen) return price;
-    // Whoever is late is so whatever moves; of the rest the formula says which part shares the wires.
+    // Lateness does not depend on the bytes. The formula splits the rest into latency and transfer.
     const double all = price.seconds(), part = all > 0 ? seen->own / all : 1;
     price.latency_seconds = price.latency_seconds * part + seen->late;
     price.transfer_seconds *= part;
@@ -81,7 +83,7 @@ struct Figures {
     return price;
   }
 
-  // What is known of the collective apart from the steps that it was part of.
+  // The cost of the collective from all sources except the steps that contained it.
   ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes,
                       const program::ChosenAlgorithm& algorithm) const {
     if (better)
@@ -90,19 +92,19 @@ struct Figures {
         found != collectives.end() && link.link != kNetwork) {
       const TimeCurve& curve = found->second;
       const double latency = curve.least(), all = curve.seconds(std::max(1.0, static_cast<double>(bytes)));
-      // The fastest that was measured, which is what the communicator then chooses.
+      // The fastest measured time: the communicator selects that algorithm.
       return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
     ExchangePrice price = exchange_seconds(kind, link, static_cast<double>(bytes));
     if (link.link == kNetwork) {
-      price.algorithm.clear();  // between hosts the communicator chooses
+      price.algorithm.clear();  // between hosts the communicator selects the algorithm
       price.source = Source::calibrated;
     }
     return price;
   }
 };
 
-// What `weft profile` measured of this machine's processors in place of the device's round figures.
+// Replaces the device's round figures by what `weft profile` measured of this machine's processors.
 Status take_rates(Figures& figures, const Statistics& statistics) {
   WEFT_TRY(rates, statistics.rates());
   std::int64_t largest = -1;
@@ -138,8 +140,8 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
   return {};
 }
 
-// Ranks of this machine, `ranks` of them: what links lack is shared memory's, and processors are shared when
-// too few.
+// Sets up `ranks` ranks of this machine: links get shared-memory figures, and processors are shared
+// if there are too few.
 Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& options) {
   const int processors = std::max(1, options.processors > 0 ? options.processors : available_processors());
   figures.concurrency = {ranks, std::max(1, options.workers)};
@@ -154,9 +156,10 @@ Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& o
   return take_measurements(figures, *options.statistics, options.transport);
 }
 
-// Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link. Every device with a
-// matrix unit runs the same units, whether its figures are measured or a data sheet's.
-// Programs for this machine's own ranks are compiled as the executor compiles them.
+// Accelerators compute in any narrow dtype, and can do many flops in the time of one byte on the
+// slowest link. Every device with a matrix unit runs the same units, whether its figures are
+// measured or from a data sheet. Programs for this machine's own ranks are compiled as the executor
+// compiles them.
 program::CompileOptions compile_options(const Figures& figures) {
   program::CompileOptions options;
   options.any_float = true;
@@ -166,7 +169,7 @@ program::CompileOptions compile_options(const Figures& figures) {
   for (const MeshLink& link : figures.links)
     if (link.ranks > 1 && link.bytes_per_second > 0 && (slowest == 0 || link.bytes_per_second < slowest))
       slowest = link.bytes_per_second;
-  constexpr double kReached = 0.5;  // of the peak by a whole model, roughly
+  constexpr double kReached = 0.5;  // fraction of the peak that a whole model reaches, roughly
   if (slowest > 0)
     options.flops_per_exchanged_byte = kReached * peak_rate(figures.device, plan::DType::bf16) / slowest;
   return options;
@@ -209,7 +212,7 @@ std::string short_name(Kind kind, const ExchangePrice& price) {
 }
 
 std::int64_t message_bytes(const program::Exchange& exchange) {
-  // A rank that has nothing to give, or gets nothing, has no place for it.
+  // A rank that sends nothing, or receives nothing, has no buffer for that side.
   const program::Place& place = exchange.operand.buffer.valid() ? exchange.operand : exchange.result;
   const std::int64_t width = plan::size_in_bytes(place.dtype);
   switch (exchange.kind) {

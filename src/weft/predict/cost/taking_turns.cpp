@@ -26,7 +26,7 @@ std::vector<Turn> turns_of(std::span<const RankSteps> ranks, std::size_t step) {
       turns.push_back({timeline.tasks[task].end, false, computes, rank, task});
     }
   }
-  // What ends makes room first; the order of the rest does not matter.
+  // At equal times, ends come before begins; the order is arbitrary otherwise.
   std::ranges::stable_sort(turns, [](const Turn& a, const Turn& b) {
     return a.time != b.time ? a.time < b.time : a.begins < b.begins;
   });
@@ -44,10 +44,10 @@ std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankS
     costs[rank].assign(ranks[rank].timelines.begin(), ranks[rank].timelines.end());
   const std::size_t steps = ranks.empty() ? 0 : ranks.front().timelines.size();
   for (std::size_t step = 0; step < steps; ++step) {
-    // What a thread that computes all the time has had until now, and what a rank that always waits has seen
-    // of idle processors.
+    // had: processor time so far of a thread that computes all the time. idle: idle processor time
+    // so far, as counted by a rank that always waits.
     double had = 0, idle = 0, before = 0;
-    double computing = 0, waiting = 0;  // threads
+    double computing = 0, waiting = 0;  // numbers of threads
     for (const Turn& turn : turns_of(ranks, step)) {
       const double passed = std::max(turn.time - before, 0.0);
       before = turn.time;
@@ -56,7 +56,7 @@ std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankS
       (turn.computes ? computing : waiting) += turn.begins ? 1 : -1;
       program::TaskTime& cost = costs[turn.rank][step].tasks[turn.task];
       const double now = turn.computes ? had * std::max(1.0, threads / all) : idle * concurrency.ranks;
-      // While it runs `end` holds where its count began.
+      // While the task runs, `end` holds the counter value at its begin.
       cost.end = turn.begins ? now : cost.begin + std::max(now - cost.end, 0.0);
     }
   }

@@ -1,18 +1,18 @@
-// weft/predict/cost/taking_turns.h -- what tasks cost a step whose ranks outnumber the processors.
+// weft/predict/cost/taking_turns.h -- task times in a step whose ranks outnumber the processors.
 //
-//   two processors   rank 0   [a ====][wait ........]     ranks 2 and 3 get a processor when 0 and 1 wait: by
-//                    rank 1   [a ====][wait ........]     the clock `a` took as long as if each rank had a
-//                    rank 2   .......[a ====][wait ..]    processor of its own, and all the rest was waiting
-//                    rank 3   .......[a ====][wait ..]
+//   two processors   rank 0   [a ====][wait ........]     Ranks 2 and 3 get a processor when 0 and 1 wait.
+//                    rank 1   [a ====][wait ........]     In wall-clock time, `a` took as long as if each
+//                    rank 2   .......[a ====][wait ..]    rank had its own processor, and all the rest
+//                    rank 3   .......[a ====][wait ..]    was waiting.
 //
-// The system gives out turns differently in each step and each plan, so clock times of one plan say little of
-// another. Two things stay the same: how much processor time a task had, and how long processors were idle
-// because ranks waited:
+// The system schedules threads differently in each step and each plan, so wall-clock times of one
+// plan say little about another. Two quantities stay the same: how much processor time a task had,
+// and how long processors were idle because ranks waited:
 //
-//   a task that computes   its processor time, times the threads for each processor
+//   a task that computes   its processor time, times the threads per processor
 //   a collective           how long processors were idle in it
 //
-// Together these are the step.
+// These add up to the step.
 #pragma once
 #include <span>
 #include <vector>
@@ -22,8 +22,9 @@
 
 namespace weft::cost {
 
-// costs[rank][step]: the same tasks, each as long as it costs the step; they begin when they began. Threads
-// that compute share `processors` evenly. REQUIRES: as learn_exchanges(), and a processor at least
+// costs[rank][step]: the same tasks with their begin times, each as long as its cost. Computing
+// threads share `processors` evenly. REQUIRES: the arguments of learn_exchanges(), and at least one
+// processor
 std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankSteps> ranks,
                                                            const Concurrency& concurrency, int processors);
 

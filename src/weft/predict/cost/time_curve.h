@@ -1,7 +1,7 @@
-// weft/predict/cost/time_curve.h -- a time measured at some sizes, and what it is between and beyond them.
+// weft/predict/cost/time_curve.h -- times measured at some sizes, interpolated and extrapolated.
 //
-//   seconds ^            ,x     Straight lines between neighbours in log bytes, log seconds. Below the least
-//           |   x---x---'       size the time of that size; above the largest the rate of that size.
+//   seconds ^            ,x     Linear between neighbours in log bytes, log seconds. Below the smallest
+//           |   x---x---'       size: the time of that size. Above the largest: the rate of that size.
 //           +----------------> bytes
 #pragma once
 #include <cmath>
@@ -12,7 +12,7 @@ namespace weft::cost {
 
 class TimeCurve {
  public:
-  // Of several times of one size the least counts.
+  // Of several times for one size, the smallest counts.
   void add(double bytes, double seconds) {
     const auto [at, fresh] = points_.try_emplace(bytes, seconds);
     if (!fresh && seconds < at->second) at->second = seconds;

@@ -21,13 +21,14 @@ using program::Unit;
 
 constexpr double kTile = 128, kNarrowestTile = 16, kMultiprocessors = 108;
 constexpr double kPipelineFill = 128, kMeasuredFill = 32;  // in summands
-constexpr double kConvolutionRate = 0.6;                   // implicit products with small tiles and halos
-constexpr double kOrdinaryConvolutionRate = 0.5;           // of f32, where there is no matrix unit for it
+constexpr double kConvolutionRate = 0.6;                   // implicit GEMM with small tiles and halos
+constexpr double kOrdinaryConvolutionRate = 0.5;           // fraction of the f32 rate, without a matrix unit
 constexpr double kCoreHalf = 16;
 
 double as_double(std::int64_t number) { return static_cast<double>(number); }
 
-// The side of a tile for a matrix side of this length, and the part of the tiles that it fills.
+// Chooses the tile side for a matrix side of this length; returns the fraction of the tiles that it
+// fills.
 double fill_of(double side) {
   const double tile = std::clamp(as_double(static_cast<std::int64_t>(std::bit_ceil(
                                      static_cast<std::uint64_t>(std::min(std::max(side, 1.0), kTile))))),
@@ -50,7 +51,7 @@ double moved_bytes(const Unit& unit) {
 
 plan::DType dtype_of(const Unit& unit) { return unit.reads.empty() ? plan::DType::f32 : unit.reads[0].dtype; }
 
-// A rate that nobody states stops nothing: what is left bounds it.
+// A rate that is not stated is no limit; the other terms bound the time.
 double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
 std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
@@ -63,7 +64,7 @@ std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
   return {};
 }
 
-// Beside what is computed, where convolutions were measured.
+// Time of layout conversions on top of the kernel, where convolutions were measured.
 double turning_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   if (call == nullptr) return 0;
@@ -72,7 +73,8 @@ double turning_seconds(const program::Program& program, const Unit& unit, const 
   return convolution_cost(node, device).turning_seconds;
 }
 
-// What is read once more: a batch's images, of which the statistics are known when all were seen.
+// Bytes that are read twice: batch-norm's images, since the statistics are known only after a whole
+// pass.
 double read_again_bytes(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   const bool is_norm = call != nullptr && &program.graph->view(call->node).op() == &ops::batch_norm();
@@ -88,7 +90,7 @@ class Arithmetic {
     const double calls = as_double(product.calls());
     double points = 1;
     for (const program::ProductLoop& loop : product.outer) points *= as_double(loop.size);
-    // What is summed around the product runs within it where there is a kernel for it, as a longer k.
+    // Sums around the product run within it if there is a kernel for it, as a longer k.
     const double k = as_double(product.k) * calls / points;
     const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
     return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
@@ -101,7 +103,7 @@ class Arithmetic {
   double operator()(const program::OperatorCall& call) const {
     const plan::NodeView node = program_.graph->view(call.node);
     if (const auto kind = kernel_kind(node.op()); kind && device_.rate(*kind) > 0) {
-      // Measured in bf16; in other formats as much slower as products are.
+      // Measured in bf16; other dtypes are slower by the ratio of the matrix rates.
       const double slower =
           peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
       const double flops = node.op().work(node).flops;
@@ -134,7 +136,7 @@ class Arithmetic {
   double operator()(const program::Exchange&) const { return 0; }
 
  private:
-  // A product by the library's general kernel: what its loops make of m, n, k and outer points.
+  // A product in the library's general kernel, with m, n, k and the outer points from its loops.
   double contraction(const plan::NodeView& node) const {
     double m = 1, n = 1, k = 1, points = 1;
     for (const plan::Loop& loop : node.op().signature(node).loops) {
@@ -163,7 +165,8 @@ bool was_measured(const cluster::Device& device) { return device.reach >= 1; }
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points) {
   if (!has_matrix_unit(device)) return 1 / ((1 + kCoreHalf / m) * (1 + kCoreHalf / n) * (1 + kCoreHalf / k));
   const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * points;
-  // Few tiles are cut along k so that every multiprocessor has a part; that pays down to some 256 summands.
+  // A few tiles are split along k so that every multiprocessor has work; that pays off down to some
+  // 256 summands.
   const double parts = std::clamp(kMultiprocessors / tiles, 1.0, std::max(1.0, k / 256));
   const double rounds = tiles * parts / kMultiprocessors;
   const double waves = rounds / std::ceil(rounds);
@@ -191,7 +194,8 @@ double best_convolution_efficiency(const cluster::Device& device) {
 
 double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
-  // Of steps that are taken back one in hundreds is; then it is done again.
+  // Such a unit runs only in steps that are undone and repeated, about one in hundreds. Otherwise
+  // it costs only its launch.
   if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
   const double memory = over(moved_bytes(unit) + read_again_bytes(program, unit, device),

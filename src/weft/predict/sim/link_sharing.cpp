@@ -5,7 +5,7 @@
 namespace weft::sim {
 namespace {
 
-// Ports need no shape: each is a link that carries a second's worth a second.
+// A port needs no topology: it is a link with one second of work per second.
 cluster::Topology ports(std::size_t count) {
   cluster::Topology topology;
   topology.devices = 2;

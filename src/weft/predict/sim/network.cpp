@@ -36,7 +36,7 @@ std::int32_t Network::add_route(std::span<const std::int32_t> links) {
   route.links.assign(links.begin(), links.end());
   for (const std::int32_t link : links) {
     route.wires.push_back(at(wire_of_link_, link));
-    // What is passed on, not what begins or ends there, takes a node's rate.
+    // A node's limit applies to forwarded traffic, not to traffic that begins or ends there.
     if (link != links.back())
       if (const std::int32_t node = at(wire_of_node_, at(ends_of_link_, link).second); node >= 0)
         route.wires.push_back(node);
@@ -89,7 +89,7 @@ void Network::finish(std::int32_t number) {
     at(wire.users, flow.places[w]) = last;
     at(flows_, last.flow).places[static_cast<std::size_t>(last.wire)] = flow.places[w];
     wire.users.pop_back();
-    // A sum of nothing is exactly nothing, however the rounding went.
+    // An empty sum is exactly zero, whatever the rounding.
     wire.wanted = wire.users.empty() ? 0 : wire.wanted - flow.fastest;
   }
   for (const std::int32_t link : way.links) at(carried_, link) += flow.total;
@@ -110,7 +110,7 @@ void Network::set_pace(double now, std::int32_t number, double pace) {
   std::push_heap(ends_.begin(), ends_.end());
 }
 
-// Takes a flow into the sharing, and the wires that bind it.
+// Adds a flow to the sharing, and the bottleneck wires on its route.
 void Network::reach(std::int32_t number) {
   Flow& flow = at(flows_, number);
   if (flow.seen == shares_ || flow.route < 0) return;
@@ -140,22 +140,22 @@ void Network::settle(double now) {
     at(wires_, w).changed = false;
     for (const User& user : at(wires_, w).users) reach(user.flow);
   }
-  // reach() adds wires while this goes on.
+  // reach() appends to sharing_wires_ in this loop.
   for (std::size_t i = 0; i < sharing_wires_.size(); ++i)
     for (const User& user : at(wires_, sharing_wires_[i]).users) reach(user.flow);
   fresh_.clear();
   changed_.clear();
   share(now);
-  // Ends that will not come to pass must not pile up where paces change often.
+  // Removes stale end events, which would accumulate if rates change often.
   if (ends_.size() > 4 * flows_.size() + 64) {
     std::erase_if(ends_, [&](const End& end) { return at(flows_, end.flow).turn != end.turn; });
     std::make_heap(ends_.begin(), ends_.end());
   }
 }
 
-// Lets all flows in the sharing grow together: whoever is at its fastest stops, and so do all on a wire that
-// is full. The pace at which a wire fills up only rises as flows on it stop, so a heap of paces once computed
-// need not be kept exact: one that has risen goes back in.
+// Raises the rates of all flows in the sharing together. A flow stops at its maximum rate, and so
+// do all flows on a saturated wire. The rate at which a wire saturates only rises as flows on it
+// stop. So a heap entry may be stale: one that has risen is pushed again.
 void Network::share(double now) {
   const auto by_fastest = [&](std::int32_t a, std::int32_t b) {
     const double left = at(flows_, a).fastest, right = at(flows_, b).fastest;
@@ -183,7 +183,7 @@ void Network::share(double now) {
       wire.left -= pace;
       --wire.open;
     }
-    // Rounding must not leave a flow without any pace, or it would never end.
+    // Keep the rate positive despite rounding, or the flow would never end.
     set_pace(now, number, std::max(pace, 1e-9 * flow.fastest));
   };
   auto slowest = sharing_flows_.begin();

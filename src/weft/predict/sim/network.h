@@ -3,13 +3,14 @@
 //   0 ==a==> 1 ==b==> 2      a: 100 GB/s   flow 0 to 1                 60 GB/s
 //                            b:  40 GB/s   flow 0 to 2, over a and b   40 GB/s, all that b has
 //
-// All flows grow at one pace until a wire is full; those on it stay as they are and the others grow on: no
-// flow could be faster without slowing one that is no faster than it (max-min fairness). A flow has a
-// fastest pace of its own besides, that of whoever copies.
+// Progressive filling: all flow rates grow together until a wire is saturated; its flows stop
+// growing and the others continue. The result is max-min fair: no flow could be faster without
+// slowing one that is no faster. A flow also has a maximum rate, that of the sender's copy.
 //
-// Only what can change is computed anew: a wire that could carry all its flows at their fastest binds nobody
-// and is passed by, and what is not joined to a flow that came or went through wires that do bind keeps its
-// pace. So a ring, where every link has a flow to itself, costs nothing but the events.
+// Only rates that can change are recomputed. A wire that could carry all its flows at their maximum
+// rates is no bottleneck and is skipped. Flows that no chain of bottlenecks connects to a started
+// or finished flow keep their rates. So a ring, where every link has its own flow, costs nothing
+// but the events.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,49 +27,50 @@ class Network {
   // REQUIRES: cluster::check(topology)
   explicit Network(const cluster::Topology& topology);
 
-  // A way that flows can take, given by its links; none: bytes that stay on their device.
+  // A route over the given links; without links, the bytes stay on their device.
   std::int32_t add_route(std::span<const std::int32_t> links);
 
-  // A flow of `bytes` from `now` on, never faster than `fastest` bytes per second (which may be infinite).
-  // Its pace is known after settle().
+  // Starts a flow of `bytes` at `now`, with at most `fastest` bytes per second (which may be
+  // infinite). settle() computes its rate.
   std::int32_t start(double now, std::int32_t route, double bytes, double fastest);
-  // Takes a flow away; its number will be used again.
+  // Removes a flow; its number will be reused.
   void finish(std::int32_t flow);
-  // Shares the wires anew after flows came and went.
+  // Recomputes rates after flows started and finished.
   void settle(double now);
 
-  // The next flow to end and when, if any flows.
+  // The next flow to end and when; empty if there are no flows.
   std::optional<std::pair<double, std::int32_t>> next();
 
   double pace(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].pace; }
   double bytes_carried(std::int32_t link) const { return carried_[static_cast<std::size_t>(link)]; }
-  std::int64_t shares() const { return shares_; }  // how often settle() had something to compute
+  std::int64_t shares() const { return shares_; }  // how often settle() recomputed rates
 
  private:
-  // What flows compete for: a link, the two links of a half duplex cable, or a switch.
+  // A flow's entry at a wire. Flows compete for wires: a link, both links of a half-duplex cable,
+  // or a switch.
   struct User {
-    std::int32_t flow, wire;  // which of the flow's wires this is
+    std::int32_t flow, wire;  // index of the wire in the flow's route
   };
   struct Wire {
     double capacity = 0;
-    double wanted = 0;  // the sum of what its flows could take
+    double wanted = 0;  // the sum of its flows' maximum rates
     std::vector<User> users;
-    double left = 0;        // while sharing: not given away yet, ...
-    std::int32_t open = 0;  // ... and flows that still grow
-    std::int64_t seen = 0;  // the last sharing that it took part in
+    double left = 0;        // in share(): capacity not assigned yet
+    std::int32_t open = 0;  // in share(): flows that still grow
+    std::int64_t seen = 0;  // the last share() that included it
     bool changed = false;
   };
   struct Flow {
     std::int32_t route = -1;
     double total = 0;
-    double bytes = 0;  // left at `since`
+    double bytes = 0;  // remaining at `since`
     double since = 0;
     double pace = 0;  // 0: not known yet
     double fastest = 0;
-    std::int32_t turn = 0;  // counts the events foreseen for this number; only the latest counts
+    std::int32_t turn = 0;  // counts the end events of this number; only the latest is valid
     std::int64_t seen = 0;
     bool open = false;
-    std::vector<std::int32_t> places;  // in users of its wires
+    std::vector<std::int32_t> places;  // its index in `users` of each of its wires
   };
   struct Route {
     std::vector<std::int32_t> wires, links;
@@ -78,7 +80,7 @@ class Network {
     double time;
     std::int32_t flow, turn;
 
-    // Earliest first, equals by number, so that runs repeat exactly.
+    // Earliest first, ties by number, so that runs are deterministic.
     friend bool operator<(const End& a, const End& b) {
       return a.time != b.time ? a.time > b.time : a.flow > b.flow;
     }
@@ -89,7 +91,7 @@ class Network {
     std::int32_t wire;
   };
 
-  // Whether its flows could take more than it has. A little more is rounding.
+  // Whether the wire is a bottleneck: its flows could use more than its capacity, beyond rounding.
   bool binds(const Wire& wire) const { return wire.wanted > wire.capacity * (1 + 1e-9); }
   void touch(std::int32_t wire);
   void reach(std::int32_t flow);
@@ -104,7 +106,7 @@ class Network {
   std::vector<Flow> flows_;
   std::vector<std::int32_t> free_;
   std::vector<End> ends_;                      // a heap
-  std::vector<std::int32_t> changed_, fresh_;  // wires, and flows that have no pace yet
+  std::vector<std::int32_t> changed_, fresh_;  // wires, and flows that have no rate yet
   std::vector<std::int32_t> sharing_wires_, sharing_flows_;
   std::vector<Filling> filling_;
   std::int64_t shares_ = 0;

@@ -1,4 +1,4 @@
-// weft/translate/imports/architectures.h -- the families of transformers, a file each, and what they share.
+// weft/translate/imports/architectures.h -- the transformer families, and their shared helpers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace weft::imports {
 
-// What every family is given.
+// The input of every family's importer.
 struct Request {
   Config& config;
   const HuggingFaceOptions& options;
   std::string name;          // of the model
   std::string architecture;  // model_type
-  std::string head;          // what `architectures` names, or empty
+  std::string head;          // the class in `architectures`, or empty
 };
 
 Result<Imported> bert_of(Request request);
@@ -30,9 +30,9 @@ Result<Imported> t5_of(Request request);
 Result<Imported> vit_of(Request request);
 Result<Imported> whisper_of(Request request);
 
-// The function of WeftQL for transformers' name of an activation.
+// The WeftQL function for an activation name of transformers.
 Result<std::string> activation_of(Config& config, const char* key, std::string_view otherwise);
-// "dropout(x, rate => 0.1)", or x where the rate is 0.
+// "dropout(x, rate => 0.1)", or x if the rate is 0.
 std::string dropped(std::string x, double rate);
 // "normal(0, 0.02)"
 std::string normal(double deviation);
@@ -41,9 +41,9 @@ std::string layer_norm(std::string_view x, double epsilon, std::string_view part
                        std::string_view bias);
 std::string rms_norm(std::string_view x, double epsilon, std::string_view gain);
 
-// Fails unless the heads divide the features.
+// Fails unless the number of parts (heads) divides the whole (features).
 Status expect_divides(const char* parts_key, std::int64_t parts, const char* whole_key, std::int64_t whole);
-// The notes of all families, then the text.
+// Finishes the model with the notes of all families.
 Result<Imported> finish(Request& request, ModelText& model, std::vector<std::string> notes);
 
 }  // namespace weft::imports

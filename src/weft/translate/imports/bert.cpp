@@ -1,4 +1,4 @@
-// BERT: an encoder that attends both ways, norms after each half of a block.
+// BERT: a bidirectional encoder with a norm after each half of a block (post-norm).
 #include <fmt/format.h>
 
 #include "weft/translate/imports/heads.h"
@@ -106,7 +106,7 @@ LayerText bert_block(const std::string& name, const Bert& model) {
   return layer;
 }
 
-// Words that were hidden are to be found again.
+// The masked language modeling head.
 void add_words(LayerText& body, const Bert& model) {
   const std::string init = normal(model.range);
   body.parameter("transform", {"d", "w"}, init, turned("cls.predictions.transform.dense.weight"));

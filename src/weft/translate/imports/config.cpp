@@ -118,7 +118,7 @@ Result<std::int64_t> Config::integer_or(const char* key, std::int64_t otherwise)
 
 Result<bool> Config::truth_or(const char* key, bool otherwise) {
   const Json* value = find(key);
-  if (value == nullptr) return otherwise && !is_null(key);  // as None is in Python
+  if (value == nullptr) return otherwise && !is_null(key);  // null is false, like None in Python
   if (!value->is_boolean()) return wrong(key, "true or false");
   return value->get<bool>();
 }

@@ -1,4 +1,4 @@
-// weft/translate/imports/decoder.h -- Llama and its kin as one description: a family is what its class does otherwise.
+// weft/translate/imports/decoder.h -- Llama-like decoders, with the options of each family.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,15 +12,15 @@
 namespace weft::imports {
 
 enum class NormKind : std::uint8_t {
-  rms,         // times a gain
-  rms_around,  // times 1 + gain, which begins at 0
-  mean,        // a layer norm without parameters
+  rms,         // x * gain
+  rms_around,  // x * (1 + gain), gain initialized to 0
+  mean,        // layer norm without parameters
 };
 
-// What layers may differ in.
+// Properties that may differ between layers.
 struct LayerKind {
-  std::int64_t window = 0;  // of tokens that are seen; 0: all
-  bool local = false;       // turns by the second angles
+  std::int64_t window = 0;  // attention window in tokens; 0: unlimited
+  bool local = false;       // uses local_rotary
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -32,20 +32,20 @@ struct Decoder {
   double epsilon = 1e-6, range = 0.02, dropout = 0, residual_dropout = 0;
   bool tied = false, query_bias = false, output_bias = false, mlp_bias = false;
   NormKind norm = NormKind::rms;
-  bool norm_before = true, norm_after = false;    // of attention and of the feed-forward
-  bool norm_heads = false, norm_queries = false;  // queries and keys: each head's, or all heads at once
-  bool fused = false;                             // qkv_proj and gate_up_proj
-  bool scaled_embedding = false;                  // by the root of the features
-  double score_size = 0;                          // scores are divided by its root; 0: the head's size
+  bool norm_before = true, norm_after = false;    // norms before and after attention and feed-forward
+  bool norm_heads = false, norm_queries = false;  // QK norm: per head, or over all heads
+  bool fused = false;                             // has qkv_proj and gate_up_proj
+  bool scaled_embedding = false;                  // by sqrt(features)
+  double score_size = 0;                          // scores are divided by its square root; 0: head_size
   double score_cap = 0, logit_cap = 0, clip = 0;  // 0: none
   Rotary rotary = {}, local_rotary = {};
-  std::vector<LayerKind> kinds = {};  // of each layer
+  std::vector<LayerKind> kinds = {};  // one per layer
 
   const Rotary& rotary_of(const LayerKind& kind) const { return kind.local ? local_rotary : rotary; }
   std::int64_t text_words() const;
 };
 
-// Of the fields; the class is checked already.
+// Reads the fields of config.json. REQUIRES: the class has been checked.
 Result<Decoder> read_decoder(Request& request, Head head, std::vector<std::string>& notes);
 
 LayerText decoder_attention(const std::string& name, const Decoder& model, const LayerKind& kind);
@@ -54,7 +54,7 @@ LayerText decoder_experts(const std::string& name, const Decoder& model);
 // "rms_norm(x, epsilon => 1e-06) OVER (PARTITION BY b, s) * gain"
 std::string decoder_norm(const Decoder& model, std::string_view x, std::string_view gain,
                          std::string_view partition = "b, s");
-// ", gain", or nothing where the norm has none.
+// ", gain", or empty if the norm has no gain.
 std::string norm_source(const Decoder& model, std::string_view gain);
 void add_norm(LayerText& layer, const Decoder& model, const std::string& gain,
               std::vector<std::string> indices, const std::string& tensor);

@@ -1,4 +1,5 @@
-// What each family of decoders does otherwise than Llama, and what its configuration class assumes of absent fields.
+// How each decoder family differs from Llama, and its configuration class's defaults for absent
+// fields.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,8 +9,8 @@
 namespace weft::imports {
 namespace {
 
-constexpr std::int64_t kUsualWords = 4096;  // of a text, where the model takes more
-constexpr std::int64_t kOwnHeads = 0;       // as many keys as queries
+constexpr std::int64_t kUsualWords = 4096;  // tokens per text, if the model supports more
+constexpr std::int64_t kOwnHeads = 0;       // as many key heads as query heads
 
 struct Assumed {
   std::string_view model_type;
@@ -39,7 +40,7 @@ bool alternates(const Request& request) {
 }
 bool may_choose_window(const Request& request) { return request.architecture.starts_with("qwen"); }
 
-// The number of key heads; null means as many as queries, where the class has a number for its absence.
+// The number of key heads. Absent means the class's default; null means as many as query heads.
 Result<std::int64_t> key_heads_of(Config& config, std::int64_t assumed, std::int64_t heads) {
   const bool own = assumed == kOwnHeads || config.is_null("num_key_value_heads");
   WEFT_TRY(key_heads, config.size_or("num_key_value_heads", own ? heads : assumed));
@@ -47,7 +48,7 @@ Result<std::int64_t> key_heads_of(Config& config, std::int64_t assumed, std::int
   return key_heads;
 }
 
-// Which layers slide where the file has no layer_types.
+// Which layers use a sliding window if the file has no layer_types.
 Result<std::vector<bool>> sliding_layers(Request& request, std::int64_t layers, std::int64_t window) {
   Config& config = request.config;
   std::vector<bool> slides(static_cast<std::size_t>(std::min<std::int64_t>(layers, 100'001)), window > 0);
@@ -141,7 +142,7 @@ Status read_gemma(Request& request, Decoder& model, std::vector<std::string>& no
   const bool first = request.architecture == "gemma";
   WEFT_TRY(activation, activation_of(config, "hidden_activation", "gelu_pytorch_tanh"));
   if (first) {
-    // Its first files say gelu where the class took gelu_pytorch_tanh.
+    // Its first config files say gelu, although the class used gelu_pytorch_tanh.
     WEFT_TRY(older, activation_of(config, "hidden_act", "gelu_pytorch_tanh"));
     if (!config.has("hidden_activation")) activation = older;
     if (activation != older)

@@ -5,9 +5,9 @@
 namespace weft::imports {
 namespace {
 
-constexpr std::string_view kMeanEpsilon = "1e-05";  // of norms without parameters, in the class
+constexpr std::string_view kMeanEpsilon = "1e-05";  // fixed in the class, for norms without parameters
 
-// Rows from `begin` on of a map with `rows` outputs.
+// The rows from `begin` on of a linear map with `rows` outputs.
 Stored rows_of(std::string tensor, std::int64_t rows, std::int64_t inputs, std::int64_t begin) {
   Stored stored = same(std::move(tensor));
   stored.view = {rows, inputs};
@@ -55,7 +55,7 @@ void add_projections(LayerText& layer, const Decoder& model) {
           fmt::format("self_attn.{}_norm.weight", part));
 }
 
-// q, k or v from `x`: the map, its bias, what is clipped, normed and turned.
+// Computes q, k or v from `x`: linear map, bias, clipping, norm, rotary embedding.
 void add_part(LayerText& layer, const Decoder& model, const Rotary& rotary, const Part& part,
               std::string_view x) {
   const std::string name = part.name;
@@ -79,7 +79,7 @@ void add_part(LayerText& layer, const Decoder& model, const Rotary& rotary, cons
   if (turns && !at_once) add_turned(layer, name, rotary, "e");
 }
 
-// x + what the half of a block makes, normed or dropped first.
+// x + the output of a half block, after its norm or dropout.
 void add_result(LayerText& layer, const Decoder& model, const std::string& made, const std::string& from,
                 const std::string& gain) {
   if (!model.norm_after) {

@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3: keys and values are made of a few numbers a token, and small experts join some that every token
-// asks.
+// DeepSeek V2 and V3: multi-head latent attention, and many small experts plus shared experts that
+// process every token.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,12 +19,12 @@ constexpr HeadClass kDeepseek3Classes[] = {{"DeepseekV3ForCausalLM", Head::words
                                            {"DeepseekV3ForTokenClassification", Head::tokens}};
 
 constexpr std::int64_t kDeepseekWords = 4096;
-constexpr double kLatentEpsilon = 1e-6;  // of the norms within attention, whatever rms_norm_eps says
+constexpr double kLatentEpsilon = 1e-6;  // fixed for the norms within attention, instead of rms_norm_eps
 
 struct Deepseek {
   std::int64_t features, layers, heads, words, positions;
-  std::int64_t latent, query_latent;  // query_latent 0: queries are made at once
-  std::int64_t plain, rotary, value;  // of a head
+  std::int64_t latent, query_latent;  // query_latent 0: queries are not compressed
+  std::int64_t plain, rotary, value;  // per head
   std::int64_t inner, expert, experts, chosen, shared, dense, groups, kept;
   std::string activation;
   double epsilon, range, dropout, scale;
@@ -104,7 +104,7 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
                   dropout,  scale,  version3, normed, grouped,    pairs,   turning};
 }
 
-// Of a map whose outputs are `parts` for each head: those from `begin` on.
+// A slice of a linear map with `parts` outputs per head: the outputs from `begin` on.
 Stored head_part(std::string tensor, std::int64_t heads, std::int64_t parts, std::int64_t inputs,
                  std::int64_t begin, bool pairs = false) {
   Stored stored = same(std::move(tensor));
@@ -230,7 +230,7 @@ LayerText deepseek_mlp(const std::string& name, const Deepseek& model) {
   return layer;
 }
 
-// What each token thinks of the experts, and which it asks: `weight` and `chosen`.
+// The router: the `chosen` experts of each token and their `weight`.
 void add_routing(LayerText& layer, const Deepseek& model) {
   layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, x");
   std::string likes = "chance";
@@ -242,7 +242,8 @@ void add_routing(LayerText& layer, const Deepseek& model) {
     layer.with("chance", "SELECT softmax(scores) OVER (PARTITION BY b, s) FROM scores");
   }
   if (model.grouped) {
-    // A group counts by its best expert, or its best two; those of other groups cannot be chosen.
+    // Group-limited routing: a group's score is its best expert (V3: the sum of its best two).
+    // Experts of other groups are masked.
     if (model.version3) {
       layer.with("two", fmt::format("SELECT top_k({0}, pair) OVER (PARTITION BY b, s, j) "
                                     "FROM {0}[b, s, x AS (j, m)]",

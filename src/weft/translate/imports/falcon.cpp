@@ -1,5 +1,5 @@
-// Falcon: queries in groups that share keys, both halves of a block beside each other, rotary positions or a slope for
-// each head (ALiBi).
+// Falcon: multi-query or grouped-query attention, parallel attention and feed-forward, rotary
+// positions or ALiBi.
 #include <fmt/format.h>
 
 #include "weft/translate/imports/parallel_block.h"
@@ -13,7 +13,7 @@ constexpr HeadClass kFalconClasses[] = {{"FalconForCausalLM", Head::words},
                                         {"FalconForTokenClassification", Head::tokens},
                                         {"FalconForQuestionAnswering", Head::question}};
 
-// How queries are grouped, and the norms of a block.
+// Reads the query groups and the norms of a block.
 Status read_falcon_shape(Config& config, std::int64_t heads, ParallelModel& model) {
   WEFT_TRY(newer, config.truth_or("new_decoder_architecture", false));
   WEFT_TRY(shared, config.truth_or("multi_query", true));
@@ -62,7 +62,8 @@ Result<ParallelModel> read_falcon(Request& request, std::vector<std::string>& no
   model.activation = activation;
   model.epsilon = epsilon;
   model.range = range;
-  // Probabilities are dropped with slopes alone; what attention makes, where it stands before the feed-forward.
+  // The class drops attention probabilities only with ALiBi, and attention's output only in
+  // sequential blocks.
   model.attention_dropout = alibi ? attention_dropout : 0;
   model.first_dropout = model.parallel ? 0 : attention_dropout;
   model.second_dropout = dropout;
@@ -92,7 +93,7 @@ Result<Imported> falcon_of(Request request) {
     WEFT_TRY(tied, request.config.truth_or("tie_word_embeddings", true));
     model.tied = tied;
   }
-  // Without a classifier_dropout its class takes hidden_dropout, which has a value always.
+  // Without classifier_dropout, the class uses hidden_dropout, which always has a value.
   WEFT_TRY(task, read_task(request, head.head, {.dropout = 0}, notes));
   return parallel_model(request, model, head, task, "Falcon", std::move(notes));
 }

@@ -120,7 +120,7 @@ constexpr Field kDecoder[] = {
     {"head_dim", honoured},
     {"num_key_value_heads", honoured},
     {"rms_norm_eps", honoured},
-    {"hidden_dropout", honoured, "tokens"},  // where there is no classifier_dropout
+    {"hidden_dropout", honoured, "tokens"},  // if there is no classifier_dropout
     {"is_decoder", harmless, "these decode whatever it says"},
     {"layer_types", honoured},
     {"mlp_bias", only, "false"},
@@ -134,7 +134,7 @@ constexpr Field kDecoder[] = {
     {"token_classification_bias", only, "true"},
 };
 
-// -- what is a family's own
+// -- fields of one family
 
 constexpr Field kLlama[] = {
     {"attention_bias", honoured},
@@ -398,7 +398,7 @@ struct FamilyFields {
   std::vector<Group> groups;
 };
 
-// A family's own fields stand before those that it shares.
+// A family's own fields come before the shared ones.
 std::vector<FamilyFields> family_fields() {
   return {
       {"bert", {kBert, kLabels, kBlocks}},

@@ -1,14 +1,14 @@
-// weft/translate/imports/fields.h -- every field of a config.json that is known, and what becomes of it.
+// weft/translate/imports/fields.h -- all known fields of config.json, and their treatment.
 //
-//   {"head_dim", honoured}                      the model follows it
-//   {"pad_token_id", honoured, "sequence"}      as far as a class with that head reads it
-//   {"use_cache", harmless, "of generation"}    changes no number of the model, and why
+//   {"head_dim", honoured}                      the importer uses it
+//   {"pad_token_id", honoured, "sequence"}      used only by a class with that head
+//   {"use_cache", harmless, "of generation"}    does not affect the model; the reason
 //   {"mlp_bias", only, "false"}                 any other value is refused
-//   {"hidden_size", same_as, "n_embd"}          a second name: refused unless both agree
+//   {"hidden_size", same_as, "n_embd"}          an alias: refused unless both agree
 //
-// A family reads the fields that its table calls honoured, and no others (Config checks it). A field of the file that
-// no table has is listed in a note, and a test changes every field of every table: what is honoured changes the import
-// or ends it, what is harmless changes nothing.
+// A family may read only the fields that its table marks honoured (Config checks this). A field
+// that is in no table is listed in a note. A test changes every field of every table: an honoured
+// field must change the import or make it fail, a harmless one must change nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,13 +23,12 @@ enum class Use : std::uint8_t { honoured, harmless, only, same_as };
 struct Field {
   std::string_view name;
   Use use;
-  std::string_view detail =
-      {};  // honoured: heads, all where empty; harmless: why; only: JSON; same_as: a field
+  std::string_view detail = {};  // honoured: heads (empty: all); harmless: why; only: JSON; same_as: a field
 };
 
 class FieldTable {
  public:
-  // Where a field stands in there twice, the first counts.
+  // If a field occurs twice, the first entry counts.
   explicit FieldTable(const std::vector<Field>& fields);
   const Field* find(std::string_view name) const;
   const std::vector<Field>& all() const { return fields_; }
@@ -41,7 +40,7 @@ class FieldTable {
   std::map<std::string_view, std::size_t> places_;
 };
 
-// Of one family, or of none in particular.
+// The table of one family, or of the shared fields.
 const FieldTable& fields_of(std::string_view model_type);
 
 }  // namespace weft::imports

@@ -1,4 +1,4 @@
-// GPT-2: learned positions, norms before each half of a block, the embedding used twice.
+// GPT-2: learned positions, a norm before each half of a block (pre-norm), tied embeddings.
 #include <fmt/format.h>
 
 #include "weft/translate/imports/heads.h"
@@ -56,7 +56,7 @@ Result<Gpt2> read_gpt2(Request& request, Head head) {
               scaled};
 }
 
-// c_attn has queries, keys and values side by side: [d, 3, h e].
+// c_attn holds queries, keys and values side by side: [d, 3, h e].
 Stored third(std::int64_t features, std::int64_t part, bool weight) {
   Stored stored = same(weight ? "attn.c_attn.weight" : "attn.c_attn.bias");
   stored.view =

@@ -94,7 +94,8 @@ void select_label_loss(LayerText& body, const Task& task) {
       body.with("gap", "SELECT logits - label FROM logits, label");
       return body.select("SELECT mean(gap * gap) AS loss, logits FROM gap, logits");
     case Problem::several_labels:
-      // -log of sigmoid(logits) where the label is 1 and of 1 - sigmoid(logits) where it is 0.
+      // Binary cross entropy: -log of sigmoid(logits) if the label is 1, of 1 - sigmoid(logits) if
+      // it is 0.
       body.with("missed",
                 "SELECT relu(logits) - logits * label + log(1 + exp(-abs(logits))) FROM logits, label");
       return body.select("SELECT mean(missed) AS loss, logits FROM missed, logits");

@@ -1,6 +1,6 @@
-// weft/translate/imports/heads.h -- what stands on the blocks of a model, as `architectures` names it, and its loss.
+// weft/translate/imports/heads.h -- a model's head, as named in `architectures`, and its loss.
 //
-//   WEFT_TRY(head, head_of(request, kClasses));   {"LlamaForCausalLM", Head::words}, {"LlamaModel", Head::base}
+//   WEFT_TRY(head, head_of(request, kClasses));   {"LlamaForCausalLM", Head::words}, ..
 //   WEFT_TRY(task, read_task(request, head, {.pad = 0}));
 //   ModelText text(name, text_inputs(head, task), ..);
 //   add_text_head(text.body(), head, task, "n");      after the last norm, n[b, s, d]
@@ -17,21 +17,21 @@
 namespace weft::imports {
 
 enum class Head : std::uint8_t {
-  base,         // none: the model's outputs are the blocks'
-  words,        // the next word, or a hidden one
-  sequence,     // a label for a text or an image
-  tokens,       // a label for each word
-  question,     // where an answer begins and ends
-  pretraining,  // BERT's two tasks
-  next,         // whether a text follows another
-  encoder,      // the half that reads, alone
+  base,         // no head: outputs the last hidden state
+  words,        // language modeling: the next or a masked token
+  sequence,     // classifies a text or an image
+  tokens,       // classifies each token
+  question,     // answer extraction: start and end
+  pretraining,  // BERT's two pretraining tasks
+  next,         // next sentence prediction
+  encoder,      // the encoder alone
 };
 
 struct HeadClass {
   std::string_view name;
   Head head;
 };
-// What the class of the file is; the first where the file names none.
+// The head of the file's class; the first of `known` if the file names no class.
 Result<HeadClass> head_of(const Request& request, std::span<const HeadClass> known);
 
 enum class Problem : std::uint8_t { one_label, several_labels, regression };
@@ -39,30 +39,32 @@ enum class Problem : std::uint8_t { one_label, several_labels, regression };
 struct Task {
   std::int64_t labels = 0;
   Problem problem = Problem::one_label;
-  double dropout = 0;               // before a classifier of words
-  std::optional<std::int64_t> pad;  // a sequence's label is read at the last word that is another
+  double dropout = 0;               // before a token classifier
+  std::optional<std::int64_t> pad;  // a sequence is classified at its last token other than this
 };
 struct TaskDefaults {
   std::optional<std::int64_t> pad = {};
-  double dropout = 0.1;        // before a classifier of words
-  bool hidden_dropout = true;  // which hidden_dropout may replace, and classifier_dropout does
+  double dropout = 0.1;        // before a token classifier
+  bool hidden_dropout = true;  // hidden_dropout replaces the default; classifier_dropout always does
 };
-// The labels of a class that has some: id2label or num_labels, problem_type.
+// Reads the labels of a classifier: id2label or num_labels, problem_type.
 Status read_labels(Config& config, Head head, Task& task);
-// The same, and what decoders read for their heads.
+// Reads the labels, and the fields that decoders use for their heads.
 Result<Task> read_task(Request& request, Head head, const TaskDefaults& defaults,
                        std::vector<std::string>& notes);
 
 // ", label[b] OF int32"
 std::string label_input(const Task& task);
-// The inputs of a model of words and its labels.
+// The INPUTs of a text model and its labels.
 std::string text_inputs(Head head, const Task& task);
-// The loss of logits[b, classes] and the label.
+// Selects the loss of logits[b, classes] and the label.
 void select_label_loss(LayerText& body, const Task& task);
-// A classifier of the index `from` of `of`, [b, from]: parameters class and class_bias of these tensors, then the loss.
+// Adds a classifier over index `from` of `of`[b, from] and its loss. Its parameters class and
+// class_bias are stored as `tensor`.
 void add_label_head(LayerText& body, const Task& task, std::string_view of, std::string_view from,
                     const std::string& init, const std::string& tensor, bool biased);
-// All of these but `words`, `pretraining` and `next`, on x[b, s, d]; `classifier` is the tensors' name.
+// Adds any head except `words`, `pretraining` and `next` to x[b, s, d]; `classifier` is the name of
+// the tensors.
 void add_text_head(LayerText& body, Head head, const Task& task, std::string_view x, const std::string& init,
                    std::string_view classifier);
 

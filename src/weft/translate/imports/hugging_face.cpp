@@ -41,7 +41,7 @@ constexpr Family kFamilies[] = {
     {"whisper", whisper_of},
 };
 
-// What the file calls the model, if anything.
+// The model's name in the file, if any.
 Result<std::string> own_name(Config& config) {
   WEFT_TRY(path, config.word_or("_name_or_path", ""));
   while (path.ends_with('/')) path.pop_back();
@@ -89,7 +89,7 @@ Result<Imported> import_hugging_face(std::string_view text, const HuggingFaceOpt
   }
   Config config(json, &fields_of(type));
   WEFT_TRY_STATUS(config.expect_table());
-  // Of quantized models the shapes of the weights are others.
+  // The weights of quantized models have other shapes.
   if (config.has("quantization_config")) {
     WEFT_TRY(quantized, config.object("quantization_config"));
     WEFT_TRY(method, quantized.word_or("quant_method", "some method"));

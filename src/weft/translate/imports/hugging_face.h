@@ -1,4 +1,4 @@
-// weft/translate/imports/hugging_face.h -- a model from the config.json that Hugging Face's transformers keep beside its weights.
+// weft/translate/imports/hugging_face.h -- imports a model from the config.json of transformers.
 //
 //   {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, ...}
 //
@@ -6,9 +6,9 @@
 //   CREATE OR REPLACE LAYER mine_mlp(x[b, s, d]) ... ;
 //   CREATE OR REPLACE MODEL mine (b = 1, s = 4096, d = 4096, ...) ... ;
 //
-// The text computes what the class of that name computes, dropout included, and its loss where the class has one.
-// A field that Weft has no text for is refused by its name; one that changes nothing is passed over; one that is not
-// known is told of.
+// The text computes the same as the class of that name, including dropout and, if the class has
+// one, its loss. A field with an unsupported value is refused by name. A field that does not affect
+// the model is ignored. An unknown field is reported.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,17 +20,17 @@
 namespace weft::imports {
 
 struct HuggingFaceOptions {
-  std::string name = {};       // of the model; empty: as the file has it
-  std::string otherwise = {};  // where the file has none; empty: its architecture
-  bool plain_rotary = false;   // scaled rotary angles (llama3, yarn) are taken for unscaled ones, with a note
+  std::string name = {};       // of the model; empty: the file's name
+  std::string otherwise = {};  // if the file has no name; empty: its architecture
+  bool plain_rotary = false;   // treat scaled rotary angles (llama3, yarn) as unscaled, with a note
 };
 
 Result<Imported> import_hugging_face(std::string_view json, const HuggingFaceOptions& options = {});
 
-// The model_types that are known, in order.
+// The supported model_types, in order.
 std::vector<std::string_view> hugging_face_models();
 
-// A word that WeftQL takes for a name: "Meta-Llama-3.1-8B" is meta_llama_3_1_8b.
+// A valid WeftQL identifier: "Meta-Llama-3.1-8B" becomes meta_llama_3_1_8b.
 std::string name_from(std::string_view text);
 
 }  // namespace weft::imports

@@ -1,4 +1,4 @@
-// weft/translate/imports/imported.h -- a model that was another program's: as WeftQL, counted, and where its weights lie.
+// weft/translate/imports/imported.h -- an imported model: WeftQL text and sources of its weights.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,33 +7,34 @@
 
 namespace weft::imports {
 
-// Where a parameter's numbers stand in a checkpoint of the program that the model comes from.
+// Where a parameter is stored in a checkpoint of the original program.
 //
-//   attention.3.wq[d, h, e]   model.layers.3.self_attn.q_proj.weight  seen as [h * e, d], turned round
-//   attention.0.wv[d, h, e]   h.0.attn.c_attn.weight                  seen as [d, 3, d], the part 2 of dim 1
-//   experts.0.gate[x, d, f]   ..experts.{}.w1.weight                  eight tensors, one a place along x
+//   attention.3.wq[d, h, e]   model.layers.3.self_attn.q_proj.weight  viewed as [h * e, d], transposed
+//   attention.0.wv[d, h, e]   h.0.attn.c_attn.weight                  viewed as [d, 3, d], slice 2 of dim 1
+//   experts.0.gate[x, d, f]   ..experts.{}.w1.weight                  eight tensors, one per position of x
 //
-// The tensor is seen as `view`, row-major; of dim `axis` the places from `begin` on are taken, `count` of them;
-// then the dims are put in `order`. Features that are stored as pairs side by side are put a half apart.
+// The tensor is viewed as `view`, row-major. Along dim `axis`, `count` positions from `begin` on
+// are taken. Then the dims are permuted to `order`. Rotary features that are stored as interleaved
+// pairs are converted to two halves.
 struct WeightSource {
-  std::string parameter;            // of the model's text, or a STATE
-  bool state = false;               // which counts as no parameter
+  std::string parameter;            // the model's PARAMETER or STATE
+  bool state = false;               // a STATE, not counted as a parameter
   std::vector<std::int64_t> shape;  // of the parameter
-  std::string tensor;               // "{}" stands for the place along the first index where `stacked`
-  std::int64_t stacked = 0;         // tensors, one after the other; 0: one tensor is the parameter
+  std::string tensor;               // if `stacked`, "{}" is the position along the first index
+  std::int64_t stacked = 0;         // number of tensors to concatenate; 0: one tensor
   std::vector<std::int64_t> view;
   std::size_t axis = 0;
   std::int64_t begin = 0, count = 0;
   std::vector<std::size_t> order;
-  bool pairs = false;  // along the last index
+  bool pairs = false;  // interleaved pairs along the last index
 };
 
 struct Imported {
   std::string name;          // of the model
-  std::string architecture;  // "llama": what the file says it is
+  std::string architecture;  // the file's model type, such as "llama"
   std::string text;          // CREATE LAYER ..; CREATE MODEL ..;
   std::int64_t parameters = 0;
-  std::vector<std::string> notes;  // what was left out, and what the text assumes
+  std::vector<std::string> notes;  // what was skipped, and assumptions of the text
   std::vector<WeightSource> weights;
 };
 

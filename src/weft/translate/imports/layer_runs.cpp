@@ -5,9 +5,9 @@
 namespace weft::imports {
 namespace {
 
-constexpr std::size_t kLongestTurn = 16;  // layers that are written out beside each other
+constexpr std::size_t kLongestTurn = 16;  // maximum number of layers per repetition
 
-// The shortest turn that the layers repeat, at least twice; 0: none.
+// The shortest period of the layer kinds that occurs at least twice; 0: none.
 std::size_t turn_of(const std::vector<std::size_t>& kinds) {
   for (std::size_t turn = 1; turn <= std::min(kLongestTurn, kinds.size() / 2); ++turn)
     if (std::equal(kinds.begin() + static_cast<std::ptrdiff_t>(turn), kinds.end(), kinds.begin()))

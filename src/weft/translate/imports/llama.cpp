@@ -1,4 +1,5 @@
-// Llama and its kin as models: layers that repeat, and the head of the class. Gemma, Mistral, Mixtral, OLMo, Phi-3, Qwen.
+// Llama-like models: repeated layers and the head of the class. Gemma, Mistral, Mixtral, OLMo,
+// Phi-3, Qwen.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -61,7 +62,7 @@ constexpr HeadClass kQwen3Classes[] = {{"Qwen3ForCausalLM", words},
 struct DecoderName {
   std::string_view model_type, title;
   std::span<const HeadClass> classes;
-  std::int64_t pad;  // of the class where the file has none; -1: none
+  std::int64_t pad;  // the class's default; -1: none
   bool tied;
 };
 constexpr DecoderName kDecoderNames[] = {
@@ -78,7 +79,7 @@ constexpr DecoderName kDecoderNames[] = {
     {"qwen3", "Qwen3", kQwen3Classes, -1, false},
 };
 
-// Distinct kinds in the order of their first layers, and each layer's.
+// Distinct kinds in order of their first layers, and the kind of each layer.
 struct Kinds {
   std::vector<LayerKind> distinct;
   std::vector<std::size_t> of_layer;
@@ -120,7 +121,7 @@ class Blocks {
   }
 
  private:
-  // A name for one more call of that layer.
+  // A unique name for another call of that layer.
   std::string fresh(const std::string& of) {
     const int count = ++calls_[of];
     return count == 1 ? of : fmt::format("{}_{}", of, count);
@@ -169,7 +170,7 @@ void add_sizes(LayerText& body, const Decoder& model, std::vector<std::string>& 
   if (model.experts > 0) {
     body.size("experts", model.experts);
     body.size("k", model.chosen);
-    // As many slots as a balanced router fills; where that is no whole number, all.
+    // The expert capacity of a balanced router; if that is not an integer, room for all tokens.
     const std::int64_t sent = model.text_words() * model.chosen;
     const bool balanced = sent % model.experts == 0;
     body.size("slots", balanced ? sent / model.experts : model.text_words(),

@@ -11,10 +11,10 @@ namespace weft::imports {
 namespace {
 
 constexpr std::size_t kTextWidth = 120;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 54;  // of a parameter
-constexpr std::int64_t kMostCalls = 100'000;                   // of a layer: more make no plan
+constexpr std::int64_t kMostElements = std::int64_t{1} << 54;  // per parameter
+constexpr std::int64_t kMostCalls = 100'000;                   // per layer; the planner rejects more
 
-// Items after `head`, broken into lines that begin below the first item.
+// Prints items after `head`, wrapped into lines that align with the first item.
 std::string in_lines(std::string_view head, const std::vector<std::string>& items,
                      std::string_view tail = {}) {
   std::string out(head);
@@ -34,7 +34,8 @@ std::string in_lines(std::string_view head, const std::vector<std::string>& item
   return out + "\n";
 }
 
-// A query behind `head` that would be too long goes on in a second line, from FROM on, or from GROUP BY.
+// Prints a query after `head`. If it is too long, it is continued on a second line from FROM or
+// GROUP BY on.
 std::string query_lines(const std::string& head, std::string_view query, std::string_view tail) {
   if (head.size() + query.size() + tail.size() <= kTextWidth || query.find('\n') != std::string_view::npos)
     return fmt::format("{}{}{}\n", head, query, tail);

@@ -1,4 +1,4 @@
-// weft/translate/imports/model_text.h -- a model under construction: layers, a model that calls them, and what follows from both.
+// weft/translate/imports/model_text.h -- builds a model's WeftQL text and weight sources.
 //
 //   LayerText mlp{"mlp", "x[b, s, d]"};
 //   mlp.size("f", 11008);
@@ -7,8 +7,8 @@
 //   ...
 //   model.call(mlp, "mlp", "model.layers.{}.", 32);
 //
-// A parameter is declared once: its line in the text, its share of the count and its place in a checkpoint all
-// come from there.
+// A parameter is declared once. Its line in the text, its share of the count and its source in a
+// checkpoint all derive from that declaration.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,12 +21,12 @@
 
 namespace weft::imports {
 
-// How a checkpoint has a parameter; see WeightSource.
+// How a parameter is stored in a checkpoint; see WeightSource.
 struct Stored {
   std::string tensor;
-  std::size_t inputs = 0;  // the first so many indices are a linear map's inputs; 0: in the parameter's order
-  bool stacked = false;    // a tensor for each place along the first index
-  std::vector<std::int64_t> view;  // given: it is seen so, and cut and ordered as follows
+  std::size_t inputs = 0;          // a linear map's inputs are the first `inputs` indices; 0: no transpose
+  bool stacked = false;            // one tensor per position along the first index
+  std::vector<std::int64_t> view;  // if set, the tensor is viewed so; then sliced and permuted
   std::size_t axis = 0;
   std::int64_t begin = 0;
   std::vector<std::size_t> order = {};
@@ -34,15 +34,16 @@ struct Stored {
 };
 
 Stored same(std::string tensor);
-// The weight of a linear map, [outputs, inputs] in PyTorch; the parameter's first `inputs` indices are inputs.
+// The weight of a linear map, stored as [outputs, inputs] as in PyTorch. The parameter's first
+// `inputs` indices are the inputs.
 Stored turned(std::string tensor, std::size_t inputs = 1);
-// The same of experts: a tensor each.
+// The same for experts, one tensor per expert.
 Stored turned_experts(std::string tensor);
 
 struct TextSize {
   std::string name;
   std::int64_t value = 0;
-  std::string text = {};  // "d / h", in place of the number
+  std::string text = {};  // an expression such as "d / h", instead of the number
 };
 
 struct TextParameter {
@@ -53,24 +54,25 @@ struct TextParameter {
   bool state = false;
 };
 
-// What LAYER and MODEL have in common.
+// The common parts of a LAYER and a MODEL.
 class LayerText {
  public:
-  // `arguments`: "x[b, s, d]"; of a model: its INPUTs.
+  // `arguments`: "x[b, s, d]"; for a model, its INPUTs.
   LayerText(std::string name, std::string arguments, std::string comment = {});
 
   void arguments(std::string arguments) { arguments_ = std::move(arguments); }
   void size(std::string name, std::int64_t value, std::string text = {});
   void parameter(std::string name, std::vector<std::string> indices, std::string init, Stored stored);
-  // Carried, not trained; one without a checkpoint's tensor may be all declaration: "mean[c] INIT ones".
+  // A STATE: carried between steps, not trained. Without a checkpoint tensor, `name` may be the
+  // whole declaration: "mean[c] INIT ones".
   void state(std::string name, std::vector<std::string> indices = {}, Stored stored = {});
-  // An entry of WITH; `prefix` stands before it: "REPEAT layers TIMES ".
+  // An entry of WITH, after `prefix`, such as "REPEAT layers TIMES ".
   void with(std::string name, std::string query, std::string prefix = {});
   void select(std::string query);
 
   const std::string& name() const { return name_; }
-  std::int64_t value(std::string_view size) const;                              // REQUIRES: it is one
-  const std::vector<TextParameter>& parameters() const { return parameters_; }  // and states
+  std::int64_t value(std::string_view size) const;                              // REQUIRES: the size exists
+  const std::vector<TextParameter>& parameters() const { return parameters_; }  // including states
   std::string print(std::string_view kind) const;                               // "LAYER" or "MODEL"
 
  private:
@@ -89,14 +91,15 @@ class ModelText {
   ModelText(std::string name, std::string inputs, std::string comment);
 
   LayerText& body() { return body_; }
-  // The layer's text stands before the model's.
+  // The layer's text comes before the model's.
   void layer(const LayerText& layer) { layers_.push_back(layer.print("LAYER")); }
-  // A call in the body that is named `as`, so many times in a REPEAT, or once where `times` is 0. Its tensors begin
-  // with `prefix`, whose {} is the number of the layer: `first` at the first repetition, `stride` more at the next.
+  // Adds a call to the body under the name `as`: in a REPEAT of `times`, or once if `times` is 0.
+  // Its tensor names begin with `prefix`, in which {} is the layer number: `first` in the first
+  // repetition, then increasing by `stride`.
   void call(const LayerText& layer, const std::string& as, const std::string& prefix, std::int64_t times,
             std::int64_t first = 0, std::int64_t stride = 1);
 
-  // Fails when there are more parameters than can be counted.
+  // Fails if the parameter count overflows.
   Result<Imported> finish(std::string architecture, std::vector<std::string> notes);
 
  private:

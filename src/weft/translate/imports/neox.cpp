@@ -1,4 +1,5 @@
-// GPT-NeoX and Pythia: a quarter of a head's features turn, and both halves of a block read the same words.
+// GPT-NeoX and Pythia: rotary positions on a quarter of each head, parallel attention and
+// feed-forward.
 #include <fmt/format.h>
 
 #include "weft/translate/imports/parallel_block.h"

@@ -40,7 +40,7 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
   for (const std::string& note : made.model.notes) made.model.text += fmt::format("-- {}\n", note);
   made.model.text += "\n" + text.text;
 
-  // The tensors that the text has left, with the bytes that they have in the file.
+  // The tensors that remain in the text, with their bytes in the file.
   std::map<std::string, const OnnxTensor*, std::less<>> tensors;
   for (const OnnxTensor& tensor : graph.tensors) tensors.emplace(tensor.name, &tensor);
   for (const OnnxNode& node : graph.nodes)

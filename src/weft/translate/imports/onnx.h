@@ -1,9 +1,10 @@
-// weft/translate/imports/onnx.h -- a model from an ONNX file: its graph as WeftQL, its tensors as a checkpoint.
+// weft/translate/imports/onnx.h -- imports an ONNX file: graph as WeftQL, tensors as a checkpoint.
 //
-//   Conv, Relu, MaxPool, Gemm ...          conv1 AS (SELECT relu(conv2d(image, conv1_weight) + conv1_bias) ...
+//   Conv, Relu, MaxPool, Gemm ..     conv1 AS (SELECT relu(conv2d(image, conv1_weight) + conv1_bias) ..
 //
-// Dims of ONNX go by place; the indices of the text are named as formats/model_names.h names them. Shapes that are
-// computed from shapes are folded; dims that the file leaves open are 1. Batch norms keep their statistics as STATEs.
+// ONNX dims are positional; the indices of the text are named by formats/model_names.h. Shapes
+// computed from shapes are folded. Dims that the file leaves open become 1. Batch norms keep their
+// statistics as STATEs.
 #pragma once
 #include <string_view>
 
@@ -13,19 +14,18 @@
 
 namespace weft::imports {
 
-// A parameter whose numbers stand in a file beside the model's.
+// A parameter whose data are in a file beside the model's.
 struct ExternalTensor {
   std::string parameter;
   plan::DType dtype = plan::DType::f32;
   std::vector<std::int64_t> shape;
-  std::string location;               // relative, and within the folder of the model's file
-  std::int64_t offset = 0, size = 0;  // in it
+  std::string location;               // relative path within the folder of the model's file
+  std::int64_t offset = 0, size = 0;  // within that file
 };
 
 struct ImportedOnnx {
   Imported model;
-  formats::Checkpoint
-      weights;  // those that stand in the file, by the names of the text: large ones point into it
+  formats::Checkpoint weights;  // in the file, by names of the text; large ones point into the file's bytes
   std::vector<ExternalTensor> external;
 };
 

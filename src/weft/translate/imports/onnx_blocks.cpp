@@ -55,7 +55,7 @@ class BlockFinder {
     return x == map.end() ? y == map.end() : y != map.end() && x->second == y->second;
   }
 
-  // Node n, and the one that is so much further.
+  // Whether node n and node n + distance are equal up to that shift.
   bool alike(std::size_t n, std::size_t distance) const {
     const ModelNode &a = file_.nodes[n], &b = file_.nodes[n + distance];
     if (a.operation != b.operation || a.act != b.act || a.window != b.window || a.stride != b.stride ||
@@ -78,7 +78,8 @@ class BlockFinder {
     return true;
   }
 
-  // A run may begin in the middle of a block: the cut where one value alone goes on is looked for.
+  // A run may begin in the middle of a block: searches the offset at which only one value crosses
+  // between blocks.
   void look_at(std::size_t begin, std::size_t length, std::size_t run, Found& best) const {
     for (std::size_t shift = 0; shift < length && shift < run; ++shift) {
       const Found found{begin + shift, length, (run - shift) / length + 1};
@@ -91,7 +92,8 @@ class BlockFinder {
     return file_.result(found.begin + (block + 1) * found.length - 1);
   }
 
-  // Of each block the last value alone is read behind it, by the next block alone; weights are of one block.
+  // Whether only the last value of each block is read outside it, by the next block only, and each
+  // weight belongs to one block.
   bool closes(const Found& found) const {
     if (found.begin == 0) return false;
     const std::size_t end = found.begin + found.times * found.length;
@@ -109,7 +111,8 @@ class BlockFinder {
             if (reader < first || reader >= next) return false;
         }
     }
-    // What goes into the first is read by nobody behind it, since the text calls what comes out by the same name.
+    // The input of the first block must not be read after the blocks, since the text gives their
+    // output the same name.
     const std::uint32_t enters = file_.result(found.begin - 1);
     if (file_.shape(enters) != file_.shape(end_value(found, 0))) return false;
     bool read = false;
@@ -127,7 +130,7 @@ class BlockFinder {
     return read && end <= file_.nodes.size();
   }
 
-  // The very same in the first two blocks, and so in all.
+  // Whether the first two blocks, and so all, read the same value.
   bool is_shared(std::uint32_t value, const Found& found) const {
     bool in_first = false, in_second = false;
     for (const std::size_t reader : readers_[value]) {
@@ -138,7 +141,8 @@ class BlockFinder {
            value != file_.result(found.begin - 1);
   }
 
-  // "h.0.attn.weight" beside "h.1.attn.weight" is attn.weight.
+  // The part of the name after the block number: "h.0.attn.weight", beside "h.1.attn.weight",
+  // becomes attn.weight.
   static std::string own_name(const std::string& a, const std::string& b) {
     std::size_t differ = 0;
     while (differ < a.size() && differ < b.size() && a[differ] == b[differ]) ++differ;
@@ -150,7 +154,7 @@ class BlockFinder {
   OnnxBlocks split(const Found& found) const {
     OnnxBlocks made;
     const std::size_t begin = found.begin, length = found.length, end = begin + found.times * length;
-    // The weights of a block in the order in which it reads them.
+    // The weights of each block in the order in which it reads them.
     made.weights.resize(found.times);
     std::vector<std::uint32_t> shared;
     for (std::size_t block = 0; block < found.times; ++block)
@@ -164,7 +168,7 @@ class BlockFinder {
           }
         }
     const std::uint32_t enters = file_.result(begin - 1);
-    std::map<std::uint32_t, std::uint32_t> place;  // of values of the whole, in the layer
+    std::map<std::uint32_t, std::uint32_t> place;  // maps values of the whole model to the layer's
     formats::ModelFile& layer = made.layer.file;
     const auto add = [&](std::uint32_t value, std::string id) {
       place.emplace(value, static_cast<std::uint32_t>(layer.values.size()));
@@ -204,7 +208,7 @@ class BlockFinder {
         copy_node(made.rest, n, moved);
         continue;
       }
-      ModelNode blocks;  // of x it makes one of the same shape
+      ModelNode blocks;  // maps x to a value of the same shape
       blocks.operands = {enters};
       made.rest.repeated = RepeatedLayer{rest.nodes.size(), static_cast<std::int64_t>(found.times), shared};
       rest.nodes.push_back(std::move(blocks));

@@ -1,4 +1,4 @@
-// Comparisons, what is chosen by them, and casts.
+// Comparisons, Where, and casts.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,7 @@ Status OnnxResolver::add_not() {
   return condition(push(made(Operation::select, {x}), ModelShape(shape(x)), "condition"));
 }
 
-// A value that is a number stands in the text; of shapes that are known nothing is left.
+// A constant operand is printed as a number; folded shapes leave nothing in the text.
 Status OnnxResolver::add_where() {
   WEFT_TRY(chosen_by, operand(0));
   WEFT_TRY(when, as_condition(chosen_by));
@@ -84,7 +84,7 @@ Status OnnxResolver::add_cast() {
     model_.functions[model_.file.nodes.size()] = "CASE WHEN {} THEN 1.0 ELSE 0.0 END";
     return push(made(Operation::select, {x}), ModelShape(shape(x)), "number");
   }
-  if (stored_.contains(x)) return alias();  // 1 and 0 already
+  if (stored_.contains(x)) return alias();  // already 1 and 0
   if (to_bool) return condition(function("({} <> 0)"));
   const std::string note =
       "casts between types of real numbers are left out: the setting precision says how values are rounded";

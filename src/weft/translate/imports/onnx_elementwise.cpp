@@ -1,4 +1,5 @@
-// Functions of one or two operands; those that are no operation of the file are kept as the text of a form.
+// Functions of one or two operands; those that are not operations of the model file are kept as
+// text forms.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +10,7 @@
 namespace weft::imports {
 namespace {
 
-// A negative number as a factor or an addend.
+// Prints a number as a factor or a term, with parentheses if it is negative.
 std::string in_product(double number) {
   return number < 0 ? fmt::format("({})", number) : fmt::format("{}", number);
 }
@@ -36,7 +37,7 @@ Status OnnxResolver::add_hard_sigmoid() {
   return function(fmt::format("least(greatest({{}} * {} + {}, 0), 1)", in_product(alpha), in_product(beta)));
 }
 
-// Without training_mode it is left out: there is nothing of it in the graph's result.
+// Without training_mode it is the identity and is left out.
 Status OnnxResolver::add_dropout() {
   if (!given(2)) return alias();
   const auto trains = number(2), rate = given(1) ? number(1) : std::optional(0.5);
@@ -80,7 +81,7 @@ Status OnnxResolver::with_number(std::string form) {
   WEFT_TRY(x, operand(at));
   const ModelShape from = shape(x);
   ModelShape result = from;
-  // A number may have more dims than what it is joined with: [1, 1] and [4] give [1, 4].
+  // A constant may have more dims than the other operand: [1, 1] and [4] give [1, 4].
   const std::size_t rank = rank_of_constant(1 - at);
   if (rank > from.size()) result.insert(result.begin(), rank - from.size(), 1);
   model_.functions[model_.file.nodes.size()] = std::move(form);

@@ -1,4 +1,4 @@
-// What of an ONNX graph is known before it runs: shapes of shapes, and numbers.
+// Constant folding of an ONNX graph: shapes computed from shapes, and numbers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -26,7 +26,7 @@ bool OnnxResolver::fold(const std::string& name, const OnnxTensor& tensor, bool 
     const auto values = elements_of<std::int32_t>(tensor);
     folded_[name].wholes.assign(values.begin(), values.end());
   } else if (tensor.dtype == plan::DType::f32 && tensor.data().size() == sizeof(float)) {
-    // A bias of one class learns as any other; a number without dims stands in the text.
+    // A bias of one class is trained like any other; a number without dims is printed in the text.
     folded_[name] = {.number = as_written(elements_of<float>(tensor).front()),
                      .is_real = true,
                      .is_tensor = learns && !tensor.shape.empty()};
@@ -66,7 +66,7 @@ bool OnnxResolver::fold_shapes(const OnnxNode& node) {
     folded_[to] = Folded(*known(0));
     return true;
   }
-  for (std::size_t i = 0; i < node.inputs.size(); ++i)  // of tables of numbers the order is not kept
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)  // the order of multi-dimensional tables is not kept
     if (known(i)->rank > 1 && known(i)->wholes.size() > 1) return false;
   if (fold_numbers(node)) return true;
   const auto& first = known(0)->wholes;
@@ -112,7 +112,7 @@ bool OnnxResolver::fold_shapes(const OnnxNode& node) {
   return fold_arithmetic(node);
 }
 
-// A cast to whole numbers drops fractions; a cast to bool leaves 0 and 1.
+// A cast to integers drops fractions; a cast to bool gives 0 and 1.
 bool OnnxResolver::fold_cast(const OnnxNode& node) {
   const OnnxCast to = static_cast<OnnxCast>(whole("to", 0));
   Folded made = *known(0);
@@ -137,7 +137,8 @@ bool OnnxResolver::fold_cast(const OnnxNode& node) {
   return true;
 }
 
-// Of single real numbers what exporters make of a size: the root of a head's width, and one over it.
+// Scalars that exporters compute from a size, such as the square root of a head's width and its
+// reciprocal.
 bool OnnxResolver::fold_numbers(const OnnxNode& node) {
   std::size_t rank = 0;
   bool is_real = false;
@@ -166,7 +167,8 @@ bool OnnxResolver::fold_numbers(const OnnxNode& node) {
   return true;
 }
 
-// What exporters compute of sizes: sums, products, quotients, comparisons, choices and ranges of whole numbers.
+// Integer arithmetic that exporters apply to sizes: sums, products, quotients, comparisons, choices
+// and ranges.
 bool OnnxResolver::fold_arithmetic(const OnnxNode& node) {
   const auto keep = [&](std::vector<std::int64_t> wholes, bool is_scalar) {
     const auto number = wholes.size() == 1 ? std::optional(static_cast<double>(wholes[0])) : std::nullopt;

@@ -67,14 +67,14 @@ std::string bytes_of(const Numbers& numbers, To) {
   return bytes;
 }
 
-// A file of somebody else's names no other of this machine.
+// An untrusted file must not name other files of this machine.
 bool stays_beside(const std::string& location) {
   const std::filesystem::path path(location);
   return path.is_relative() && std::none_of(path.begin(), path.end(),
                                             [](const std::filesystem::path& part) { return part == ".."; });
 }
 
-// `large`: its data, where they were left out.
+// `large`: the tensor's data, if they were left out of the message.
 Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view large = {}) {
   OnnxTensor tensor;
   tensor.name = proto.name();
@@ -135,7 +135,7 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view la
   return tensor;
 }
 
-// By its type, and by what it has where an older writer left the type out.
+// The kind by the attribute's type; if an old writer omitted the type, by the field that is set.
 OnnxKind kind_of(const onnx::AttributeProto& proto) {
   switch (proto.type()) {
     case onnx::AttributeProto::FLOAT: return OnnxKind::number;

@@ -1,6 +1,7 @@
-// weft/translate/imports/onnx_graph.h -- an ONNX file as it states itself: nodes in order, tensors, what goes in and out.
+// weft/translate/imports/onnx_graph.h -- a parsed ONNX file: nodes, tensors, inputs and outputs.
 //
-// Only onnx_graph.cpp knows protobuf; where Weft is built without the distribution's libonnx it says so.
+// Only onnx_graph.cpp uses protobuf. If Weft is built without the distribution's libonnx, it
+// returns an error.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,10 +18,10 @@ struct OnnxTensor {
   std::string name;
   plan::DType dtype = plan::DType::f32;
   std::vector<std::int64_t> shape;
-  std::string bytes;                  // row-major, little-endian; empty where the data are external or large
-  std::string_view large = {};        // in the bytes that were read
-  std::string location;               // of external data: a file beside this one
-  std::int64_t offset = 0, size = 0;  // in it
+  std::string bytes;                  // row-major, little-endian; empty if external or large
+  std::string_view large = {};        // points into the bytes that were read
+  std::string location;               // external data: a file beside this one
+  std::int64_t offset = 0, size = 0;  // within that file
 
   std::string_view data() const { return large.empty() ? std::string_view(bytes) : large; }
 };
@@ -28,7 +29,7 @@ struct OnnxTensor {
 enum class OnnxKind : std::uint8_t { none, whole, number, word, tensor, wholes, other };
 
 struct OnnxAttribute {
-  OnnxKind kind = OnnxKind::none;  // of what is stated; none: nothing, as an empty list
+  OnnxKind kind = OnnxKind::none;  // kind of the value; none: no value, such as an empty list
   std::int64_t whole = 0;
   double number = 0;
   std::string word;
@@ -45,8 +46,8 @@ struct OnnxNode {
 struct OnnxValue {
   std::string name;
   plan::DType dtype = plan::DType::f32;
-  std::vector<std::int64_t> shape;  // 0: a dim that the file leaves open
-  std::vector<std::string> open;    // the names of those, as the file has them
+  std::vector<std::int64_t> shape;  // 0: a symbolic dim
+  std::vector<std::string> open;    // names of the symbolic dims
 };
 
 struct OnnxGraph {
@@ -54,14 +55,14 @@ struct OnnxGraph {
   std::int64_t opset = 0;
   std::vector<OnnxNode> nodes;
   std::vector<OnnxTensor> tensors;
-  std::vector<OnnxValue> inputs;  // without tensors
+  std::vector<OnnxValue> inputs;  // without initializers
   std::vector<std::string> outputs;
 };
 
-// The double that is written as the float is: of 0.1f, 0.1.
+// The double with the float's shortest decimal form: 0.1 for 0.1f.
 double as_written(float value);
 
-// Large tensors are not copied: the graph points into the bytes.
+// Large tensors are not copied: the graph points into `bytes`.
 Result<OnnxGraph> read_onnx(std::string_view bytes);
 
 }  // namespace weft::imports

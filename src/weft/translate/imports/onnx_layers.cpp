@@ -132,7 +132,8 @@ Status OnnxResolver::add_conv_transpose() {
   if (!extra.empty() && (extra.size() != 2 || extra[0] != extra[1] || extra[0] < 0))
     return user_error("output_padding: expected one number twice");
   ModelNode node = made(Operation::conv2d_transpose, {x, w});
-  // The window's rules are those of the convolution that this is the transpose of; sizes go the other way.
+  // The window rules are those of the convolution that this transposes; sizes grow instead of
+  // shrinking.
   ModelShape result = {image[0], weight[1], 1, 1}, large = image;
   for (const std::size_t d : {2u, 3u}) large[d] = formats::kMostModelSize;
   WEFT_TRY_STATUS(window(node, {weight[2], weight[3]}, large, result));
@@ -224,7 +225,7 @@ Status OnnxResolver::add_batch_norm() {
   return push(std::move(node), ModelShape(shape(x)), "norm");
 }
 
-// x[.., position, ..]: that one position, without its dim.
+// x[.., position, ..]: selects one position and drops the dim.
 Status OnnxResolver::add_one_position(std::uint32_t x, std::int64_t position) {
   WEFT_TRY(along, axis(whole("axis", 0), shape(x).size()));
   if (position < 0) position += shape(x)[along];

@@ -10,10 +10,10 @@ using formats::WireReader;
 using formats::WireType;
 using formats::WireWriter;
 
-// Numbers of onnx.proto.
+// Field numbers of onnx.proto.
 constexpr std::uint32_t kGraphOfModel = 7, kInitializerOfGraph = 5, kRawDataOfTensor = 9;
 
-// Copies the fields of a message; `change` may write one otherwise, and then says so.
+// Copies the fields of a message. `change` may write a field differently and then returns true.
 template <class Change>
 bool copy_fields(std::string_view message, std::string& to, const Change& change) {
   WireReader reader(message);

@@ -1,8 +1,9 @@
-// weft/translate/imports/onnx_light.h -- an ONNX file without its large tensors, which stay where they are.
+// weft/translate/imports/onnx_light.h -- an ONNX file without its large tensors, to avoid copies.
 //
-//   model { graph { node .. initializer { w: 400 MB } .. } }   ->   the same without the 400 MB, and where they stand
+//   model { graph { node .. initializer { w: 400 MB } .. } }   ->   the same without the 400 MB, and
+//                                                                   their location
 //
-// What is parsed is small then, however large the file is. Included by onnx_graph.cpp only.
+// So the parser's input is small, however large the file is. Included by onnx_graph.cpp only.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -14,10 +15,11 @@ namespace weft::imports {
 
 struct LightOnnx {
   std::string bytes;
-  std::vector<std::string_view> data;  // by initializer: what was left out; empty: nothing
+  std::vector<std::string_view> data;  // by initializer: the data left out, or empty
 };
 
-// None where the bytes are no protobuf as far as it looks into them: a parser says where they are wrong.
+// Empty if the bytes are not valid protobuf as far as they are scanned; the parser then reports the
+// error.
 std::optional<LightOnnx> without_large_tensors(std::string_view bytes, std::size_t large = 4096);
 
 }  // namespace weft::imports

@@ -1,4 +1,4 @@
-// Losses: the one number that an ONNX graph for training gives.
+// Losses: the scalar output of an ONNX graph for training.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ Status OnnxResolver::add_cross_entropy() {
     return user_error(fmt::format("expected scores [n, classes, ..] and labels [n, ..], found {} and {}",
                                   formats::print_shape(shape(scores)), formats::print_shape(shape(labels))),
                       "labels are an input of whole numbers, and no positions of Gather");
-  // A label that is no class counts nothing, here as there.
+  // A label that is not a class contributes nothing, as in ONNX.
   const std::int64_t classes = shape(scores)[1], ignored = whole("ignore_index", -1);
   if (ignored >= 0 && ignored < classes)
     return user_error(fmt::format("ignore_index: expected no class, found {} of {}", ignored, classes));
@@ -42,7 +42,7 @@ Status OnnxResolver::add_cross_entropy() {
       return std::nullopt;
     return model_.file.nodes[value - first].operands[0];
   };
-  // Rows that both were made of: [b, s, classes] and [b, s], as they were.
+  // If both were flattened from [b, s, classes] and [b, s], the original values are used.
   if (const auto all = flat_from(scores), words = flat_from(labels); rows.size() == 1 && all && words) {
     ModelShape before = shape(*all);
     if (before.size() > 1 && before.back() == classes && (before.pop_back(), before == shape(*words))) {

@@ -66,7 +66,7 @@ Status OnnxResolver::add_outputs() {
 
 Status OnnxResolver::add_sources() {
   formats::ModelFile& file = model_.file;
-  // What positions and labels are made of: casts and reshapes pass them on.
+  // The sources of positions and labels, traced through casts and reshapes.
   std::set<std::string, std::less<>> looked_up, labels;
   for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
     const OnnxNode& node = graph_.nodes[n];
@@ -109,7 +109,7 @@ Status OnnxResolver::add_sources() {
   };
   for (const OnnxTensor& tensor : graph_.tensors)
     if (!fold(tensor.name, tensor, true)) WEFT_TRY_STATUS(add_tensor(tensor.name, tensor, true));
-  // Constants that are more than one number do not learn.
+  // Constants with more than one element are not trained.
   for (const OnnxNode& node : graph_.nodes) {
     const auto value = node.attributes.find("value");
     if (node.operation != "Constant" || value == node.attributes.end() || node.outputs.empty()) continue;
@@ -220,7 +220,7 @@ Status OnnxResolver::add(const OnnxNode& node) {
     return user_error("unknown operator",
                       hint.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : hint);
   }
-  // Whole numbers are looked up or compared with, and nothing is computed of them.
+  // Integers may only be looked up or compared; no arithmetic is supported on them.
   const bool takes_wholes = node.operation == "Gather" || node.operation == "SoftmaxCrossEntropyLoss" ||
                             node.operation == "Cast" || node.operation == "Identity";
   for (const std::string& input : node.inputs)
@@ -232,7 +232,7 @@ Status OnnxResolver::add(const OnnxNode& node) {
   return (this->*found->add)();
 }
 
-// An attribute that the operator has not, or of another kind, would be read as if it were not there.
+// Without this check, an unsupported attribute or one of another kind would be ignored silently.
 Status OnnxResolver::check_attributes(const OnnxNode& node) {
   struct Attribute {
     std::string_view name;

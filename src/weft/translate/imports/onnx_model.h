@@ -1,7 +1,7 @@
-// weft/translate/imports/onnx_model.h -- an ONNX graph with every shape known and nothing left but what computes.
+// weft/translate/imports/onnx_model.h -- an ONNX graph with all shapes resolved.
 //
-// Values and nodes are those of formats/model_file.h, which gives names to dims that go by place; beside them stands
-// what that has no words for. Included by onnx*.cpp only.
+// Only computing nodes are left. Values and nodes are those of formats/model_file.h, which names
+// positional dims. Other members hold what that format cannot express. Included by onnx*.cpp only.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,44 +16,45 @@
 
 namespace weft::imports {
 
-// A node that stands for layers, one after the other (onnx_blocks.h).
+// A node that represents consecutive repeated layers (onnx_blocks.h).
 struct RepeatedLayer {
   std::size_t node = 0;
   std::int64_t times = 0;
-  std::vector<std::uint32_t> shared;  // values that each of them reads besides
+  std::vector<std::uint32_t> shared;  // other values that each of them reads
 };
 
-// The output is a loss: a mean of cross entropies, or of all there is.
+// The output is a loss: a mean of cross entropies, or a mean of all elements.
 struct OnnxLoss {
-  std::optional<std::uint32_t> labels = {};  // an input of whole numbers, or one that was reshaped
+  std::optional<std::uint32_t> labels = {};  // an integer input, or a reshape of one; empty: no cross entropy
   std::size_t classes = 1;                   // the dim of the scores
 };
 
 struct OnnxModel {
   formats::ModelFile file;
-  std::vector<std::string> stems;               // by node: what its entry is called after
-  std::map<std::size_t, std::uint32_t> biases;  // of convolutions: a weight with one dim
+  std::vector<std::string> stems;               // by node: the stem of its entry's name
+  std::map<std::size_t, std::uint32_t> biases;  // of convolutions: a 1-dimensional weight
   std::map<std::size_t, std::string>
-      functions;  // of elementwise nodes that are no operation of the file: "sqrt({})"
-  std::map<std::size_t, std::string> infixes;  // of two operands: " - "
+      functions;  // by elementwise node that is not an operation of the model file: "sqrt({})"
+  std::map<std::size_t, std::string> infixes;  // by binary node: " - "
   std::set<std::uint32_t> states;              // weights that are not trained
-  std::set<std::uint32_t> labels;              // inputs of whole numbers that a loss compares with
-  std::set<std::uint32_t> positions;  // inputs of whole numbers, whose last dim, of size 1, is not the file's
+  std::set<std::uint32_t> labels;              // integer inputs that are labels of a loss
+  std::set<std::uint32_t> positions;  // integer inputs; their last dim, of size 1, is not in the ONNX file
   std::vector<std::string> notes;
   std::optional<RepeatedLayer> repeated = {};
-  std::optional<OnnxLoss> loss = {};  // of the one output
+  std::optional<OnnxLoss> loss = {};  // of the single output
 };
 
-// The operators of ONNX that are known, in order.
+// The supported ONNX operators, in order.
 std::vector<std::string_view> onnx_operators();
 
 Result<OnnxModel> resolve_onnx(const OnnxGraph& graph);
 
-// CREATE LAYER of what repeats, CREATE MODEL, their parameters and their weights.
+// CREATE LAYER for the repeated block, CREATE MODEL, the parameter count, and the names of the
+// weights.
 struct OnnxText {
   std::string text;
   std::int64_t parameters = 0;
-  std::map<std::uint32_t, std::string> names;  // of weights, in the text
+  std::map<std::uint32_t, std::string> names;  // weights' names in the text
 };
 Result<OnnxText> print_onnx(const OnnxModel& model, const std::string& name);
 

@@ -24,7 +24,7 @@ class NormJoiner {
     bool any = false;
     for (OnnxNode& node : graph_.nodes)
       if (const auto norm = norm_at(node)) {
-        // Its maker and its readers stay where they are: x was computed before all of the norm's nodes.
+        // It takes the place of the norm's last node: x is computed before all of the norm's nodes.
         OnnxNode joined{"LayerNormalization", node.name, {norm->x}, node.outputs, {}};
         joined.attributes["axis"].whole = -1;
         joined.attributes["epsilon"].number = norm->epsilon;
@@ -57,7 +57,8 @@ class NormJoiner {
     return as_written(value);
   }
 
-  // What is averaged, where it is along the last dim and that stays: axes are an operand from opset 18 on.
+  // The operand of a mean over the last dim with keepdims, if this is one. Axes are an operand from
+  // opset 18 on.
   std::optional<std::string> averaged(const std::string& name) const {
     const OnnxNode* const mean = maker(name, "ReduceMean", 1);
     if (mean == nullptr) return std::nullopt;
@@ -75,7 +76,7 @@ class NormJoiner {
     return axes == std::vector<std::int64_t>{-1} ? std::optional(mean->inputs[0]) : std::nullopt;
   }
 
-  // x, where this is x - mean(x).
+  // x, if this is x - mean(x).
   std::optional<std::string> centred(const std::string& name) const {
     const OnnxNode* const less = maker(name, "Sub", 2);
     if (less == nullptr) return std::nullopt;

@@ -1,6 +1,6 @@
-// weft/translate/imports/onnx_norms.h -- layer norms that an exporter wrote out, put together again.
+// weft/translate/imports/onnx_norms.h -- fuses layer norms that an exporter decomposed.
 //
-//   (x - mean(x)) / sqrt(mean((x - mean(x)) ^ 2) + epsilon)      LayerNormalization, which ONNX has from opset 17 on
+//   (x - mean(x)) / sqrt(mean((x - mean(x)) ^ 2) + epsilon)   ->   LayerNormalization (ONNX opset 17)
 //
 // Included by onnx*.cpp only.
 #pragma once
@@ -8,7 +8,8 @@
 
 namespace weft::imports {
 
-// Along the last dim; scale and shift stay nodes of their own. Nodes that nobody reads any more are dropped.
+// Fuses norms along the last dim. Scale and shift remain separate nodes. Nodes without readers are
+// removed.
 void join_norms(OnnxGraph& graph);
 
 }  // namespace weft::imports

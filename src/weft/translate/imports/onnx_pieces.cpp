@@ -1,4 +1,4 @@
-// What a node of an ONNX model is in a query.
+// Prints a node of an ONNX model as part of a query.
 #include <algorithm>
 #include <utility>
 
@@ -35,7 +35,7 @@ Result<OnnxPrinter::Piece> OnnxPrinter::piece_of(std::size_t n) {
 
 OnnxPrinter::Piece OnnxPrinter::one(std::size_t n, const ModelNode& node, const Names& wanted) {
   const auto function = model_.functions.find(n);
-  // What a form has twice is an entry, not a text that is written twice.
+  // An operand that occurs twice in a form becomes an entry, so that its text is not duplicated.
   const bool several =
       function != model_.functions.end() && function->second.find("{}") != function->second.rfind("{}");
   if (several && pieces_.contains(node.operands[0]))
@@ -75,8 +75,8 @@ std::string OnnxPrinter::repeated(Piece& piece, std::uint32_t value, const Model
   for (std::size_t d = 0; d < shape.size(); ++d) narrow |= shape[d] != result[less + d];
   if (!narrow) return source(piece, value, names);
   struct Group {
-    Names parts;       // of the value: one that stays, and those of size 1 that are merged with it
-    std::string kept;  // what the query calls it
+    Names parts;       // the value's dims: one that is kept, and those of size 1 merged into it
+    std::string kept;  // its index in the query
     std::int64_t size;
   };
   std::vector<Group> groups;
@@ -89,13 +89,14 @@ std::string OnnxPrinter::repeated(Piece& piece, std::uint32_t value, const Model
       (groups.empty() ? before : groups.back().parts).push_back(own[d]);
     }
   }
-  if (groups.empty()) {  // one number: the sum of its one element
+  if (groups.empty()) {  // a single element, printed as its sum
     const std::string sum = unique(entry_[value] + "_number");
     body_.with(sum, fmt::format("SELECT sum({0}) FROM {0}", entry_[value]));
     piece.from.push_back(sum);
     return sum;
   }
-  // Dims are merged into an index of their own where the text has declared this one with another size.
+  // If the text declares this index with another size, dims are first merged into an index with a
+  // new name.
   const bool twice = std::ranges::any_of(groups, [&](const Group& group) {
     const auto declared = sizes_.find(group.kept);
     return group.parts.size() > 1 && declared != sizes_.end() && declared->second != group.size;

@@ -1,4 +1,4 @@
-// Nodes of ONNX that take any number of dims or operands: choices, slices, reductions, repeats, products by label.
+// Nodes of any rank or arity: choices, slices, reductions, broadcasts, einsums.
 #include <algorithm>
 
 #include <fmt/format.h>

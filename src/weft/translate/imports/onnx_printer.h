@@ -1,8 +1,9 @@
-// weft/translate/imports/onnx_printer.h -- an ONNX model's nodes as the entries of a query; elementwise ones go into the entry of what
-// they read alone.
+// weft/translate/imports/onnx_printer.h -- prints an ONNX model's nodes as entries of a query.
+//
+// An elementwise node is printed inline in the entry of its only reader.
 //
 //   onnx_text.cpp     names, sources, entries, outputs
-//   onnx_pieces.cpp   what a node is as text
+//   onnx_pieces.cpp   the text of a node
 //
 // Included by these only.
 #pragma once
@@ -28,21 +29,21 @@ class OnnxPrinter {
 
   OnnxPrinter(const OnnxModel& model, std::string name);
   Result<OnnxText> print(std::string_view kind);
-  // The layer that is repeated: its name, and the indices of what it is given.
+  // Sets the repeated layer: its name, and the indices of its arguments.
   void calls(std::string layer, std::vector<Names> arguments);
   std::vector<Names> arguments() const { return {names_.begin(), names_.begin() + file_.inputs}; }
-  // Of a layer: what goes from one to the next has the same indices on both sides.
+  // For a layer: whether its input and output have the same indices.
   bool goes_on() const { return names_[0] == names_[file_.outputs[0]]; }
 
  private:
-  // A value that is not an entry yet.
+  // The text of a value that is not an entry yet.
   struct Piece {
     std::string text;
     bool sum = false;               // needs parentheses as a factor
     std::vector<std::string> from;  // sources
-    std::string joins = {};         // behind them
+    std::string joins = {};         // JOIN clauses after the sources
     bool grouped = false;           // GROUP BY its indices
-    bool alone = false;             // an entry of its own: what it says holds for all sources
+    bool alone = false;             // needs its own entry: its clauses would apply to all sources
   };
 
   static bool holds(const Names& names, const std::string& name) {
@@ -51,38 +52,40 @@ class OnnxPrinter {
 
   std::string outputs();
   std::string loss();
-  // Indices of labels: those of the scores without the classes.
+  // The indices of labels: those of the scores without the classes.
   Names rows_of(Names scores) const;
-  // Products name their operands' indices as they need them: what is only turned before is no entry.
+  // Whether a transpose is only read by products, which name their operands' indices themselves. It
+  // needs no entry.
   bool is_turned_in_place(std::size_t n) const;
-  // "features.0.weight" is features_0_weight.
+  // "features.0.weight" becomes features_0_weight.
   static std::string plain(std::string_view id);
   std::string unique(std::string name);
-  // Sizes are declared once: an index that is of another size here gets another name.
+  // A size is declared once: an index with another size gets another name.
   std::string sized(const std::string& index, std::int64_t size, const Names& others);
   bool is_whole(std::uint32_t input) const;
   void declare_sources();
-  // x AS (.. of x ..): what goes in and what comes out have one name.
+  // x AS (.. of x ..): input and output have the same name.
   void repeat(std::size_t n);
-  // "[s, k AS t]": what is called so, under these names; nothing where they are the same.
+  // "[s, k AS t]": renames `own` to `names`; empty if they are equal.
   static std::string under(const Names& own, const Names& names);
   std::string free_name(std::initializer_list<std::string> names, const Names& others);
-  // The value as a query sees it under these names; returns what the query calls it.
+  // Adds the value as a source under these index names; returns its name in the query.
   std::string source(Piece& piece, std::uint32_t value, const Names& names);
   std::string source(Piece& piece, std::uint32_t value, const std::string& indices);
   bool is_read_inline(std::uint32_t value) const;
   void add_entry(std::uint32_t value, const std::string& stem, Piece piece);
-  // What is pending, or the value as it is.
+  // The pending piece of the value, or the value as a source.
   Piece start(std::uint32_t value, const Names& names);
 
-  // What a node is; see onnx_pieces.cpp.
+  // The text of node n; see onnx_pieces.cpp.
   Result<Piece> piece_of(std::size_t n);
   Piece one(std::size_t n, const ModelNode& node, const Names& wanted);
   static std::string over(const Names& all, const Names& without);
-  // Dims of size 1 that the other operand has more of are merged with a neighbour: names repeat what lacks them.
+  // Broadcasts dims of size 1 by merging them into a neighbour; the index names of the query then
+  // repeat them.
   std::string repeated(Piece& piece, std::uint32_t value, const ModelShape& result, const Names& wanted);
   Piece two(std::size_t n, const ModelNode& node, const Names& wanted);
-  // A form with a hole for each operand.
+  // A form with one placeholder per operand.
   Piece several(std::size_t n, const ModelNode& node, const Names& wanted);
   Piece slice(const ModelNode& node, const Names& wanted);
   Piece reduce(std::size_t n, const ModelNode& node, const Names& wanted);
@@ -91,7 +94,7 @@ class OnnxPrinter {
   Piece conv2d_transpose(std::size_t n, const ModelNode& node, const Names& wanted);
   void add_bias(Piece& piece, std::size_t n, const Names& wanted);
   void rename_sizes(std::size_t n);
-  // An index that the text declares with this size; fails where it has another.
+  // Declares an index with this size; fails if it has another size.
   Status declare(const std::string& index, std::int64_t size, const ModelShape& to);
   Piece matmul(const ModelNode& node, const Names& wanted);
   Piece conv2d(std::size_t n, const ModelNode& node, const Names& wanted);
@@ -101,7 +104,7 @@ class OnnxPrinter {
   Piece transpose(const ModelNode& node, const Names& wanted);
   Piece concat(const ModelNode& node, const Names& wanted);
   Piece embedding(const ModelNode& node, const Names& wanted);
-  // Blocks of dims are merged, or cut into sizes that are declared, or first the one and then the other.
+  // Merges blocks of dims, splits them into declared sizes, or both.
   Result<Piece> reshape(const ModelNode& node, const ModelShape& to, const Names& wanted);
 
   const OnnxModel& model_;
@@ -110,11 +113,11 @@ class OnnxPrinter {
   std::string layer_;
   std::vector<Names> layer_arguments_;
   std::vector<int> uses_;
-  std::vector<std::size_t> reader_;  // by value: the last node that reads it
+  std::vector<std::size_t> reader_;  // by value: its last reader
   std::vector<Names> names_;         // by value: its indices in the text
-  std::vector<std::string> entry_;   // by value: what the text calls it
+  std::vector<std::string> entry_;   // by value: its name in the text
   std::map<std::uint32_t, Piece> pieces_;
-  std::map<std::uint32_t, std::size_t> turned_;  // values that are no entries: the node that turns them
+  std::map<std::uint32_t, std::size_t> turned_;  // transposed values without entry: their node
   std::map<std::uint32_t, std::string> weights_;
   std::set<std::string, std::less<>> taken_;
   std::map<std::string, std::int64_t, std::less<>> sizes_;

@@ -1,13 +1,13 @@
-// weft/translate/imports/onnx_resolver.h -- the nodes of an ONNX graph, one after the other, as those of a model.
+// weft/translate/imports/onnx_resolver.h -- converts an ONNX graph's nodes to model nodes in order.
 //
-//   onnx_model.cpp         the walk: sources, what a node is given, where its result goes
-//   onnx_fold.cpp          what is known now and leaves no node: shapes of shapes, numbers
+//   onnx_model.cpp         the walk: sources, operands and results of each node
+//   onnx_fold.cpp          constant folding: shapes of shapes, numbers
 //   onnx_elementwise.cpp   functions of one or two operands
 //   onnx_conditions.cpp    comparisons, Where, casts
 //   onnx_layers.cpp        products, convolutions, pools, norms, softmax, lookups
 //   onnx_sums.cpp          reductions and Einsum
-//   onnx_shapes.cpp        what moves, cuts or repeats dims alone
-//   onnx_losses.cpp        the number that training makes small
+//   onnx_shapes.cpp        data movement: slices, reshapes, broadcasts
+//   onnx_losses.cpp        losses
 //
 // Included by these only.
 #pragma once
@@ -25,7 +25,7 @@
 
 namespace weft::imports {
 
-// What Cast casts to, as onnx.proto numbers types.
+// Target types of Cast, with their numbers in onnx.proto.
 enum class OnnxCast : std::int64_t { f32 = 1, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11, bf16 = 16 };
 constexpr bool is_real_cast(OnnxCast to) {
   return to == OnnxCast::f32 || to == OnnxCast::f16 || to == OnnxCast::f64 || to == OnnxCast::bf16;
@@ -50,24 +50,24 @@ class OnnxResolver {
   static const std::vector<Operator>& operators();
 
  private:
-  // A value that is known now: whole numbers that shapes are made of, or one number.
+  // A constant: integers that shapes are computed from, or one number.
   struct Folded {
     std::vector<std::int64_t> wholes = {};
     std::optional<double> number = {};
-    std::size_t rank = 1;  // 0: a Gather by it drops the dim
-    bool is_real = false;  // whole numbers that were cast: 7 / 2 is 3.5
+    std::size_t rank = 1;  // 0: a scalar; a Gather with it drops the dim
+    bool is_real = false;  // integers cast to floating point: 7 / 2 is 3.5
     bool is_tensor =
-        false;  // it is one of the model as well, and may learn: only what must be known reads it
+        false;  // also a tensor of the model, which may be trained: used only where a constant is required
   };
 
-  // Sources and results. REQUIRES of all below: node_ is the one that is added.
+  // Sources and results. REQUIRES for all below: node_ is the node being added.
   Status add_sources();
   Status add_value(const std::string& name, const ModelShape& shape);
   bool given(std::size_t i) const { return i < node_->inputs.size() && !node_->inputs[i].empty(); }
   Result<std::uint32_t> operand(std::size_t i) const;
-  const Folded* known(std::size_t i) const;             // and no tensor of the model
-  std::optional<double> constant(std::size_t i) const;  // such a number
-  std::optional<double> number(std::size_t i) const;    // also where it is a tensor
+  const Folded* known(std::size_t i) const;             // a constant that is not a tensor of the model
+  std::optional<double> constant(std::size_t i) const;  // such a constant that is one number
+  std::optional<double> number(std::size_t i) const;    // also if it is a tensor of the model
   std::size_t rank_of_constant(std::size_t i) const;
   const ModelShape& shape(std::uint32_t value) const { return model_.file.shape(value); }
   std::int64_t whole(std::string_view key, std::int64_t otherwise) const;
@@ -77,16 +77,16 @@ class OnnxResolver {
   Status add(const OnnxNode& node);
   static Status check_attributes(const OnnxNode& node);
   Status push(ModelNode node, ModelShape result, std::string stem, std::size_t output = 0);
-  // A value between the nodes of the file.
+  // Adds an intermediate value that is not in the file.
   Result<std::uint32_t> push_inner(ModelNode node, ModelShape result, std::string stem);
   static ModelNode made(Operation operation, std::vector<std::uint32_t> operands);
   Status alias();
   Status add_outputs();
 
-  // What is known now.
-  // Whole numbers, and single numbers, are known now.
+  // Constant folding.
+  // Folds integers and single numbers.
   bool fold(const std::string& name, const OnnxTensor& tensor, bool learns);
-  // Shapes of shapes: nothing of them is left in the text.
+  // Folds shapes computed from shapes; they leave nothing in the text.
   bool fold_shapes(const OnnxNode& node);
 
   bool fold_cast(const OnnxNode& node);
@@ -116,7 +116,7 @@ class OnnxResolver {
   Status add_min() { return bounded("least"); }
   Status add_neg() { return with_number("(-{})"); }
   Status add_gelu();
-  // By a number that is known: scaled, moved, raised.
+  // Applies a form with a constant: scale, shift, power.
   Status with_number(std::string form);
   Status add_dropout();
   Status two(Operation operation, std::string_view infix, std::string_view stem);
@@ -127,9 +127,9 @@ class OnnxResolver {
   Status add_div() { return two(Operation::mul, " / ", "quotient"); }
   Status add_pow();
 
-  // Conditions, and what depends on them. The result of the node that was pushed last is one.
+  // Conditions and their uses. Marks the result of the last pushed node as a condition.
   Status condition(Status pushed);
-  // How a form reads the operand as a condition.
+  // The form in which an operand is read as a condition.
   Result<std::string_view> as_condition(std::uint32_t value) const;
   Status add_greater() { return condition(two(Operation::add, " > ", "condition")); }
   Status add_less() { return condition(two(Operation::add, " < ", "condition")); }
@@ -148,7 +148,7 @@ class OnnxResolver {
   Result<ModelShape> product_shape(std::uint32_t a, std::uint32_t b) const;
   Status add_matmul();
   Status add_gemm();
-  // Kernel, stride and padding of a window; the result's height and width.
+  // Sets kernel, stride and padding of a window; computes the result's height and width.
   Status window(ModelNode& node, std::vector<std::int64_t> kernel, const ModelShape& x, ModelShape& result);
   Status add_conv();
   Status add_conv_transpose();
@@ -163,17 +163,17 @@ class OnnxResolver {
   Status add_gather();
   Status add_one_position(std::uint32_t x, std::int64_t position);
 
-  // Reductions and products of all kinds.
+  // Reductions and general products.
   Status reduce(std::string_view function);
   Status add_sum() { return reduce("sum"); }
   Status add_largest() { return reduce("max"); }
   Status add_smallest() { return reduce("min"); }
-  // Fails where there are axes that are not known; all of them where none is named.
+  // The axes; all of them if none are given. Fails if the axes are not constant.
   Result<std::set<std::size_t>> reduced_axes(std::size_t rank) const;
   Status add_einsum();
 
-  // Dims that are moved, cut and repeated.
-  // x from `begin` to before `end`, as the node's output or, without one, between the nodes of the file.
+  // Data movement.
+  // x from `begin` to before `end`: the node's output, or an intermediate if `output` is empty.
   Result<std::uint32_t> cut(std::uint32_t x, std::size_t along, std::int64_t begin, std::int64_t end,
                             std::optional<std::size_t> output);
   Status add_slice();
@@ -187,7 +187,7 @@ class OnnxResolver {
   Status add_transpose();
   Status add_concat();
 
-  // What training makes small.
+  // Losses.
   Status add_cross_entropy();
   Status add_mean();
   Status add_loss(std::uint32_t of);
@@ -197,11 +197,11 @@ class OnnxResolver {
   OnnxModel model_;
   std::map<std::string, std::uint32_t, std::less<>> at_;
   std::map<std::string, Folded, std::less<>> folded_;
-  std::set<std::uint32_t> conditions_;  // values that are true or false
-  std::set<std::uint32_t> stored_;      // inputs and tensors that the file has as true or false: 1 or 0
-  std::set<std::uint32_t> whole_;       // values of whole numbers: labels, as they are and reshaped
-  std::string loss_;                    // what the file calls it
-  std::uint32_t loss_of_ = 0;           // scores, or what a mean is taken of
+  std::set<std::uint32_t> conditions_;  // boolean values
+  std::set<std::uint32_t> stored_;      // boolean inputs and tensors of the file, stored as 1 or 0
+  std::set<std::uint32_t> whole_;       // integer values: labels, also reshaped
+  std::string loss_;                    // the loss's name in the file
+  std::uint32_t loss_of_ = 0;           // the scores, or the operand of a mean
 };
 
 }  // namespace weft::imports

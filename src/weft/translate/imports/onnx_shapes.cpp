@@ -1,4 +1,4 @@
-// Operators that move, cut or repeat dims alone.
+// Operators that only move, slice or broadcast data.
 #include <algorithm>
 #include <set>
 
@@ -171,7 +171,7 @@ Status OnnxResolver::add_slice() {
     WEFT_TRY(along, axis(given(3) ? known(3)->wholes[i] : static_cast<std::int64_t>(i), shape(x).size()));
     if (!seen.insert(along).second) return user_error("expected every axis once");
     const std::int64_t size = shape(x)[along];
-    const auto place = [&](std::int64_t at) {  // the largest integers stand for the end
+    const auto place = [&](std::int64_t at) {  // the largest integers mean the end
       return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
     };
     const Cut made{along, place(begins->wholes[i]), place(ends->wholes[i])};
@@ -196,7 +196,7 @@ Status OnnxResolver::add_split() {
   if (given(1)) {
     if (known(1) == nullptr) return user_error("expected sizes that are known");
     sizes = known(1)->wholes;
-  } else {  // equal ones, the last smaller where the size is no multiple
+  } else {  // equal sizes; the last is smaller if they do not divide the dim
     if (whole("num_outputs", outputs) != outputs)
       return user_error(
           fmt::format("num_outputs: expected {}, found {}", outputs, whole("num_outputs", outputs)));

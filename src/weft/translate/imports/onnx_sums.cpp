@@ -46,7 +46,7 @@ Status OnnxResolver::reduce(std::string_view function) {
   return push(made(Operation::reshape, {inner}), std::move(with_ones), "shaped");
 }
 
-// "bhqd, bhkd -> bhqk"; without an arrow the result has the letters that stand once, in order.
+// "bhqd, bhkd -> bhqk". Without an arrow, the result has the letters that occur once, in order.
 Status OnnxResolver::add_einsum() {
   const auto attribute = node_->attributes.find("equation");
   std::string equation = attribute == node_->attributes.end() ? "" : attribute->second.word;

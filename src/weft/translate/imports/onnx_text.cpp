@@ -29,7 +29,7 @@ OnnxPrinter::OnnxPrinter(const OnnxModel& model, std::string name)
     ++uses_[bias];
     names_[bias] = {names_[file_.result(node)][1]};
   }
-  for (const std::uint32_t output : file_.outputs) uses_[output] += 2;  // an entry of its own
+  for (const std::uint32_t output : file_.outputs) uses_[output] += 2;  // outputs need an entry
   if (model.repeated) {
     uses_[file_.nodes[model.repeated->node].operands[0]] += 2;
     for (const std::uint32_t value : model.repeated->shared) uses_[value] += 2;
@@ -70,8 +70,8 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
   return made;
 }
 
-// Of a reshape's result the indices that are merged or cut are declared: where the text has the name with another size,
-// they get another one.
+// A reshape's result declares the indices that are merged or split. If the text has such a name
+// with another size, the index gets another name.
 void OnnxPrinter::rename_sizes(std::size_t n) {
   if (file_.nodes[n].operation != Operation::reshape) return;
   const std::uint32_t value = file_.result(n);
@@ -165,7 +165,7 @@ bool OnnxPrinter::is_whole(std::uint32_t input) const {
 void OnnxPrinter::declare_sources() {
   for (const Names& names : names_) taken_.insert(names.begin(), names.end());
   std::vector<std::string> inputs;
-  std::set<std::uint32_t> ones;  // what norms multiply and divide by
+  std::set<std::uint32_t> ones;  // scales of norms, initialized to 1
   for (const ModelNode& node : file_.nodes)
     if (node.operation == Operation::layernorm || node.operation == Operation::batchnorm)
       for (std::size_t i = 1; i < node.operands.size(); i += 3) ones.insert(node.operands[i]);
@@ -198,7 +198,7 @@ void OnnxPrinter::declare_sources() {
 void OnnxPrinter::calls(std::string layer, std::vector<Names> arguments) {
   layer_ = std::move(layer);
   layer_arguments_ = std::move(arguments);
-  // What the layer alone reads is called as the layer calls it.
+  // A value that only the layer reads is named as in the layer.
   const std::vector<std::uint32_t>& shared = model_.repeated->shared;
   for (std::size_t i = 0; i < shared.size(); ++i)
     if (shared[i] < file_.inputs + file_.weights && uses_[shared[i]] == 2)
@@ -208,7 +208,7 @@ void OnnxPrinter::calls(std::string layer, std::vector<Names> arguments) {
 void OnnxPrinter::repeat(std::size_t n) {
   const std::uint32_t x = file_.nodes[n].operands[0];
   entry_[file_.result(n)] = entry_[x];
-  // An index of the layer is one outside, whichever argument has it.
+  // Each index of the layer maps to one index outside, the same for all arguments.
   std::map<std::string, std::string> outside;
   for (std::size_t d = 0; d < names_[x].size(); ++d) outside.emplace(layer_arguments_[0][d], names_[x][d]);
   Names arguments = {entry_[x]};

@@ -9,9 +9,10 @@
 namespace weft::imports {
 namespace {
 
-constexpr std::int64_t kParallelWords = 4096;  // of a text, where the model takes more
+constexpr std::int64_t kParallelWords = 4096;  // tokens per text, if the model supports more
 
-// The map of queries, keys and values has for each key head its g queries, its key and its value, e features each.
+// The fused query_key_value map stores, per key head, its g queries, its key and its value, with e
+// features each.
 Stored of_heads(const ParallelModel& model, std::int64_t begin, bool weight) {
   Stored stored = same(model.attention + (weight ? "query_key_value.weight" : "query_key_value.bias"));
   stored.view = {model.heads, (model.groups + 2) * model.head_size};
@@ -34,7 +35,8 @@ std::string parallel_norm(const ParallelModel& model, std::string_view x, std::s
       name, name);
 }
 
-// Press, Smith and Lewis: for n heads, a power of 2, 2^(-8 (i + 1) / n); others take every second of twice as many.
+// ALiBi slopes (Press, Smith and Lewis): 2^(-8 (i + 1) / n) for n heads, a power of 2. Otherwise
+// the remaining heads use every second slope of twice the next lower power of 2.
 void add_slopes(LayerText& layer, const ParallelModel& model) {
   const auto heads = static_cast<std::uint64_t>(model.heads * model.groups);
   const auto whole = static_cast<double>(std::bit_floor(heads));

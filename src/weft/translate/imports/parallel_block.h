@@ -1,5 +1,7 @@
-// weft/translate/imports/parallel_block.h -- a block whose attention and feed-forward read the same words and are added at once, as
-// GPT-NeoX and Falcon have it, or one after the other; queries, keys and values come from one map.
+// weft/translate/imports/parallel_block.h -- transformer blocks of GPT-NeoX and Falcon.
+//
+// Attention and feed-forward are parallel (both read x) or sequential. Queries, keys and values
+// come from one map.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,16 +18,16 @@ struct ParallelModel {
                positions = 0;
   std::string activation = {};
   double epsilon = 1e-5, range = 0.02;
-  double attention_dropout = 0;  // of probabilities
-  double first_dropout = 0;      // of what attention makes
-  double second_dropout = 0;     // of what the feed-forward makes, or both where they are added first
+  double attention_dropout = 0;  // on attention probabilities
+  double first_dropout = 0;      // on attention's output
+  double second_dropout = 0;     // on the feed-forward's output, or on the sum if `added_first`
   double embedding_dropout = 0;
   bool attention_bias = false, mlp_bias = false, tied = false;
   bool parallel = true, added_first = false;
-  bool two_norms = true;  // the feed-forward has one of its own
-  bool alibi = false;     // a slope for each head in place of rotary positions
+  bool two_norms = true;  // the feed-forward has its own norm
+  bool alibi = false;     // ALiBi slopes instead of rotary positions
   Rotary rotary = {};
-  // Tensors' names.
+  // Names of tensors.
   std::string prefix = {}, attention = {}, first_norm = {}, second_norm = {}, embedding = {}, last_norm = {};
 
   std::int64_t text_words() const;

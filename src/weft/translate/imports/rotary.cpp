@@ -11,7 +11,7 @@
 namespace weft::imports {
 namespace {
 
-constexpr double kLeastScale = 1e-6, kMostScale = 1e9;  // of factors and divisors
+constexpr double kLeastScale = 1e-6, kMostScale = 1e9;  // limits of factors and divisors
 
 Result<double> scale_or(Config& config, const char* key, double otherwise) {
   WEFT_TRY(scale, config.number_or(key, otherwise));
@@ -25,14 +25,14 @@ Result<double> scale_of(Config& config, const char* key) {
   return scale_or(config, key, 1);
 }
 
-// What attention gains where angles are divided: YaRN's 0.1 ln(factor) + 1.
+// The scale of attention for divided angles: YaRN's 0.1 ln(factor) + 1.
 double magnitude(double factor, double weight = 1) {
   return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
 }
 
 std::string clamped(std::string_view x) { return fmt::format("least(greatest({}, 0), 1)", x); }
 
-// The pairs that turn `turns` times in the original length, as a number of the first of them.
+// The index of the first pair that makes `turns` rotations within the original length.
 double pair_of(double turns, const Rotary& rotary, std::int64_t original) {
   return static_cast<double>(rotary.turned) *
          std::log(static_cast<double>(original) / (turns * 2 * std::numbers::pi)) /
@@ -64,7 +64,7 @@ Status read_yarn(Config& scaling, RotarySizes sizes, std::int64_t original, Rota
                            ? magnitude(factor, weight) / magnitude(factor, weight_of_all)
                            : magnitude(factor);
   WEFT_TRY(attention, scale_or(scaling, "attention_factor", ratio));
-  if (fast == 0) fast = 32;  // the class takes 0 for none
+  if (fast == 0) fast = 32;  // the class treats 0 as absent
   if (slow == 0) slow = 1;
   if (!(slow > 0 && fast >= slow && fast <= kMostScale))
     return scaling.refuse("beta_fast", fmt::format("expected at least beta_slow, {}", slow));
@@ -104,7 +104,7 @@ Status read_longrope(Config& scaling, RotarySizes sizes, std::int64_t original, 
   return {};
 }
 
-// The original length: of the object, or of the file, which may not disagree.
+// The original length, from the object or the file. Fails if they disagree.
 Result<std::int64_t> original_of(Config& config, Config& scaling, const RotaryFields& fields,
                                  std::int64_t positions) {
   constexpr const char* kKey = "original_max_position_embeddings";
@@ -115,7 +115,7 @@ Result<std::int64_t> original_of(Config& config, Config& scaling, const RotaryFi
   return inner;
 }
 
-// How many features turn.
+// Sets how many features are rotated.
 Status set_part(Config& config, const RotaryFields& fields, RotarySizes sizes, double part, Rotary& rotary) {
   if (!(part > 0 && part <= 1) || (part != 1 && !fields.some_may_rest))
     return user_error(fmt::format(
@@ -135,7 +135,7 @@ Status check_base(const Rotary& rotary, const char* key) {
   return user_error(fmt::format("{}: expected a number from 1 to 1e15, found {}", key, rotary.base));
 }
 
-// One object of scalings: {"rope_type": "yarn", "factor": 4, ..}
+// Reads one scaling object: {"rope_type": "yarn", "factor": 4, ..}
 Status read_scaling(Request& request, Config& scaling, const RotaryFields& fields, RotarySizes sizes,
                     Rotary& rotary, std::vector<std::string>& notes) {
   WEFT_TRY(base, scaling.number_or("rope_theta", rotary.base));
@@ -193,7 +193,7 @@ Result<Rotary> read_rotary(Request& request, const RotaryFields& fields, RotaryS
   WEFT_TRY_STATUS(check_base(rotary, fields.base));
   WEFT_TRY(part, config.number_or(fields.part, fields.part_otherwise));
   WEFT_TRY_STATUS(set_part(config, fields, sizes, part, rotary));
-  // transformers 5 keeps all in one object, earlier ones the scaling alone.
+  // transformers 5 keeps everything in one object, earlier versions only the scaling.
   if (config.has("rope_scaling") && config.has("rope_parameters"))
     return config.refuse("rope_scaling", "expected it or rope_parameters alone").error();
   for (const char* key : {"rope_scaling", "rope_parameters"}) {

@@ -1,14 +1,16 @@
-// weft/translate/imports/rotary.h -- rotary positions as a config.json has them: the base, features that do not turn, and angles
-// that are scaled (linear, llama3, yarn, longrope; dynamic within the length that it leaves alone).
+// weft/translate/imports/rotary.h -- rotary positions of a config.json.
 //
-// Plain angles are the operator's own. Scaled ones are two tables that the model makes once, for pair i of features:
+// These are the base, partial rotation, and angle scaling (linear, llama3, yarn, longrope; dynamic
+// up to the length that it does not scale). Plain angles use the rotary operator. Scaled ones use
+// two tables that the model computes once, for pair i of features:
 //
 //   pace   AS (SELECT exp(CAST(i AS f32) * -0.205) FROM spots GROUP BY i),        base^(-2 i / r)
-//   keep   AS (SELECT least(greatest((pace * 1303.8 - 1) / 3, 0), 1) FROM pace),  1: as it is, 0: divided by the factor
-//   turn   AS (SELECT CAST(s AS f32) * pace * (keep + (1 - keep) / 8) FROM pace, keep, spots GROUP BY s, i),
+//   keep   AS (SELECT least(greatest((pace * 1303.8 - 1) / 3, 0), 1) FROM pace),  1: plain, 0: divided
+//   turn   AS (SELECT CAST(s AS f32) * pace * (keep + (1 - keep) / 8) FROM pace, keep, spots
+//              GROUP BY s, i),
 //   cosine AS (SELECT CAST(cos(turn) AS precision) FROM turn), sine AS ..
 //
-// and each attention takes them as arguments.
+// Each attention layer receives them as arguments.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,28 +23,28 @@ namespace weft::imports {
 
 struct Rotary {
   double base = 10000;
-  std::int64_t turned = 0;    // features of a head that turn, the first ones
-  bool partial = false;       // some do not
-  double factor = 1;          // angles are divided by it
-  std::string keep = {};      // where they are kept; an expression of pace and i
-  double attention = 1;       // cosines and sines are multiplied by it
-  double scores = 1;          // and what a query and a key give
-  std::int64_t original = 0;  // texts longer than so many words have other divisors
-  std::vector<double> divisors = {}, long_divisors = {};  // one for each pair
-  std::string suffix = {};                                // of its tables' names
+  std::int64_t turned = 0;    // number of rotated features per head, the first ones
+  bool partial = false;       // some features are not rotated
+  double factor = 1;          // divides the angles
+  std::string keep = {};      // the share not divided, an expression of pace and i
+  double attention = 1;       // multiplies cosines and sines
+  double scores = 1;          // multiplies attention scores
+  std::int64_t original = 0;  // texts longer than this use long_divisors
+  std::vector<double> divisors = {}, long_divisors = {};  // one per pair
+  std::string suffix = {};                                // suffix of the table names
 
   bool scaled() const { return factor != 1 || attention != 1 || !divisors.empty(); }
 };
 
-// Where a family has what.
+// The field names and defaults of a family.
 struct RotaryFields {
   const char* base = "rope_theta";
   double base_otherwise = 10000;
   const char* part = "partial_rotary_factor";
   double part_otherwise = 1;
-  bool some_may_rest = false;  // the class knows features that do not turn
-  bool only_longrope = false;  // yarn is its name for longrope
-  std::int64_t original = 0;   // of the class; 0: as many as positions
+  bool some_may_rest = false;  // the class supports partial rotation
+  bool only_longrope = false;  // the class calls longrope yarn
+  std::int64_t original = 0;   // the class's default; 0: as many as positions
 };
 struct RotarySizes {
   std::int64_t head = 0, positions = 0;
@@ -50,17 +52,17 @@ struct RotarySizes {
 
 Result<Rotary> read_rotary(Request& request, const RotaryFields& fields, RotarySizes sizes,
                            std::vector<std::string>& notes);
-// Gemma 3: layers that see a window turn by plain angles of their own base.
+// Gemma 3: sliding-window layers use plain angles with another base.
 struct TwoRotaries {
   Rotary full, sliding;
 };
 Result<TwoRotaries> read_two_rotaries(Request& request, RotarySizes sizes, std::vector<std::string>& notes);
 
-// In the model: the tables of those that are scaled.
+// In the model: the tables of scaled angles.
 void add_rotary_tables(LayerText& body, const std::vector<Rotary>& rotaries);
-// In a layer: its arguments behind the first, its sizes, and the value `name`, [.., s, e], turned.
+// In a layer: further arguments, sizes, and the rotated value `name`[.., s, e].
 std::string rotary_arguments(const Rotary& rotary);
-std::string rotary_given(const Rotary& rotary);  // as the call names them
+std::string rotary_given(const Rotary& rotary);  // the arguments in the call
 void add_rotary_sizes(LayerText& layer, const Rotary& rotary, const std::string& features);
 void add_turned(LayerText& layer, const std::string& name, const Rotary& rotary, const std::string& features);
 // ", along => s, pairs => e, base => 10000"

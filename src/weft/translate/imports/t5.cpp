@@ -1,5 +1,5 @@
-// T5: one transformer reads, another writes; positions come in as a bias to the scores, by buckets of distances.
-// T5ForConditionalGeneration, T5Model and T5EncoderModel, with relu or with a gate.
+// T5: an encoder and a decoder with bucketed relative position biases. T5ForConditionalGeneration,
+// T5Model and T5EncoderModel, with relu or a gated activation.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -77,7 +77,7 @@ void add_t5_sizes(LayerText& layer, const T5& model) {
   layer.size("d", model.features);
 }
 
-// `across`: keys and values come from what was read, m[b, t, d].
+// `across`: cross-attention, with keys and values from the encoder output m[b, t, d].
 LayerText t5_attention(const std::string& name, const T5& model, bool across) {
   LayerText layer(name + (across ? "_cross_attention" : "_attention"),
                   across ? "x[b, s, d], m[b, t, d]" : "x[b, s, d], bias[h, s, t]",
@@ -136,7 +136,7 @@ LayerText t5_mlp(const std::string& name, const T5& model, const std::string& pl
   return layer;
 }
 
-// Single distances first, then buckets that grow like the logarithm.
+// Exact distances first, then logarithmic buckets.
 std::string bucket_of(std::string_view far, std::int64_t buckets, std::int64_t distance) {
   const std::int64_t exact = buckets / 2;
   return fmt::format(
@@ -172,7 +172,7 @@ LayerText t5_distances(const std::string& name, const T5& model, bool both_ways)
   return layer;
 }
 
-// The half that reads: m[b, s, d] of `source`.
+// The encoder: m[b, s, d] of `source`.
 void add_reader(ModelText& text, const std::string& name, const T5& model, const std::string& layers) {
   const LayerText self = t5_attention(name, model, false), mlp = t5_mlp(name, model, "layer.1");
   const LayerText both = t5_distances(name, model, true);
@@ -192,7 +192,7 @@ void add_reader(ModelText& text, const std::string& name, const T5& model, const
   text.call(mlp, "read_mlp", "encoder.block.{}.", model.readers);
 }
 
-// The half that writes: n[b, s, d] of `tokens` and m.
+// The decoder: n[b, s, d] of `tokens` and m.
 void add_writer(ModelText& text, const std::string& name, const T5& model, const std::string& layers) {
   const LayerText self = t5_attention(name, model, false), cross = t5_attention(name, model, true);
   const LayerText mlp = t5_mlp(name, model, "layer.2"), back = t5_distances(name, model, false);

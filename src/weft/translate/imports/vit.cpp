@@ -1,4 +1,4 @@
-// ViT: patches of an image are the words of an encoder. ViTForImageClassification and ViTModel.
+// ViT: an encoder over image patches. ViTForImageClassification and ViTModel.
 #include <fmt/format.h>
 
 #include "weft/translate/imports/heads.h"

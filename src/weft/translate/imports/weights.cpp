@@ -22,7 +22,7 @@ std::int64_t product(std::span<const std::int64_t> sizes) {
   return result;
 }
 
-// Classes with and without a head save the same tensors with and without a first word.
+// Classes with and without a head save the same tensors with and without a prefix.
 const TensorEntry* find_tensor(const Tensors& tensors, const std::string& name) {
   constexpr std::string_view kWords[] = {"bert.", "vit.", "transformer.", "model.", "gpt_neox."};
   if (const auto found = tensors.find(name); found != tensors.end()) return found->second;
@@ -37,7 +37,7 @@ const TensorEntry* find_tensor(const Tensors& tensors, const std::string& name) 
   return nullptr;
 }
 
-// Copies one tensor into the parameter's memory, or into the stretch of it that is the tensor's.
+// Copies one tensor into the parameter's memory, or into its slice of it.
 void move_elements(const WeightSource& source, std::span<const std::byte> from, std::size_t width,
                    std::byte* to) {
   const std::size_t rank = source.view.size();
@@ -55,7 +55,7 @@ void move_elements(const WeightSource& source, std::span<const std::byte> from, 
     std::int64_t offset = begin;
     for (std::size_t i = 0; i + 1 < rank; ++i) offset += at[i] * steps[i];
     for (std::int64_t i = 0; i < last; ++i) {
-      // Features 0 1 2 3 4 5 that are stored as pairs are 0 2 4 and 1 3 5 of halves.
+      // Interleaved pairs 0 1 2 3 4 5 become halves 0 2 4 and 1 3 5.
       const std::int64_t half = last / 2, place = source.pairs ? (i < half ? 2 * i : 2 * (i - half) + 1) : i;
       std::memcpy(to, from.data() + static_cast<std::size_t>(offset + place * steps[rank - 1]) * width,
                   width);
@@ -114,7 +114,7 @@ Result<ConvertedWeights> convert_weights(const Imported& model, std::span<const 
       return user_error(
           fmt::format("tensor {}: expected floating point, found {}", formats::shown(name), dtype));
   }
-  // All are found before any is copied.
+  // Find all tensors before copying any.
   std::set<std::string_view> read;
   std::size_t bytes = 0;
   for (const WeightSource& source : model.weights)

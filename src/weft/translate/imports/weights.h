@@ -1,8 +1,8 @@
-// weft/translate/imports/weights.h -- a checkpoint of the program that a model comes from, as one that LOAD takes.
+// weft/translate/imports/weights.h -- converts a checkpoint of the original program for LOAD.
 //
 //   model.layers.0.self_attn.q_proj.weight [4096, 4096]   ->   attention.0.wq [4096, 32, 1, 128]
 //
-// Elements keep their type: SET precision says with which the model runs.
+// Elements keep their dtype: SET precision selects the dtype of the run.
 #pragma once
 #include <span>
 #include <string>
@@ -16,10 +16,10 @@ namespace weft::imports {
 
 struct ConvertedWeights {
   formats::Checkpoint checkpoint;
-  std::vector<std::string> unread;  // tensors of the files that no parameter is made of
+  std::vector<std::string> unread;  // tensors of the files that no parameter uses
 };
 
-// `files` are the shards of one checkpoint. Fails when a tensor is missing or of another size.
+// `files` are the shards of one checkpoint. Fails if a tensor is missing or has another size.
 Result<ConvertedWeights> convert_weights(const Imported& model, std::span<const formats::Checkpoint> files);
 
 }  // namespace weft::imports

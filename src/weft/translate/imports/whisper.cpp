@@ -1,5 +1,5 @@
-// Whisper: an encoder of sound, and a decoder of words that reads it. WhisperForConditionalGeneration, WhisperModel,
-// WhisperForAudioClassification, and WhisperEncoder, which is the half that the last two share.
+// Whisper: an audio encoder and a text decoder. WhisperForConditionalGeneration, WhisperModel,
+// WhisperForAudioClassification and WhisperEncoder. The last two have only the encoder.
 #include <fmt/format.h>
 
 #include "weft/translate/imports/heads.h"
@@ -11,7 +11,7 @@ constexpr HeadClass kWhisperClasses[] = {{"WhisperForConditionalGeneration", Hea
                                          {"WhisperModel", Head::base},
                                          {"WhisperForAudioClassification", Head::sequence},
                                          {"WhisperEncoder", Head::encoder}};
-constexpr double kWhisperEpsilon = 1e-5;  // of its norms, in the class
+constexpr double kWhisperEpsilon = 1e-5;  // fixed in the class, for its norms
 
 struct Half {
   std::int64_t layers = 0, heads = 0, inner = 0, positions = 0;
@@ -147,7 +147,7 @@ LayerText whisper_mlp(const std::string& name, const Whisper& model, const Half&
   return layer;
 }
 
-// From the spectrum to m[b, t, d], one moment for two of its frames.
+// The encoder: from the spectrogram to m[b, t, d], with one position per two frames.
 void add_encoder(ModelText& text, const std::string& name, const Whisper& model, const std::string& prefix) {
   LayerText& body = text.body();
   const std::string init = normal(model.range);
@@ -187,7 +187,7 @@ void add_encoder(ModelText& text, const std::string& name, const Whisper& model,
   body.with("m", whisper_norm("x", "heard"));
 }
 
-// From m and the tokens to n[b, s, d].
+// The decoder: from m and the tokens to n[b, s, d].
 void add_decoder(ModelText& text, const std::string& name, const Whisper& model, const std::string& prefix) {
   LayerText& body = text.body();
   const std::string init = normal(model.range);

@@ -1,4 +1,5 @@
-// DeepSpeed's ds_config.json: batches, ZeRO, precision. Degrees other than data are said to DeepSpeed by the program.
+// DeepSpeed's ds_config.json: batches, ZeRO, precision. The program, not the file, sets other
+// degrees than data.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ constexpr std::string_view kKept[] = {"optimizer",
                                       "pipeline",
                                       "seed"};
 
-// A count from 1 on; 0 where it is absent or "auto".
+// An integer of at least 1; 0 if it is absent or "auto".
 Result<std::int64_t> count_at(const JsonNode& node, const Json& json, const char* key) {
   if (!node.has(key) || json[key] == "auto") return std::int64_t{0};
   WEFT_TRY(count, node.whole(key, 1, 2147483647));
@@ -80,7 +81,7 @@ Result<bool> offloads(const JsonNode& zero, const Json& json, const char* key) {
       fmt::format("expected a device of cpu, nvme or none, found '{}'", formats::shown(device)));
 }
 
-// Elements that a bucket has; the file may write 5e8.
+// Elements per bucket; the file may write 5e8.
 Result<std::int64_t> bucket_at(const JsonNode& zero, const Json& json, const char* key) {
   if (!zero.has(key) || json[key] == "auto") return std::int64_t{0};
   WEFT_TRY(number, zero.number(key, 0));
@@ -105,7 +106,7 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
   recipe.bucket = bucket;
   WEFT_TRY(optimizer, offloads(zero, own, "offload_optimizer"));
   WEFT_TRY(parameters, offloads(zero, own, "offload_param"));
-  WEFT_TRY(older, zero.truth("cpu_offload", false));  // as versions before 0.3.16 said it
+  WEFT_TRY(older, zero.truth("cpu_offload", false));  // the name before version 0.3.16
   optimizer = optimizer || older;
   recipe.offload_optimizer = optimizer;
   recipe.offload_parameters = parameters;
@@ -196,7 +197,8 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
   if (top.has("activation_checkpointing")) {
     WEFT_TRY(node, top.at("activation_checkpointing"));
     WEFT_TRY_STATUS(node.expect_object());
-    // The section is of checkpoints that the program makes of its layers; their number sizes buffers alone.
+    // The section configures checkpoints that the program makes of its layers; their number only
+    // sizes buffers.
     recipe.recompute = Recompute::full;
     WEFT_TRY(on_host, node.truth("cpu_checkpointing", false));
     if (on_host)
@@ -249,7 +251,7 @@ Written print_deepspeed(const Recipe& recipe) {
   if (recipe.tensor > 1) json["tensor_parallel"] = {{"autotp_size", recipe.tensor}};
   if (recipe.context > 1) json["sequence_parallel_size"] = recipe.context;
   for (const auto& [key, value] : recipe.others) {
-    // Of another language, or said above.
+    // From another launcher, or already written.
     if (key.starts_with("--") || key.find('.') != std::string::npos || key == "activation_checkpointing")
       continue;
     const auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);

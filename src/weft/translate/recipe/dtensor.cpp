@@ -1,4 +1,5 @@
-// Placements for torch.distributed.tensor: a mesh, and what each of its dims holds of each kind of parameter.
+// Placements for torch.distributed.tensor: a mesh, and the placement of each kind of parameter on
+// its dims.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,10 +13,11 @@ namespace {
 
 struct Placed {
   std::string_view what;
-  std::string_view tensor;  // along the tensor-parallel dim
+  std::string_view tensor;  // its placement on the tensor-parallel dim
 };
 
-// [outputs, inputs], as torch's Linear has its weight: columns of a map are its outputs, dim 0.
+// [outputs, inputs], as torch stores a Linear's weight: a column-parallel map shards its outputs,
+// dim 0.
 constexpr Placed kPlaced[] = {
     {"embedding.weight", "Shard(0)"},        {"attention.query.weight", "Shard(0)"},
     {"attention.key.weight", "Shard(0)"},    {"attention.value.weight", "Shard(0)"},
@@ -26,7 +28,8 @@ constexpr Placed kPlaced[] = {
 
 using Words = std::vector<std::string>;
 
-// The words between the first ( behind `mark` and its ), quotes aside; places such as Shard(0) are one.
+// The words in the first parentheses after `mark`, without quotes; a nested form such as Shard(0)
+// is one word.
 Result<Words> words_behind(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   const std::size_t open = at == std::string_view::npos ? at : text.find('(', at + mark.size());
@@ -38,7 +41,7 @@ Result<Words> words_behind(std::string_view text, std::string_view mark) {
     const char c = text[i];
     if (c == '(') ++depth;
     if (c == ')' && --depth == 0) {
-      if (words.back().empty()) words.pop_back();  // behind the last comma
+      if (words.back().empty()) words.pop_back();  // after a trailing comma
       return words;
     }
     if (c == ',' && depth == 1)
@@ -53,7 +56,7 @@ std::string_view place_on(const Words& names, const Words& places, std::string_v
   std::size_t place = 0;
   for (const std::string& name : names) {
     if (name == dim) return place < places.size() ? std::string_view(places[place]) : std::string_view();
-    if (name != "pp") ++place;  // a stage has a mesh of its own
+    if (name != "pp") ++place;  // each stage has its own mesh
   }
   return {};
 }
@@ -100,7 +103,7 @@ Written print_dtensor(const Recipe& recipe) {
     std::string name;
     std::int64_t size;
   };
-  // The outermost first.
+  // Outermost first.
   const std::int64_t data = std::max<std::int64_t>(recipe.data_degree(), 1);
   const std::int64_t copies = recipe.zero == 0 ? data : recipe.copies;
   std::vector<Dim> dims;

@@ -9,7 +9,7 @@
 namespace weft::recipe {
 namespace {
 
-// A change that brings less is no change: prices are not that exact.
+// A smaller gain is ignored: estimates are not that accurate.
 constexpr double kLeastGain = 0.005;
 
 bool better_price(const RecipePrice& a, const RecipePrice& b) {
@@ -56,7 +56,7 @@ class RecipeImprover {
            (problem.watching.interrupted && problem.watching.interrupted());
   }
 
-  // A recipe that no change makes quicker, and how it was come to from today's.
+  // A local optimum, and the changes that led to it from today's recipe.
   struct Climb {
     PricedRecipe reached;
     std::vector<TrailStep> trail;
@@ -84,7 +84,7 @@ class RecipeImprover {
     return best;
   }
 
-  // Today's and what the planner finds, put into recipes, the best first.
+  // Today's recipe and the planner's plans as recipes, best first.
   std::vector<PricedRecipe> starts() {
     std::vector<PricedRecipe> made = {made_.today};
     if (over()) return made;
@@ -126,11 +126,11 @@ class RecipeImprover {
     return made;
   }
 
-  // None: the language cannot say it, or it contradicts the model or the cluster.
+  // Empty if the language cannot express it, or if it contradicts the model or the cluster.
   std::optional<PricedRecipe> price_in_words(const Recipe& recipe) {
     std::optional<Recipe> said = in_words_of(options_.language, recipe, today_);
     if (!said) return std::nullopt;
-    // Launchers cut layers into stages that are alike.
+    // Launchers split layers into equal stages.
     const auto alike = [&] { return pricer_.layers() % (said->pipeline * said->virtual_stages) == 0; };
     while (said->virtual_stages > 1 && !alike()) --said->virtual_stages;
     if (!alike()) return std::nullopt;

@@ -1,12 +1,13 @@
-// weft/translate/recipe/improve.h -- a better recipe than the one that somebody has, in the same language.
+// weft/translate/recipe/improve.h -- improves a user's recipe, in the same launcher's language.
 //
 //   today ─┐
-//   what the planner finds, as far as the language has words for it ─┴─▶ from each of them one change after the
-//          other, as long as one makes the step quicker ─▶ the best that was come to ─▶ Improvement
+//   the planner's plans, as far as the language can express them ─┴─▶ hill climbing from each of them, one
+//          change at a time, while the step gets faster ─▶ the best recipe found ─▶ Improvement
 //
-// A change halves one degree and doubles another, doubles or halves the micro-batch or the chunks of a stage, shards
-// more or less, recomputes more or less, takes the optimizer to the host or back, lets sums of gradients overlap, or
-// moves the pipeline inside data. All that is looked at is priced the same way.
+// A change halves one degree and doubles another, doubles or halves the micro-batch or the chunks
+// of a stage, shards more or less, recomputes more or less, moves the optimizer to the host or
+// back, overlaps gradient reduction, or moves the pipeline inside data. All candidates are
+// estimated in the same way.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,8 +27,8 @@ std::string_view name(Language language);
 
 Written print(Language language, const Recipe& recipe);
 
-// The recipe as the language has it: what a writer would lose is put otherwise. None where it cannot say it at all.
-// `today`: what the user's program already does besides.
+// The recipe as the language can express it: unsupported settings are replaced. Empty if it cannot
+// be expressed at all. `today`: what the user's program already does besides.
 std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe& today);
 
 // "tensor 8, pipeline 2, data 4, micro-batch 1 (16 per step), ZeRO 1"
@@ -48,10 +49,12 @@ struct TrailStep {
 
 struct Improvement {
   PricedRecipe today;
-  std::optional<PricedRecipe> better;  // none: nothing that was looked at is
-  // From today to it: where a plan of the planner came first, that is its first step.
+  std::optional<PricedRecipe> better;  // empty: no candidate is better
+  // The steps from today's recipe. If the climb started from a planner's plan, that is the first
+  // step.
   std::vector<TrailStep> trail;
-  // The planner's own plan, where it is quicker than what the language can say, and what it has no words for.
+  // The planner's own plan, if it is faster than any the language can express, and what the
+  // language lacks.
   std::optional<search::PlanInTime> beyond;
   std::vector<std::string> beyond_lost;
   std::int64_t looked_at = 0;
@@ -63,7 +66,7 @@ struct ImproveOptions {
   std::int64_t most_priced = 400;  // recipes
 };
 
-// Fails where today's recipe has no price: it contradicts itself, the cluster or the model.
+// Fails if today's recipe has no estimate: it contradicts itself, the cluster or the model.
 Result<Improvement> improve(RecipePricer& pricer, const Recipe& today, const ImproveOptions& options);
 
 }  // namespace weft::recipe

@@ -1,4 +1,5 @@
-// Megatron-LM's flags. Their meaning is that of megatron/training/arguments.py; degrees are said, data is what is left.
+// Megatron-LM's flags, with the meaning of megatron/training/arguments.py. Data parallelism takes
+// the devices that the stated degrees leave.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,9 +14,9 @@ namespace weft::recipe {
 namespace {
 
 constexpr std::size_t kMostFlags = 10'000;
-constexpr std::int64_t kUsualRanks = 8;  // of a node, where a command is written
+constexpr std::int64_t kUsualRanks = 8;  // per node, for a written command
 
-// Flags that a plan follows from. A switch has no value.
+// Flags that affect the plan. A switch has no value.
 constexpr std::string_view kCounts[] = {"tensor-model-parallel-size",
                                         "pipeline-model-parallel-size",
                                         "context-parallel-size",
@@ -53,7 +54,7 @@ constexpr std::string_view kSwitches[] = {"sequence-parallel",
                                           "optimizer-cpu-offload"};
 constexpr std::string_view kWords[] = {"recompute-granularity", "recompute-method",
                                        "data-parallel-sharding-strategy", "fp8-format"};
-// Flags of the field's scripts that say nothing of a plan: kept, without a note.
+// Common flags that do not affect the plan: kept without a note.
 constexpr std::string_view kPassed[] = {"lr",
                                         "min-lr",
                                         "lr-decay-style",
@@ -139,7 +140,8 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Words as a shell would have them: quotes hold blanks, a backslash at the end of a line is a blank.
+// Splits words like a shell: quotes preserve blanks, and a backslash at the end of a line is a
+// blank.
 Result<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
@@ -179,7 +181,7 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
   return words;
 }
 
-using Flags = std::map<std::string, std::string, std::less<>>;  // values joined by blanks
+using Flags = std::map<std::string, std::string, std::less<>>;  // by name; values joined by blanks
 
 Result<std::int64_t> count_of(const Flags& flags, std::string_view name, std::int64_t otherwise) {
   const auto found = flags.find(name);
@@ -200,7 +202,7 @@ Status needs(const Flags& flags, std::string_view one, std::string_view other) {
   return user_error(fmt::format("--{} needs --{}", one, other));
 }
 
-// Reads flags by name; what is not known is kept in `recipe`.
+// Reads flags by name; unknown flags are kept in `recipe`.
 Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) {
   std::vector<std::string_view> known(std::begin(kCounts), std::end(kCounts));
   known.insert(known.end(), std::begin(kSwitches), std::end(kSwitches));
@@ -208,7 +210,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) 
   known.insert(known.end(), std::begin(kPassed), std::end(kPassed));
   Flags flags;
   std::size_t i = 0;
-  while (i < words.size() && !words[i].starts_with("--")) ++i;  // torchrun
+  while (i < words.size() && !words[i].starts_with("--")) ++i;  // skip the launcher, such as torchrun
   while (i < words.size()) {
     std::string flag = words[i++].substr(2);
     std::vector<std::string> values;
@@ -217,7 +219,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) 
       flag.resize(equals);
     }
     for (; i < words.size() && !words[i].starts_with("--"); ++i) {
-      // The program that a launcher starts stands between its flags and the program's.
+      // The program's name is between the launcher's flags and its own.
       if (words[i].ends_with(".py")) continue;
       values.push_back(words[i]);
     }
@@ -263,7 +265,8 @@ Status read_recomputation(const Flags& flags, Recipe& recipe) {
     return user_error(
         fmt::format("--recompute-method: expected uniform or block, found '{}'", method->second));
   WEFT_TRY(layers, count_of(flags, "recompute-num-layers", 0));
-  // Uniform recomputes all layers, so many at a time; block the first so many of a stage.
+  // uniform: recomputes all layers, this many at a time. block: recomputes the first ones of a
+  // stage.
   if (method != flags.end() && method->second == "block")
     recipe.recompute_layers = layers;
   else if (layers > 1)

@@ -10,15 +10,15 @@
 namespace weft::recipe {
 namespace {
 
-// An index of parameters.
+// How parameters use an index.
 struct Use {
   std::int64_t size = 0, parameters = 0;
-  bool in_tensors = false;  // beside two more: wq[d, h, e]
+  bool in_tensors = false;  // in a tensor with two more indices: wq[d, h, e]
 };
 
 struct Parameters {
   std::map<std::string, Use> uses;
-  std::vector<std::vector<std::string>> indices;  // of each
+  std::vector<std::vector<std::string>> indices;  // per parameter
   bool reads_tokens = false;
 };
 
@@ -53,7 +53,7 @@ Parameters parameters_of(const plan::Graph& graph, const distribute::IndexRoles&
 ModelShape model_shape(const plan::Graph& graph, const distribute::IndexRoles& roles, std::int64_t layers) {
   const Parameters parameters = parameters_of(graph, roles);
   ModelShape shape;
-  // Launchers' words are for models of language.
+  // The launchers' terms apply only to language models.
   if (layers == 0 || !parameters.reads_tokens || parameters.uses.empty()) return shape;
   const auto& uses = parameters.uses;
   const auto hidden =

@@ -1,11 +1,11 @@
-// weft/translate/recipe/model_shape.h -- the model in the words of launchers, told by what its indices do.
+// weft/translate/recipe/model_shape.h -- a model's sizes in launchers' terms, from its indices.
 //
 //   tokens[b, s]  wte[v, d]  wq[d, h, e]  w1[d, f]    ->    hidden d, heads h, inner f, words v
 //
-//   hidden      of more parameters than any other index
-//   heads       what queries and keys share; with key heads that queries share, times the queries of each
-//   inner       of the model's other indices, that of the most parameters
-//   words       of the table that the first gather reads
+//   hidden      the index in the most parameters
+//   heads       the index that queries and keys share; with grouped queries, times the queries per key head
+//   inner       of the model's other indices, the one in the most parameters
+//   words       the rows of the table that the first gather reads
 #pragma once
 #include <cstdint>
 
@@ -15,7 +15,7 @@
 
 namespace weft::recipe {
 
-// What is not there is 0. `layers`: that are alike.
+// A size that the model lacks is 0. `layers`: the number of equal layers.
 ModelShape model_shape(const plan::Graph& graph, const distribute::IndexRoles& roles, std::int64_t layers);
 
 }  // namespace weft::recipe

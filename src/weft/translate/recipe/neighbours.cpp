@@ -1,4 +1,4 @@
-// What a recipe can be changed to in one step, what changed between two, and what each language can say.
+// Neighbours of a recipe, differences between two recipes, and what each language can express.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ using DegreeField = std::int64_t Recipe::*;
 
 std::string zero_name(int zero) { return zero == 0 ? "none" : fmt::format("ZeRO {}", zero); }
 
-// Megatron and DeepSpeed shard at most the optimizer's states where there is a pipeline.
+// With a pipeline, Megatron and DeepSpeed shard at most the optimizer states.
 bool is_offered(const Recipe& recipe) { return recipe.pipeline == 1 || recipe.zero < 2; }
 
 }  // namespace
@@ -49,12 +49,13 @@ std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe
     recipe.bucket = 0;
     recipe.overlap_reduce = true;
     recipe.recompute_layers = 0;
-    // It offloads all that is sharded or nothing.
+    // It offloads everything that is sharded, or nothing.
     if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
     recipe.offload_parameters = recipe.offload_optimizer && recipe.zero == 3;
     return recipe;
   }
-  // The program, not ds_config.json, has pipelines, experts and what lies beside tensors.
+  // The program, not ds_config.json, sets pipelines, experts, sequence parallelism and the rank
+  // order.
   if (recipe.pipeline != today.pipeline || recipe.virtual_stages != today.virtual_stages ||
       recipe.expert != today.expert || recipe.order != today.order)
     return std::nullopt;
@@ -124,12 +125,12 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
 std::vector<Recipe> neighbours(const Recipe& recipe) {
   std::vector<Recipe> found;
   const auto add = [&](Recipe changed) {
-    changed.data = 0;  // what is left
+    changed.data = 0;  // recomputed from the other degrees
     if (changed.data_degree() == 0 || !check(changed, recipe.devices).ok()) return;
     changed.data = changed.data_degree();
     if (!same_plan(changed, recipe)) found.push_back(std::move(changed));
   };
-  // One degree's devices for another; data is what is left.
+  // Shift devices from one degree to another; data gets the rest.
   constexpr DegreeField kDegrees[] = {&Recipe::tensor, &Recipe::pipeline, &Recipe::context};
   for (const DegreeField less : kDegrees)
     if (recipe.*less % 2 == 0) {

@@ -63,7 +63,7 @@ Result<PricedRecipe> RecipePricer::price(const Recipe& recipe) {
 
 double RecipePricer::repeated_share(const Recipe& recipe) const {
   if (recipe.recompute != Recompute::full || recipe.recompute_layers == 0 || layers_ == 0) return 1;
-  // Megatron counts them in every run of a stage.
+  // Megatron counts them per virtual stage.
   const std::int64_t runs = recipe.pipeline * recipe.virtual_stages;
   return std::min(1.0, static_cast<double>(recipe.recompute_layers * runs) / static_cast<double>(layers_));
 }
@@ -82,7 +82,7 @@ Result<RecipePrice> RecipePricer::price_once(const SpreadRecipe& spread, bool ov
 Result<search::Evaluator*> RecipePricer::at_once(const train::Recompute& what) {
   AtOnce& made = at_once_[train::print(what)];
   if (!made.evaluator) {
-    // What the user asked for is in the plan already.
+    // If problem_.recomputed, the plan already includes the recomputation that the user requested.
     if (!what.is_nothing() && !problem_.recomputed) {
       WEFT_TRY(again, train::recompute(*problem_.plan, what));
       made.again = std::move(again.graph);
@@ -118,7 +118,8 @@ Result<RecipePrice> RecipePricer::price_in_time(const SpreadRecipe& spread) {
   return price;
 }
 
-// A step that is not cut in time sums gradients while it computes: the ordinary estimate sees that.
+// Without stages and micro-batches, a step can reduce gradients while it computes; the evaluator
+// models this.
 Result<RecipePrice> RecipePricer::price_at_once(const SpreadRecipe& spread) {
   WEFT_TRY(evaluator, at_once(spread.distribution.recompute));
   WEFT_TRY(found, evaluator->estimate(spread.distribution));

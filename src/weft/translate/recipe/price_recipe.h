@@ -1,8 +1,9 @@
-// weft/translate/recipe/price_recipe.h -- what a step takes by a recipe, on a cluster, and what that time is spent with.
+// weft/translate/recipe/price_recipe.h -- the cost of a recipe's step, with a breakdown.
 //
-// A step of stages or micro-batches sums its gradients after its last pass. One that is neither sums them while it
-// computes, where the recipe overlaps them, and after its only pass where it does not. Layers that are done again in
-// part are priced between none and all of them: each takes the same time and gives the same room.
+// A step with stages or micro-batches reduces its gradients after its last pass. Without these, it
+// reduces them during the backward pass if the recipe overlaps them, else after its only pass.
+// Recomputation of some layers is interpolated between none and all: each layer adds the same time
+// and saves the same memory.
 #pragma once
 #include <map>
 #include <optional>
@@ -18,8 +19,8 @@ namespace weft::recipe {
 
 struct RecipePrice {
   double seconds = 0;
-  // Of the step: the busiest stage computes, waits for exchanges within its passes, has nothing to do, and at the
-  // end sums gradients and updates.
+  // Parts of the step on the busiest stage: compute, waiting for exchanges within passes, pipeline
+  // bubble, and gradient reduction with updates at the end.
   double computing = 0, waiting = 0, bubble = 0, updating = 0;
   double peak_bytes = 0;
   sim::MemoryByKind memory;
@@ -33,32 +34,33 @@ struct PricedRecipe {
   RecipePrice price;
 };
 
-// Prices recipes for one model, batch and cluster; the same distribution once.
+// Estimates recipes for one model, batch and cluster; caches equal distributions.
 class RecipePricer {
  public:
-  // Machines of clusters whose stages lie within nodes and across them are made by `machine_on`.
+  // Creates the machine for a cluster that spread() changed because stages are both within and
+  // across nodes.
   using MachineOn = std::function<search::Machine(const cluster::Cluster&)>;
 
-  // REQUIRES: what the problem points to outlives it.
+  // REQUIRES: everything that `problem` points to outlives it.
   RecipePricer(search::InTimeProblem problem, MachineOn machine_on);
 
   const search::InTimeProblem& problem() const { return problem_; }
   const distribute::IndexRoles& roles() const { return roles_; }
-  // That are alike in the model, one after the other; 0: it has none.
+  // The number of consecutive equal layers of the model; 0 if there are none.
   std::int64_t layers() const { return layers_; }
 
-  // Fails where the recipe contradicts itself, the cluster or the model.
+  // Fails if the recipe contradicts itself, the cluster or the model.
   Result<PricedRecipe> price(const Recipe& recipe);
   std::int64_t priced() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
-  // Of all layers alike.
+  // With recomputation of all layers or none.
   Result<RecipePrice> price_once(const SpreadRecipe& spread, bool overlaps);
   Result<RecipePrice> price_in_time(const SpreadRecipe& spread);
   Result<RecipePrice> price_at_once(const SpreadRecipe& spread);
-  // The part of a stage's layers that is done again.
+  // The fraction of a stage's layers that is recomputed.
   double repeated_share(const Recipe& recipe) const;
-  // A plan that does this again, and its estimates.
+  // A plan with this recomputation, and its evaluator.
   struct AtOnce {
     std::optional<plan::Graph> again;
     std::optional<search::Evaluator> evaluator;
@@ -69,7 +71,7 @@ class RecipePricer {
   MachineOn machine_on_;
   distribute::IndexRoles roles_;
   std::int64_t layers_ = 0;
-  std::map<std::string, AtOnce> at_once_;  // by what is done again
+  std::map<std::string, AtOnce> at_once_;  // by recomputation
   std::map<std::string, Result<RecipePrice>> known_;
 };
 

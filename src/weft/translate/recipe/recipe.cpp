@@ -27,7 +27,7 @@ Status check_degrees(const Recipe& recipe) {
 
 Status check_devices(const Recipe& recipe, std::int64_t devices) {
   if (devices == 0) return {};
-  // Each at most 2^24: the first three fit 64 bits only where they fit the devices.
+  // Each is at most 2^24. So the product of the first three fits 64 bits if it fits the devices.
   const std::int64_t inner = recipe.tensor * recipe.pipeline;
   if (inner > devices || inner * recipe.context > devices || devices % (inner * recipe.context) != 0)
     return user_error(

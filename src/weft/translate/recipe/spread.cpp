@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 
 constexpr std::string_view kPlain = "one_f_one_b", kInterleaved = "interleaved_one_f_one_b";
 
-// A degree of the recipe, or what is used alike of one.
+// A degree of the recipe, or a part of one with a single use.
 struct Degree {
   std::string_view name;
   std::int64_t size = 1;
@@ -38,7 +38,8 @@ Shard shard_of(int zero) {
   return zero == 0 ? Shard::nothing : zero == 3 ? Shard::parameters : Shard::optimizer;
 }
 
-// Of the model, as tensor parallelism cuts it; key heads come with the queries' where those are too few.
+// The indices that tensor parallelism slices. Key heads are included if there are fewer than the
+// tensor degree.
 Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
   Names further;
   for (const distribute::FurtherIndex& one : roles.further)
@@ -46,7 +47,7 @@ Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
   return chain({roles.model, further, recipe.sequence_parallel ? roles.sequence : Names()});
 }
 
-// The outermost first.
+// Outermost first.
 Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data) {
   const auto needs = [](const Names& list, std::string_view what, std::int64_t degree) -> Status {
     if (!list.empty()) return {};
@@ -58,7 +59,8 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   if (recipe.context > 1) WEFT_TRY_STATUS(needs(roles.sequence, "context", recipe.context));
   if (recipe.expert > 1) WEFT_TRY_STATUS(needs(roles.expert, "expert", recipe.expert));
 
-  // Experts lie on the ranks of data, and where they are not cut themselves first on those of tensor.
+  // Experts are placed on the data ranks, and first on the tensor ranks if they are not sliced
+  // themselves.
   std::int64_t experts = recipe.expert;
   const bool whole_experts = recipe.expert > 1 && recipe.expert_tensor == 1 && recipe.tensor > 1;
   const std::int64_t on_tensor = whole_experts ? std::gcd(experts, recipe.tensor) : 1;
@@ -97,7 +99,7 @@ struct Laid {
   std::int64_t size;
 };
 
-// The innermost first.
+// Innermost first.
 Result<std::vector<Laid>> lay(const std::vector<Degree>& degrees, const cluster::Cluster& cluster) {
   std::vector<Laid> laid;
   std::size_t axis = cluster.axes.size();
@@ -119,7 +121,7 @@ Result<std::vector<Laid>> lay(const std::vector<Degree>& degrees, const cluster:
   return laid;
 }
 
-// The same devices where the stages' part of an inner axis belongs to the next outer one.
+// The same devices, with the stages' factor of an inner axis moved to the next outer axis.
 std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& cluster,
                                                     const std::vector<Degree>& degrees,
                                                     const std::vector<Laid>& laid) {
@@ -140,7 +142,7 @@ train::Recompute recompute_of(Recompute recompute) {
       .layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
 }
 
-// Layers that a launcher does again are whole ones; what is named besides has no word.
+// Launchers recompute whole layers; they cannot express named values.
 Recompute recompute_from(const train::Recompute& what, std::vector<std::string>& lost) {
   const Recompute found = what.layers      ? Recompute::full
                           : what.selective ? Recompute::selective
@@ -177,7 +179,7 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
     std::vector<Laid> here;
     for (std::size_t l = laid.size(); l-- > 0;) {
       if (laid[l].axis != a) continue;
-      // Neighbours that do the same are one.
+      // Adjacent axes with the same use are merged.
       if (!here.empty() && degrees[here.back().degree].use == degrees[laid[l].degree].use)
         here.back().size *= laid[l].size;
       else
@@ -217,7 +219,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   recipe.offload_optimizer = distribution.offload;
   recipe.offload_parameters = false;
   const auto lose = [&](std::string what) { made.lost.push_back(std::move(what)); };
-  // Along an axis: the outermost of what the usual order has inside comes last.
+  // The use of an axis. In the usual order, inner uses have larger values.
   enum Place { stage, data, context, tensor };
   std::vector<Place> places;
   std::int64_t whole_copies = 1;

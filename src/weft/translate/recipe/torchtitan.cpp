@@ -1,4 +1,5 @@
-// torchtitan's job.toml. Degrees stand in [parallelism], or in [training] and [experimental] as older versions had them.
+// torchtitan's job.toml. Degrees are in [parallelism], or in [training] and [experimental] in older
+// versions.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -11,8 +12,8 @@
 #include "weft/translate/recipe/languages.h"
 
 #ifdef WEFT_HAS_TOMLPLUSPLUS
-// The library asserts of some wrong texts that they cannot be, and without its assertions assumes it: "[\\a]". Here
-// they are errors like others, in releases too.
+// toml++ asserts that some invalid inputs, such as "[\\a]", cannot occur, and without assertions
+// relies on it. Here they are reported as errors, also in release builds.
 namespace weft::recipe {
 struct UnreadableToml {};
 [[noreturn]] inline void toml_is_unreadable() { throw UnreadableToml(); }
@@ -36,12 +37,12 @@ constexpr std::string_view kOlderBatch = "training.batch_size";
 
 constexpr std::size_t kMostTomlBytes = 1 << 20;
 
-// By its way, "parallelism.tensor_parallel_degree".
+// The file's values by path: "parallelism.tensor_parallel_degree".
 class Job {
  public:
   explicit Job(const toml::table& table) : table_(&table) {}
 
-  // 0 where it is absent. -1 where torchtitan means what is left.
+  // `otherwise` if it is absent. -1 if torchtitan means the remaining devices.
   Result<std::int64_t> count(std::initializer_list<std::string_view> ways, std::int64_t otherwise,
                              bool left_over = false) {
     for (const std::string_view way : ways) {
@@ -72,7 +73,7 @@ class Job {
     return *value;
   }
 
-  // What nobody asked for: way and TOML text.
+  // Values that were not read: path and TOML text.
   std::vector<std::pair<std::string, std::string>> rest() const {
     std::vector<std::pair<std::string, std::string>> left;
     for (const auto& [section, node] : *table_) {
@@ -155,7 +156,7 @@ Status read_titan_degrees(Job& job, Recipe& recipe, bool& shards) {
   recipe.context = context;
   recipe.expert = expert;
   recipe.expert_tensor = expert_tensor;
-  recipe.sequence_parallel = tensor > 1;  // its plans of tensor parallelism have it
+  recipe.sequence_parallel = tensor > 1;  // always part of its tensor-parallel plans
   shards = shard != 1;
   recipe.copies = shards ? copies : 1;
   if (shard > 0) {
@@ -177,7 +178,7 @@ Status read_titan_batches(Job& job, Recipe& recipe) {
   WEFT_TRY(micro, job.count({"parallelism.pipeline_parallel_microbatch_size"}, 1));
   WEFT_TRY(sequence, job.count({"training.seq_len"}, 0));
   recipe.sequence = sequence;
-  // A pipeline cuts the local batch into micro-batches; without one it is the micro-batch.
+  // A pipeline splits the local batch into micro-batches; without one it is the micro-batch.
   recipe.micro_batch = recipe.pipeline > 1 ? micro : local;
   if (recipe.pipeline > 1 && local % micro != 0)
     return user_error(fmt::format(
@@ -302,7 +303,7 @@ Written print_torchtitan(const Recipe& recipe) {
     const bool known = std::ranges::any_of(lines, [&](const auto& line) { return line.first == way; });
     if (!way.starts_with("--") && way.find('.') != std::string::npos && !known) put(way, other.second);
   }
-  // A section at a time, in the order of their first lines.
+  // One section at a time, in order of first occurrence.
   std::vector<std::string> sections;
   const auto section_of = [](const std::string& way) { return way.substr(0, way.find('.')); };
   for (const auto& [way, value] : lines)

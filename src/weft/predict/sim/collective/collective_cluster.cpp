@@ -31,7 +31,7 @@ Result<CollectiveCluster> wires_of(const cluster::Cluster& found) {
   return made;
 }
 
-// One block moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
+// One threadblock moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
 std::int32_t threadblocks_for(double bytes_per_second) {
   constexpr double kBlockRate = 20e9, kMostThreadblocks = 24;
   return static_cast<std::int32_t>(

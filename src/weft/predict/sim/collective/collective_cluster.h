@@ -1,4 +1,4 @@
-// weft/predict/sim/collective/collective_cluster.h -- the wires a collective is priced on, and the sizes it is priced at.
+// weft/predict/sim/collective/collective_cluster.h -- topology and sizes for collective costs.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,25 +13,26 @@ namespace weft::sim {
 
 struct CollectiveCluster {
   cluster::Topology topology;
-  std::int32_t local = 1;           // devices of a node
+  std::int32_t local = 1;           // devices per node
   std::vector<std::int64_t> sides;  // of a torus or mesh
 };
 
-// The wires of a cluster as the catalog has it.
+// The topology of a cluster from the catalog.
 Result<CollectiveCluster> wires_of(const cluster::Cluster& cluster);
 
-// How many threadblocks of a device fill its link.
+// How many threadblocks of a device saturate its link.
 std::int32_t threadblocks_for(double bytes_per_second);
 
-// How many fill all links out of a device: the channels that such a machine runs an algorithm with.
+// How many threadblocks saturate all links out of a device: the number of channels on such a
+// machine.
 std::int32_t channels_of(const CollectiveCluster& cluster);
 
-// Gives the parameters that a cluster decides and nobody has given: ranks, local, rows and columns; and
-// channels, where a single instance is to fill the links.
+// Sets the parameters that follow from the cluster, unless they are given: ranks, local, rows and
+// columns. Sets channels too if a single instance must saturate the links.
 void fill_parameters(const collective::Algorithm& algorithm, const CollectiveCluster& cluster,
                      std::int32_t instances, collective::Arguments& arguments);
 
-// "1KiB..1GiB", "1MiB"; powers of two between. Nothing given: 1 KiB to 1 GiB.
+// "1KiB..1GiB", "1MiB"; powers of two between. An empty text means 1 KiB to 1 GiB.
 Result<std::vector<std::int64_t>> parse_sizes(std::string_view text);
 
 }  // namespace weft::sim

@@ -13,8 +13,8 @@ using collective::Action;
 using collective::Agent;
 using collective::Cell;
 
-// Times closer than this are one moment: symmetric flows end together but for their last digits, and the
-// wires are shared anew once for all of them.
+// Times closer than this are one event time. Symmetric flows end together except for their last
+// digits, and rates are recomputed once for all of them.
 constexpr double kMoment = 1e-13;
 
 std::uint64_t key(const Cell& cell, std::int32_t offset) {
@@ -26,7 +26,7 @@ std::uint64_t key(const Cell& cell, std::int32_t offset) {
 
 std::int32_t messages_of(const Action& action, const RunParameters& parameters, double slice_bytes) {
   if ((action.take < 0 && action.give < 0) || slice_bytes <= 0) return 1;
-  // A slot takes as many whole chunks as fit, and one in any case.
+  // A slot holds as many whole chunks as fit, and at least one.
   const double chunks = std::max(1.0, std::floor(parameters.slot_bytes / slice_bytes * (1 + 1e-12)));
   return static_cast<std::int32_t>(std::max(1.0, std::ceil(action.count / chunks)));
 }
@@ -56,7 +56,7 @@ CollectiveRun::CollectiveRun(const collective::Actions& actions, const Ways& way
   }
 }
 
-// Slices one after another, steps in each: what a published flag counts.
+// The position over all slices and steps, as a published flag counts it.
 std::int64_t CollectiveRun::position(std::int32_t agent, std::int32_t slice, std::int32_t step) const {
   return std::int64_t{slice} * steps_[static_cast<std::size_t>(agent)] + step + 1;
 }
@@ -121,7 +121,7 @@ void CollectiveRun::happen(const Event& event) {
   }
 }
 
-// Whoever has nothing to wait for any more tries again; the others will be found waiting again.
+// Lets the watchers retry. Those that still cannot proceed will wait again.
 void CollectiveRun::wake(std::vector<std::int32_t>& watchers) {
   ready_.insert(ready_.end(), watchers.begin(), watchers.end());
   watchers.clear();
@@ -137,7 +137,7 @@ std::int32_t CollectiveRun::parts_of(const Action& action) const {
   return messages_of(action, parameters_, slice_bytes_);
 }
 
-// Comes to an action for the first time.
+// Enters an action for the first time.
 void CollectiveRun::enter(std::int32_t agent) {
   AgentState& state = agents_[static_cast<std::size_t>(agent)];
   state.part = 0;
@@ -161,8 +161,7 @@ void CollectiveRun::try_on(std::int32_t agent) {
   foresee(now_ + parameters_.step_seconds, Happening::start, agent);
 }
 
-// Whether the agent need not wait for what state.wait says, or has waited long enough; sees to it that it is
-// woken otherwise.
+// Whether the agent can proceed past state.wait. If not, registers it to be woken.
 bool CollectiveRun::pass(std::int32_t agent, AgentState& state, const Action& action) {
   switch (state.wait) {
     case Wait::step: {
@@ -191,7 +190,7 @@ bool CollectiveRun::pass(std::int32_t agent, AgentState& state, const Action& ac
     case Wait::barrier: {
       if (action.barrier < 0) return true;
       const auto b = static_cast<std::size_t>(action.barrier);
-      // Woken twice in one moment, an agent still counts once.
+      // An agent that is woken twice at one time counts once.
       if (std::ranges::find(gathered_[b], agent) != gathered_[b].end()) return false;
       gathered_[b].push_back(agent);
       if (gathered_[b].size() < actions_.barriers[b].members.size()) return false;
@@ -229,7 +228,7 @@ void CollectiveRun::write_packets(const Cell& cell, std::int32_t count) {
   }
 }
 
-// All flows of an action go at once and share the pace of the block that copies.
+// All flows of an action start at once and share the rate of the threadblock that copies.
 void CollectiveRun::begin(std::int32_t agent) {
   AgentState& state = agents_[static_cast<std::size_t>(agent)];
   const Action& action = action_of(state);
@@ -247,7 +246,7 @@ void CollectiveRun::begin(std::int32_t agent) {
     const Way& way = ways_.cells[index];
     if (way.route < 0) continue;
     planned_.push_back({&way, actions_.cells[index].packet ? parameters_.packet_efficiency : 1, -1});
-    // What is read must be asked for first.
+    // A remote read costs a round trip.
     if (i < action.sources) state.extra = std::max(state.extra, 2 * way.latency_seconds);
   }
   if (planned_.empty()) {
@@ -322,7 +321,7 @@ void CollectiveRun::complete(std::int32_t agent) {
   enter(agent);
 }
 
-// A full connection explains more than those who wait for what would have come through it.
+// A full connection explains more than the agents that wait for messages from it.
 std::string CollectiveRun::standstill() const {
   std::string first;
   for (std::size_t a = 0; a < agents_.size(); ++a) {

@@ -1,10 +1,11 @@
-// weft/predict/sim/collective/collective_run.h -- the inside of simulate(): agents that wait, work, and wake each other.
+// weft/predict/sim/collective/collective_run.h -- the event loop of simulate().
 //
-//   try_on      as far as an agent's waits are over: dependency, message, slot, packets, counter, barrier
-//   begin       it comes to its step, then its bytes flow or are copied
-//   complete    the step is done: slots come free, messages and signals set out, the next step is tried
+//   try_on      passes the agent's waits as far as possible: dependency, message, slot, packets, counter,
+//               barrier
+//   begin       the agent starts its step; its bytes are sent or copied
+//   complete    the step is done: slots are released, messages and signals are sent, the next step is tried
 //
-// Events wait in a heap by time and, among equals, by the order in which they were foreseen.
+// Events are kept in a heap, ordered by time and then by the order in which they were scheduled.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,45 +20,46 @@
 
 namespace weft::sim {
 
-// How many messages an action sends or takes, a slot holding so many bytes of every chunk; 1 for others.
+// How many messages an action sends or receives, if a slot holds this many bytes of every chunk; 1
+// for other actions.
 std::int32_t messages_of(const collective::Action& action, const RunParameters& parameters,
                          double slice_bytes);
 
 class CollectiveRun {
  public:
-  // `slice_bytes` is what one slice has of one chunk.
+  // `slice_bytes` is the size of one slice of one chunk.
   CollectiveRun(const collective::Actions& actions, const Ways& ways, Network& network,
                 const RunParameters& parameters, double slice_bytes, std::int32_t slices, Timeline timeline);
 
-  // Runs until nothing is left to happen.
+  // Runs until no event is left.
   void run();
 
-  // The first agent that has not come to its end, and what it waits for; empty: all have.
+  // The first agent that has not finished, and what it waits for; empty if all have finished.
   std::string standstill() const;
 
   std::int64_t events() const { return events_; }
-  // When the last agent was through with each slice.
+  // When the last agent finished each slice.
   const std::vector<double>& slice_ends() const { return slice_ends_; }
   std::vector<Stretch> take_timeline() { return std::move(stretches_); }
 
  private:
-  // What keeps an agent, in the order in which it asks.
+  // What an agent waits for, in the order of the checks.
   enum class Wait : std::uint8_t { step, message, slot, packets, counter, barrier, nothing };
   struct AgentState {
     std::int32_t action = 0;  // in Actions::actions
     std::int32_t slice = 0;
-    std::int32_t part = 0;  // of the messages that make up the action
+    std::int32_t part = 0;  // index of the current message of the action
     std::int32_t parts = 1;
-    std::int32_t pending = 0;  // flows under way
+    std::int32_t pending = 0;  // flows in progress
     Wait wait = Wait::step;
     bool waiting = false;
     double begin = 0;
     double extra = 0;                    // seconds between the end of its flows and its own
-    std::int64_t published = 0;          // position() of the last step that others may see
+    std::int64_t published = 0;          // position() of the last step visible to others
     std::vector<std::int32_t> watchers;  // agents that wait for a step of this one
   };
   struct ConnectionState {
-    std::int32_t arrived = 0;   // messages that nobody has taken
+    std::int32_t arrived = 0;   // messages not received yet
     std::int32_t occupied = 0;  // slots
   };
   struct CounterState {
@@ -81,7 +83,7 @@ class CollectiveRun {
   };
   struct FlowUse {
     std::int32_t agent = 0;
-    std::int32_t connection = -1;  // whose message it is, if it is one
+    std::int32_t connection = -1;  // the connection of the message, if it is one
   };
   struct PlannedFlow {
     const Way* way;
@@ -119,7 +121,7 @@ class CollectiveRun {
   double now_ = 0;
   std::int64_t events_ = 0, order_ = 0;
   std::vector<AgentState> agents_;
-  std::vector<std::int32_t> steps_;  // one more than the last step of an agent
+  std::vector<std::int32_t> steps_;  // per agent: its last step + 1
   std::vector<ConnectionState> connections_;
   std::vector<CounterState> counters_;
   std::vector<std::vector<std::int32_t>> gathered_;  // agents at each barrier

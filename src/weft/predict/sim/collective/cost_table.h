@@ -1,4 +1,4 @@
-// weft/predict/sim/collective/cost_table.h -- what a program costs for every message size, in the columns of nccl-tests.
+// weft/predict/sim/collective/cost_table.h -- a program's cost per message size.
 //
 //   bytes      seconds   algbw       busbw
 //   1 MiB      41.2 us   25.5 GB/s   44.5 GB/s     algbw = bytes / seconds, busbw = algbw * bus_factor()
@@ -18,7 +18,7 @@ struct CostRow {
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  // bytes per second
 };
 
-// Powers of two from `least` to `most`, both powers of two themselves.
+// Powers of two from `least` to `most`. REQUIRES: both are powers of two
 std::vector<std::int64_t> message_sizes(std::int64_t least = 1 << 10, std::int64_t most = 1 << 30);
 
 Result<std::vector<CostRow>> cost_table(const collective::Actions& actions, const cluster::Topology& topology,

@@ -14,10 +14,10 @@ namespace weft::sim {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the relative error: what repeated measurements differ by. Without it a perfect piece would be worth
-// any number of regimes.
+// Relative error between repeated measurements. Without this floor, a perfect fit would justify any
+// number of regimes.
 constexpr double kMeasurementNoise = 0.01;
-constexpr std::size_t kPointsPerRegime = 3;  // on average; a single regime has two at least
+constexpr std::size_t kPointsPerRegime = 3;  // on average; a single regime has at least two
 constexpr std::size_t kFewestPoints = 2;
 constexpr double kNumbersPerRegime = 3;
 
@@ -25,7 +25,7 @@ double growth_of(Growth growth, double bytes) {
   return growth == Growth::streaming ? bytes : std::sqrt(bytes);
 }
 
-// A straight line's share of least squares, so that any stretch of points costs the same to judge.
+// Running sums for weighted least squares, so that any range of points is fitted at the same cost.
 struct Sums {
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0, wyy = 0;
 
@@ -44,7 +44,8 @@ struct Line {
   double error = kInfinity;  // weighted sum of squares
 };
 
-// The best line with intercept, slope >= 0: the unconstrained one, or the better of the two on the edge.
+// The best line with intercept, slope >= 0: the unconstrained one, or the better of the two on the
+// boundary.
 Line best_line(const Sums& sums) {
   const auto error = [&](double a, double b) {
     const double squares = sums.wyy + a * a * sums.w + b * b * sums.wxx + 2 * a * b * sums.wx -
@@ -63,7 +64,7 @@ Line best_line(const Sums& sums) {
   return flat.error <= through_zero.error ? flat : through_zero;
 }
 
-// The best regime over points [first, end) for every `end`, in one sweep.
+// The best regime over points [first, end) for every `end`, in one pass.
 struct Piece {
   Regime regime;
   double error = kInfinity;
@@ -71,7 +72,7 @@ struct Piece {
 
 std::vector<Piece> pieces_from(std::span<const Measurement> points, std::size_t first) {
   std::vector<Piece> pieces(points.size() + 1);
-  // Scaled to the first point: sums of squares of bytes would otherwise lose the digits they need.
+  // Scaled to the first point, to avoid loss of precision in sums of squares of bytes.
   const double unit_bytes = static_cast<double>(points[first].bytes);
   const double unit_seconds = points[first].seconds;
   for (const Growth growth : {Growth::streaming, Growth::filling}) {
@@ -94,7 +95,8 @@ std::vector<Piece> pieces_from(std::span<const Measurement> points, std::size_t 
   return pieces;
 }
 
-// The best cut of all points into regimes: exact for every number of them, the number by the criterion.
+// The best partition of all points into regimes: exact for each number of regimes; the criterion
+// selects the number.
 std::vector<Regime> best_regimes(std::span<const Measurement> points) {
   const std::size_t n = points.size();
   const std::size_t most = std::clamp<std::size_t>(n / kPointsPerRegime, 1, kMostRegimes);
@@ -133,7 +135,7 @@ std::vector<Regime> best_regimes(std::span<const Measurement> points) {
   return regimes;
 }
 
-// The line through two points in log bytes, log seconds, where `share` is 0 at the first and 1 at the other.
+// Interpolates linearly between two points in log bytes, log seconds.
 double between(double bytes, double low, double low_seconds, double high, double high_seconds) {
   const double share = std::log(bytes / low) / std::log(high / low);
   return low_seconds * std::pow(high_seconds / low_seconds, share);
@@ -148,7 +150,8 @@ Status check_measurements(std::span<const Measurement> measurements) {
     if (point.bytes <= last)
       return user_error(
           fmt::format("expected ascending sizes of at least one byte, found {} after {}", point.bytes, last));
-    // Bounds far beyond any measurement, so that no square of a time leaves the range of a double.
+    // Limits far beyond any measurement, so that no square of a time overflows or underflows a
+    // double.
     if (!(point.seconds >= 1e-15 && point.seconds <= 1e15))
       return user_error(
           fmt::format("expected a time above zero for {} bytes, found {} s", point.bytes, point.seconds));
@@ -187,7 +190,7 @@ double Fit::seconds(std::int64_t bytes) const {
   const auto size = static_cast<double>(std::max<std::int64_t>(bytes, 0));
   const auto after =
       std::ranges::upper_bound(residuals, size, {}, [](const Residual& residual) { return residual.bytes; });
-  // Outside the fitted sizes nothing is known but the regimes.
+  // Outside the fitted sizes, only the regimes are used.
   if (after == residuals.begin()) return whole;
   const Residual& before = *(after - 1);
   if (after == residuals.end()) return size == before.bytes ? whole * before.ratio : whole;
@@ -252,13 +255,13 @@ std::vector<Crossover> crossovers(const Curve& first, const Curve& second, std::
   if (min_bytes < 1 || max_bytes <= min_bytes) return found;
   const double doublings = std::log2(static_cast<double>(max_bytes) / static_cast<double>(min_bytes));
   const auto looks = static_cast<std::int64_t>(std::ceil(doublings * kLooksPerDoubling));
-  std::optional<bool> leader;  // whether the first one leads, by more than the margin
-  double overtaken = 0;        // where the leader fell behind, by however little; 0: it has not
+  std::optional<bool> leader;  // whether the first curve leads by more than the margin
+  double overtaken = 0;        // where the leader fell behind, by any amount; 0: nowhere
   for (std::int64_t look = 0; look <= looks; ++look) {
     const double share = static_cast<double>(look) / static_cast<double>(looks);
     const double bytes = static_cast<double>(min_bytes) * std::exp2(doublings * share);
     const auto size = std::clamp(static_cast<std::int64_t>(std::llround(bytes)), min_bytes, max_bytes);
-    const double lead = std::log(second(size) / first(size));  // positive: the first one is faster
+    const double lead = std::log(second(size) / first(size));  // positive: the first is faster
     const bool behind = leader && *leader != (lead > 0);
     if (!behind) overtaken = 0;
     if (behind && overtaken == 0) overtaken = bytes;

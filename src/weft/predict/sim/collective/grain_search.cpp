@@ -10,7 +10,7 @@ Status search_grains(std::span<const Grain> starts, double most_work,
   Grain best = starts.front();
   double attained = 0, work = 0;
   bool enough = false;
-  // Whether it is the best so far.
+  // Returns whether it is the best so far.
   const auto attempt_one = [&](const Grain& grain) -> Result<bool> {
     if (enough || work > most_work || !tried.insert(grain).second) return false;
     WEFT_TRY(trial, attempt(grain));

@@ -1,11 +1,11 @@
-// weft/predict/sim/collective/grain_search.h -- how finely a synthesized program is cut.
+// weft/predict/sim/collective/grain_search.h -- searches the chunk size of a synthesized program.
 //
-//   chunk bytes      small ones fill and drain trees quickly, large ones hide what a message costs
-//   connection rate  many slow connections keep links busy, few fast ones bring a chunk sooner
+//   chunk bytes      small chunks fill and drain trees quickly, large ones amortize the cost per message
+//   connection rate  many slow connections keep links busy, few fast ones deliver a chunk sooner
 //
-// Which is worth more depends on the depth of the trees and the pace of the links. So grains are tried, and from the
-// best of them halves and doubles of either, until none is better or so much work was done. It is counted, not timed,
-// so that the same question has the same answer.
+// The best choice depends on the depth of the trees and the rate of the links. So the search tries
+// some grains, then half and double of each value of the best one, until none is better or the work
+// limit is reached. Work is counted instead of timed, so that results are deterministic.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,11 +23,11 @@ struct Grain {
 
 struct GrainTrial {
   double attained = 0;  // bytes per second
-  double work = 0;      // chunks over links that were simulated
-  bool enough = false;  // no better one is looked for
+  double work = 0;      // simulated chunks times links
+  bool enough = false;  // good enough: stop the search
 };
 
-// Whoever tries a grain keeps the best program. Fails where a trial does.
+// `attempt` keeps the best program. Fails if a trial fails.
 Status search_grains(std::span<const Grain> starts, double most_work,
                      const std::function<Result<GrainTrial>(const Grain&)>& attempt);
 

@@ -13,7 +13,7 @@ namespace weft::sim {
 namespace {
 
 struct Message {
-  std::int32_t to, from;  // by target: Routes likes to be asked for all routes to one in a row
+  std::int32_t to, from;  // by target: Routes is fastest for consecutive routes to one target
 
   friend auto operator<=>(const Message&, const Message&) = default;
 };
@@ -42,7 +42,7 @@ Result<NeighbourTime> simulate(const Neighbours& neighbours, const cluster::Topo
   WEFT_CHECK(topology.devices % (std::int64_t{neighbours.ranks} * neighbours.stride) == 0,
              "groups of the axis fill the devices");
   const std::vector<Message> messages = messages_of(neighbours, topology.devices);
-  // Where a rank has two neighbours each gets a part of what it sends.
+  // A rank with two neighbours sends half of its bytes to each.
   const bool two_sides = neighbours.both_ways && neighbours.ranks > 2;
   const double each = bytes / parameters.efficiency / (two_sides ? 2 : 1);
   const double fastest =

@@ -1,4 +1,4 @@
-// weft/predict/sim/collective/run_parameters.h -- what a runtime costs besides the wires.
+// weft/predict/sim/collective/run_parameters.h -- a runtime's costs besides the wires.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -13,24 +13,24 @@ struct RunParameters {
   double slot_bytes = 2 << 20;
 
   double launch_seconds = 0;  // before the first step
-  double step_seconds = 0;    // a threadblock takes to come to its next step
+  double step_seconds = 0;    // for a threadblock to proceed to its next step
   double message_seconds =
-      0;  // from the last byte's arrival until the receiver has seen it, and back for a slot
+      0;  // from the last byte's arrival until the receiver sees it, and likewise for a freed slot
 
-  // One threadblock moves and adds so many bytes per second.
+  // The rate at which one threadblock copies or reduces.
   double copy_bytes_per_second = std::numeric_limits<double>::infinity();
   double reduce_bytes_per_second = std::numeric_limits<double>::infinity();
 
-  double efficiency = 1;           // data among the bytes that a connection sends
-  double packet_efficiency = 0.5;  // the same for packet cells: four bytes of flag with four of data
+  double efficiency = 1;           // fraction of a connection's bytes that is data
+  double packet_efficiency = 0.5;  // the same for packets: four bytes of flag per four of data
 
-  // A chunk longer than this many slots is not walked to its end: the pace between the first and the last
-  // quarter of them is taken to hold on.
+  // A chunk with more slices than this is simulated only up to here. The rest is extrapolated at
+  // the rate between the first and the last quarter.
   std::int32_t most_slices = 16;
 };
 
-// What NCCL's own model and buffers say of a protocol between GPUs joined by NVLink. Latencies are for
-// links whose own latency is counted apart.
+// A protocol's parameters between GPUs joined by NVLink, from NCCL's own model and buffer sizes.
+// Latencies do not include the link's own latency.
 RunParameters run_parameters(collective::Protocol protocol);
 
 }  // namespace weft::sim

@@ -20,8 +20,8 @@ Status check_parameters(const RunParameters& p) {
                     "at most 1048576 slices, and a slot of a byte or more");
 }
 
-// What a run would come to, counted before it starts: packets are followed chunk by chunk, transfers slot by
-// slot, and a hostile program has billions of either.
+// Limits on the simulation's work, checked before it starts. Packets are simulated chunk by chunk
+// and transfers slot by slot, and a malicious program has billions of either.
 constexpr std::int64_t kMostPackets = 1 << 24, kMostTransfers = 1 << 28;
 
 Status check_work(const collective::Actions& actions, const RunParameters& parameters, double slice_bytes,

@@ -1,15 +1,15 @@
-// weft/predict/sim/collective/simulate_collective.h -- how long a chunk program takes on given wires.
+// weft/predict/sim/collective/simulate_collective.h -- simulates a chunk program on given wires.
 //
 //   agent 0   [send c0 ==][send c1 ==]          ==  its bytes flow; agents that share a link slow each other
-//   agent 1             [..take c0, send on ==] ..  waits: for a message, a free slot, another step, a signal
+//   agent 1             [..recv c0, send ==]    ..  waits: for a message, a free slot, another step, a signal
 //
-// Every threadblock walks all its steps once for each slice of its chunks, a slice being what fits a slot, as
-// the runtimes do; so slices follow each other down a chain of receive_copy_send. A message is seen one
-// latency after its last byte left, a slot is free one latency after its message was used. One-sided
-// actions, which write or read the memory of another rank, are charged to the links between the two; they are
-// not cut into slices.
+// Every threadblock runs all its steps once per slice of its chunks. A slice is what fits a slot,
+// as in the runtimes, so slices are pipelined through a chain of receive_copy_send. A message
+// arrives one latency after its last byte was sent; a slot is free one latency after its message
+// was consumed. One-sided actions, which write or read the memory of another rank, use the links
+// between the two ranks and are not sliced.
 //
-// Deterministic: the same program, wires, size and parameters give the same answer to the last bit.
+// Deterministic: the same program, wires, size and parameters give bit-identical results.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@
 
 namespace weft::sim {
 
-// One action of one agent on one slice; begin is when nothing kept it waiting any more.
+// One action of one agent on one slice; `begin` is when its last wait ended.
 struct Stretch {
   std::int32_t agent = 0;
   std::int32_t action = 0;  // in Actions::actions
@@ -32,18 +32,17 @@ struct Stretch {
 struct CollectiveTime {
   double seconds = 0;
   std::int64_t events = 0;
-  std::int64_t slices = 1;         // of a chunk, ...
-  std::int64_t walked_slices = 1;  // ... and how many of them were simulated
-  std::vector<double> link_busy;   // by link of the topology: share of what it could have carried
-  std::vector<Stretch> timeline;   // where asked for, by begin
+  std::int64_t slices = 1;         // per chunk
+  std::int64_t walked_slices = 1;  // of these, simulated
+  std::vector<double> link_busy;   // by link of the topology: utilization
+  std::vector<Stretch> timeline;   // if requested; by begin
 };
 
 enum class Timeline : bool { no, yes };
 
-// `message_bytes` as nccl-tests counts them: see loop_chunks() in collective.h. Rank r runs on device r.
-// Fails when the topology has too few devices or no way between two of them that must talk, or when the
-// program comes to a standstill.
-// REQUIRES: actions at step grain, cluster::check(topology)
+// `message_bytes` is counted as in nccl-tests: see loop_chunks() in collective.h. Rank r runs on
+// device r. Fails if the topology has too few devices or no path between two communicating devices,
+// or if the program deadlocks. REQUIRES: actions at step grain, cluster::check(topology)
 Result<CollectiveTime> simulate(const collective::Actions& actions, const cluster::Topology& topology,
                                 std::int64_t message_bytes, const RunParameters& parameters,
                                 Timeline timeline = Timeline::no);

@@ -16,8 +16,8 @@ namespace {
 
 using synthesis::Forest;
 
-constexpr double kNear = 0.985;     // of the optimum: no better program is looked for
-constexpr double kMostTried = 5e6;  // chunks over links in all programs that are simulated
+constexpr double kNear = 0.985;     // fraction of the optimum at which the search stops
+constexpr double kMostTried = 5e6;  // chunks times links, summed over all simulated programs
 constexpr Grain kTreeGrains[] = {{5e5, 3e9}, {2.5e5, 5e9}, {1.2e5, 4e9}, {1e5, 8e9}, {1.5e5, 5e9}};
 
 constexpr double kMostTriedPaths = 3e6;
@@ -27,8 +27,8 @@ bool is_rooted(const Forest& forest) {
   return forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
 }
 
-// How many chunks a block may have so that `weft collective check` takes the program as it is: each makes so many hops,
-// of a step at either end, and takes so much memory.
+// How many chunks a block may have so that `weft collective check` accepts the program unchanged.
+// Each chunk makes `hops` hops, with a step at either end, and needs this much memory.
 double most_chunks(double hops, double memory) {
   const collective::CheckLimits limits;
   return std::floor(std::min(static_cast<double>(limits.actions) / (2 * hops),
@@ -81,7 +81,7 @@ Result<TunedProgram> tune_paths(const cluster::Topology& topology, const synthes
   const double pairs = static_cast<double>(topology.devices) * topology.devices;
   const double block = static_cast<double>(bytes) / topology.devices;
   constexpr double kUnit = synthesis::kPathParts;
-  // What a device has for itself it copies; chunks on their way lie in scratch.
+  // A device copies its own block; chunks in transit are in scratch memory.
   double hops = topology.devices;
   for (const synthesis::RoutedPath& path : ways.paths)
     hops += path.share * static_cast<double>(path.edges.size());

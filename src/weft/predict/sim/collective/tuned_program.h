@@ -1,4 +1,4 @@
-// weft/predict/sim/collective/tuned_program.h -- trees and paths as the program that simulation finds fastest.
+// weft/predict/sim/collective/tuned_program.h -- trees or paths as the fastest program.
 //
 //   forest  -->  programs of several grains (grain_search.h)  -->  the fastest for messages of this size
 #pragma once
@@ -18,11 +18,11 @@ struct TunedProgram {
   double attained = 0;  // bytes per second, simulated
 };
 
-// Chunks over links in a program of these trees, where the block of a root has so many.
+// Chunks times links in a program of these trees, if a root's block has this many chunks.
 double hops_of(const synthesis::Forest& forest, double chunks);
-inline constexpr double kMostHops = 1 << 20;  // more take minutes to check, and are made only where asked for
+inline constexpr double kMostHops = 1 << 20;  // more take minutes to check, and must be requested
 
-// Not checked yet: see check.h. REQUIRES: forest.trees > 0
+// The result is not checked: see check.h. REQUIRES: forest.trees > 0
 Result<TunedProgram> tune_trees(const cluster::Topology& topology, const synthesis::Forest& forest,
                                 const synthesis::Deadline& deadline, std::int64_t bytes);
 

@@ -16,14 +16,15 @@ using collective::Action;
 using collective::Agent;
 using collective::Cell;
 
-// Target first: Routes likes to be asked for all routes to one target in a row.
+// Target first: Routes is fastest for consecutive routes to one target.
 struct Wish {
   std::int32_t to, from, spread;
 
   friend auto operator<=>(const Wish&, const Wish&) = default;
 };
 
-// Calls visit(from, to, index) for every cell that lies on another rank than the agent that uses it.
+// Calls visit(from, to, index) for every cell that is stored on another rank than the agent that
+// uses it.
 template <class Visit>
 void each_remote_cell(const collective::Actions& actions, const Agent& agent, const Action& action,
                       Visit visit) {
@@ -38,7 +39,7 @@ void each_remote_cell(const collective::Actions& actions, const Agent& agent, co
   }
 }
 
-// A program made for other wires asks for links that are not there, or lead elsewhere.
+// A program made for another topology may name links that do not exist or do not form the path.
 Status check_route(const cluster::Topology& topology, const collective::Connection& connection) {
   std::int32_t node = connection.from;
   for (const std::int32_t link : connection.links) {

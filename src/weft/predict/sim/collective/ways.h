@@ -1,7 +1,7 @@
-// weft/predict/sim/collective/ways.h -- the routes that a program's bytes take, found once before it runs.
+// weft/predict/sim/collective/ways.h -- the precomputed routes of a program's transfers.
 //
-// Two ranks may talk over several equal routes; which one is a matter of the two and of the channel (or
-// block), so that channels spread over parallel wires, and every run takes the same.
+// Two ranks may have several routes of equal cost. The pair and the channel (or threadblock) select
+// one, so that channels spread over parallel wires and every run uses the same routes.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,18 +14,19 @@
 namespace weft::sim {
 
 struct Way {
-  std::int32_t route = -1;  // of the network
+  std::int32_t route = -1;  // in the network
   double latency_seconds = 0;
 };
 
-// All by index of what they belong to; what stays on its rank has no route and no latency.
+// Indexed by the object they belong to. A transfer within a rank has no route and no latency.
 struct Ways {
   std::vector<Way> connections;
-  std::vector<Way> cells;       // a target: from the agent to it; a source: from it to the agent
+  std::vector<Way> cells;       // for a target: from the agent to it; for a source: from it to the agent
   std::vector<double> signals;  // seconds from an action to the counter it raises
 };
 
-// Fails where the topology has fewer devices than the program has ranks, or does not join two that must talk.
+// Fails if the topology has fewer devices than the program has ranks, or does not connect two
+// communicating ranks.
 Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topology& topology,
                        Network& network);
 

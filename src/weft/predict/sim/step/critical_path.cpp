@@ -20,7 +20,7 @@ struct Candidate {
   }
 };
 
-// What one rank's task waited for on that rank.
+// Offers the tasks that this rank's task waited for on the same rank.
 void offer_waits(Candidate& found, const StepRun& run, const ProgramTasks& tasks, std::size_t rank,
                  std::uint32_t task) {
   found.offer(run, rank, run.before(rank, task));
@@ -35,7 +35,7 @@ std::vector<CriticalTask> critical_path(const StepRun& run, std::span<const Prog
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for (std::uint32_t task = 0; task < ranks[rank]->count(); ++task) at.offer(run, rank, task);
   std::vector<CriticalTask> path;
-  // The number of a collective among those of its lane, by which the ranks of its group find it.
+  // The index of a collective in its lane, which is the same on all ranks of its group.
   const auto place_of = [&](const ProgramTasks& tasks, std::uint32_t exchange) {
     const auto& order = tasks.lane_orders[tasks.exchanges[exchange].lane];
     return static_cast<std::size_t>(std::ranges::lower_bound(order, exchange) - order.begin());
@@ -63,7 +63,7 @@ std::vector<CriticalTask> critical_path(const StepRun& run, std::span<const Prog
 
 std::string bound_of(const StepRun& run, std::span<const ProgramTasks* const> ranks,
                      std::span<const CriticalTask> path, const plan::Mesh& mesh) {
-  std::vector<double> seconds(1 + mesh.axes.size());  // computing, then each axis
+  std::vector<double> seconds(1 + mesh.axes.size());  // compute, then each axis
   for (const CriticalTask& at : path) {
     const program::TaskTime& time = run.times(at.rank_class)[at.task];
     const std::uint32_t exchange = ranks[at.rank_class]->exchange[at.task];

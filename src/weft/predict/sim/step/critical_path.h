@@ -1,7 +1,7 @@
-// weft/predict/sim/step/critical_path.h -- what the end of a step waited for, and what that says.
+// weft/predict/sim/step/critical_path.h -- the critical path of a step, and what bounds the step.
 //
-// From the task that ends last backwards: of all that a task waited for (its stream, other tasks, the ranks
-// of its collective) the one that ended last is what it really waited for.
+// Traced backwards from the task that ends last. Of all that a task waited for (its stream, other
+// tasks, the ranks of its collective), the one that ended last is on the path.
 #pragma once
 #include <span>
 #include <string>
@@ -15,11 +15,12 @@
 
 namespace weft::sim {
 
-// In order. REQUIRES: `run` has run and its times are still there.
+// In order of time. REQUIRES: `run` has run and its times are still there.
 std::vector<CriticalTask> critical_path(const StepRun& run, std::span<const ProgramTasks* const> ranks,
                                         const Meetings& meetings);
 
-// "compute: 71 % of the step" or "communication on gpu: 54 % of the step": what most of the path is.
+// "compute: 71 % of the step" or "communication on gpu: 54 % of the step": the largest share of the
+// path.
 std::string bound_of(const StepRun& run, std::span<const ProgramTasks* const> ranks,
                      std::span<const CriticalTask> path, const plan::Mesh& mesh);
 

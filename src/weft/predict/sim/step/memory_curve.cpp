@@ -12,7 +12,7 @@ namespace {
 using program::Buffer;
 using program::BufferRole;
 
-// Values that are a parameter's gradient, by value of the rank's plan.
+// Which values are parameter gradients, indexed by value of the rank's plan.
 std::vector<bool> gradient_values(const plan::Graph& graph) {
   std::vector<bool> found(graph.value_count());
   std::vector<plan::ValueId> open;
@@ -24,7 +24,7 @@ std::vector<bool> gradient_values(const plan::Graph& graph) {
   for (const plan::Output& output : graph.outputs()) {
     if (!output.updates.valid()) continue;
     const plan::Node& update = graph.node(graph.value(output.value).producer);
-    // An update reads what it updates; a mere conversion of another update's result does not.
+    // An update reads the source that it updates; a mere cast of another update's result does not.
     const bool reads_source = std::ranges::any_of(update.inputs, [&](plan::ValueId input) {
       return graph.node(graph.value(input).producer).inputs.empty();
     });
@@ -41,7 +41,7 @@ std::vector<bool> gradient_values(const plan::Graph& graph) {
   return found;
 }
 
-// The unit that makes the first output which is no source's next value: the loss.
+// The unit that computes the first output that does not update a source: the loss.
 std::uint32_t loss_unit(const program::Program& program) {
   const plan::Graph& graph = *program.graph;
   for (const plan::Output& output : graph.outputs()) {
@@ -53,7 +53,7 @@ std::uint32_t loss_unit(const program::Program& program) {
   return std::numeric_limits<std::uint32_t>::max();
 }
 
-// The unit during which the temporaries hold most.
+// The unit at which temporaries use the most memory.
 std::uint32_t fullest_unit(const program::Program& program) {
   std::vector<std::int64_t> change(program.units.size() + 1);
   for (const Buffer& buffer : program.buffers) {
@@ -89,7 +89,7 @@ std::vector<std::pair<double, double>> memory_curve(const program::Program& prog
     changes.emplace_back(units[buffer.born].begin, static_cast<double>(buffer.bytes));
     changes.emplace_back(units[buffer.dies - 1].end, -static_cast<double>(buffer.bytes));
   }
-  // What dies makes room for what is born at the same moment.
+  // Memory freed at a moment is available to allocations at the same moment.
   std::ranges::sort(changes);
   std::vector<std::pair<double, double>> curve;
   double alive = 0;
@@ -105,7 +105,7 @@ std::vector<std::pair<double, double>> memory_curve(const program::Program& prog
 
 namespace {
 
-// Which of its fields a buffer counts to, whenever it is alive.
+// Classifies a buffer by the field of MemoryByKind that it counts towards.
 class KindOf {
  public:
   explicit KindOf(const program::Program& program)

@@ -1,6 +1,6 @@
-// weft/predict/sim/step/memory_curve.h -- what a rank's memory holds: over time, and by kind at its fullest.
+// weft/predict/sim/step/memory_curve.h -- a rank's memory use: over time, and by kind at the peak.
 //
-//   bytes ^        __        temporaries come and go on top of what is kept from step to step
+//   bytes ^        __        temporaries come and go on top of what persists between steps
 //         |     __|  |_
 //         |____|       |___
 //         +------------------> seconds
@@ -16,23 +16,23 @@
 
 namespace weft::sim {
 
-// When, and bytes alive from then on. A buffer is alive from the first task of the unit that writes it first
-// to the last task of the unit that reads it last.
+// Times, and bytes allocated from then on. A buffer is live from the first task of the first unit
+// that writes it to the last task of the last unit that reads it.
 std::vector<std::pair<double, double>> memory_curve(const program::Program& program,
                                                     std::span<const program::TaskTime> times);
 
-// At the unit at which most is alive. Kinds are told by structure alone:
+// At the unit with the peak. Kinds are derived from the plan's structure alone:
 //
 //   parameters, inputs   sources of that role            optimizer   states
 //   gradients            what an update reads besides sources, back through exchanges, views and casts
-//   activations          made before the loss and read after it
-//   scratch              the rest up to `total_bytes`, with what packing leaves unused
+//   activations          computed before the loss and read after it
+//   scratch              the rest up to `total_bytes`, including space lost to packing
 MemoryByKind memory_by_kind(const program::Program& program, double total_bytes);
 
-// The same during every unit, in their order; scratch is what is alive and none of the others.
+// The same for every unit, in program order; scratch is every other live buffer.
 std::vector<MemoryByKind> memory_by_unit(const program::Program& program);
 
-// What is alive during a unit, the largest first, and of which kind: a name of MemoryByKind::kinds().
+// A buffer that is live during a unit, with its kind (one of MemoryByKind::kinds()). Largest first.
 struct AliveBuffer {
   const program::Buffer* buffer = nullptr;
   std::string_view kind;

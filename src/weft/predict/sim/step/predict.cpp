@@ -26,7 +26,7 @@ namespace {
 
 using Programs = std::vector<std::shared_ptr<const program::Program>>;
 
-// Tasks that are simulated together, some 40 bytes each.
+// Maximum number of tasks simulated together, at some 40 bytes each.
 constexpr std::size_t kMostTasks = std::size_t{1} << 25;
 
 // Busy and exposed time of one rank.
@@ -36,7 +36,7 @@ struct PredictedTotals {
 
 using Interval = std::pair<double, double>;
 
-// Joins those that touch.
+// Merges intervals that touch.
 std::vector<Interval> joined(std::vector<Interval> intervals) {
   std::ranges::sort(intervals);
   std::vector<Interval> result;
@@ -55,7 +55,7 @@ double length(std::span<const Interval> intervals) {
   return sum;
 }
 
-// The part of `a` during which nothing of `b` is on. Both are joined.
+// The length of `a` outside `b`. REQUIRES: both are merged
 double length_outside(std::span<const Interval> a, std::span<const Interval> b) {
   double common = 0;
   std::size_t j = 0;
@@ -81,21 +81,21 @@ PredictedTotals totals_of(const ProgramTasks& tasks, std::span<const program::Ta
   return totals;
 }
 
-// Bytes. Where servers add up, to them and to ranks that do.
+// In bytes. With summation servers, the traffic of the busiest rank that is not a server.
 double sent_by_rank(const ExchangeTask& exchange, std::int32_t ranks) {
   const auto bytes = static_cast<double>(exchange.bytes);
-  constexpr double kNoServer = std::numeric_limits<double>::infinity();  // is the busiest
+  constexpr double kNoServer = std::numeric_limits<double>::infinity();  // the servers are not considered
   if (const auto service = collective::find_summation_service(exchange.price.algorithm))
     return bytes * collective::busiest_card(*service, ranks, kNoServer);
   return cost::sent_bytes(exchange.kind, ranks, bytes);
 }
 
-// Says which rank it is.
+// Fills in the figures of the busiest rank and returns that rank.
 std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
                              std::span<const ProgramTasks* const> ranks, const plan::Mesh& mesh) {
   std::size_t busiest = 0;
   PredictedTotals most;
-  // Ranks of one program and equal times would all answer alike; the first of each program is asked.
+  // Consecutive ranks with one program have equal totals; compute them once.
   const ProgramTasks* seen = nullptr;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank] == seen) continue;
@@ -139,7 +139,7 @@ double model_flops(const plan::Graph& graph) {
   double multiply_adds = 0;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (node.input_count() < 2 || ops::is_pointwise(node.op())) continue;  // nothing to multiply and add
+    if (node.input_count() < 2 || ops::is_pointwise(node.op())) continue;  // no multiply-adds
     multiply_adds += node.op().work(node).multiply_adds;
   }
   return 2 * multiply_adds;
@@ -229,9 +229,9 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
   compile.workers = std::max(1, options.workers);
   if (options.quick) {
     compile.pack = false;
-    compile.tiles = compile.workers > 1;  // one worker does a unit in the time of its tasks
+    compile.tiles = compile.workers > 1;  // with one worker, a unit takes the time of its tasks
   }
-  // The first rank of each kind; where later ones have more to do, the last: all wait for it.
+  // The first rank of each kind. If later ranks have more work, the last, since all wait for it.
   const bool takes_last = spmd::later_ranks_attend_more(graph, layouts);
   std::vector<std::int32_t> firsts;
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {

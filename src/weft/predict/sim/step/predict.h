@@ -1,19 +1,19 @@
-// weft/predict/sim/step/predict.h -- what a step of a distributed plan takes: time, memory, bytes on the wires.
+// weft/predict/sim/step/predict.h -- predicts a step of a distributed plan: time, memory, traffic.
 //
 //   WEFT_TRY(costs, cost::step_costs(cluster, mesh));
 //   WEFT_TRY(prediction, predict(plan, mesh, layouts, costs));
 //   prediction.seconds                          0.0214
 //   prediction.exposed_communication_seconds    0.0031     while a rank computed nothing
 //
-// Every rank's plan is compiled (program/) and the programs are run by discrete events: a rank has a stream
-// that computes and a stream for each mesh axis that moves bytes, in the program's order; a task begins when
-// its stream is free and what it waits for is done; a collective begins when all ranks of its group are
-// there. Collectives that are under way at once and pass the same wires share them. Ranks whose programs are
-// equal are run once for all of them, unless `exact`.
+// Every rank's plan is compiled (program/), and the programs run in a discrete-event simulation. A
+// rank has one compute stream and one stream per mesh axis for communication, each in program
+// order. A task starts when its stream is free and its dependencies are done. A collective starts
+// when all ranks of its group have arrived. Concurrent collectives on the same wires share them.
+// Ranks with equal programs are simulated once, unless `exact`.
 //
-//   rank_classes   which ranks are alike                  memory_curve    what is alive when
-//   step_run       the events                             critical_path   what the end waited for
-//   link_sharing   who gets how much of the wires         bound           the path in a sentence
+//   rank_classes   which ranks are equivalent             memory_curve    live memory over time
+//   step_run       the events                             critical_path   which tasks determine the end
+//   link_sharing   how collectives share the wires        bound           the path in a sentence
 #pragma once
 #include <array>
 #include <cstdint>
@@ -39,16 +39,16 @@ using cost::StepCosts;
 using cost::TaskPrice;
 
 struct PredictOptions {
-  bool exact = false;    // every rank by itself
-  bool overlap = true;   // false: a rank waits for each collective before it goes on
-  bool timeline = true;  // keep when each task ran, and the memory curve
-  // Of a rank: more than one take whatever is ready, the first in the program first; collectives keep the
-  // program's order.
+  bool exact = false;    // simulate every rank individually
+  bool overlap = true;   // false: a rank waits for each collective before it continues
+  bool timeline = true;  // keep task times and the memory curve
+  // Per rank. With more than one, workers take any ready task, in program order; collectives keep
+  // program order.
   int workers = 1;
-  bool alike = false;  // all ranks are taken to be like rank 0, whose shares are the largest
-  // For a search that asks often: ranks are alike, and values do not take turns in memory, so peak_bytes is
-  // what no packing goes below and nothing waits for memory; timeline, memory curve, collectives, critical
-  // path and bound are left out.
+  bool alike = false;  // treat all ranks like rank 0, whose shards are the largest
+  // For a search with many calls. Ranks are treated as alike. Buffers are not packed, so peak_bytes
+  // is a lower bound of any packing and no task waits for memory. Timeline, memory curve,
+  // collectives, critical path and bound are omitted.
   bool quick = false;
 };
 
@@ -68,17 +68,17 @@ struct MemoryByKind {
   }
 };
 
-// Ranks whose programs are alike.
+// A set of ranks that behave identically.
 struct RankClass {
   std::vector<std::int32_t> ranks;
   std::shared_ptr<const program::Program> program;
-  program::Timeline timeline;                     // as the program's tasks; empty unless asked for
-  std::vector<std::pair<double, double>> memory;  // when, and bytes alive from then on
+  program::Timeline timeline;                     // of the program's tasks; empty unless requested
+  std::vector<std::pair<double, double>> memory;  // times, and bytes allocated from then on
 };
 
 struct AxisTraffic {
   std::string axis;
-  double bytes = 0;         // a rank sends in a step
+  double bytes = 0;         // sent per rank and step
   double busy_seconds = 0;  // of its stream
 };
 
@@ -87,8 +87,8 @@ struct PricedCollective {
   std::string axis;
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // as nccl-tests counts them
-  std::size_t times = 0;   // in a step
-  ExchangePrice price;     // of each, alone on its wires
+  std::size_t times = 0;   // per step
+  ExchangePrice price;     // of each, without contention
 };
 
 struct CriticalTask {
@@ -98,32 +98,31 @@ struct CriticalTask {
 
 struct Prediction {
   double seconds = 0;
-  double compute_seconds = 0;                 // of the busiest rank's computing stream
+  double compute_seconds = 0;                 // of the busiest rank's compute stream
   double communication_seconds = 0;           // of its collectives, overlapped or not
-  double exposed_communication_seconds = 0;   // of the step, while it computed nothing
+  double exposed_communication_seconds = 0;   // of the step, while the rank computed nothing
   double flops = 0;                           // of the whole mesh: the plan's multiply-adds, each as two
-  double peak_bytes = 0;                      // of the fullest rank: what its program takes
-  MemoryByKind memory;                        // of that rank at its fullest moment; its total is peak_bytes
+  double peak_bytes = 0;                      // of the rank with the highest peak
+  MemoryByKind memory;                        // of that rank at its peak; its total is peak_bytes
   std::vector<AxisTraffic> traffic;           // by mesh axis
-  std::vector<PricedCollective> collectives;  // of the busiest rank, those that take most first
+  std::vector<PricedCollective> collectives;  // of the busiest rank, by total time, descending
   std::vector<RankClass> classes;
   std::vector<CriticalTask> critical;  // in order
   std::string bound;  // "compute: 71 % of the step" | "communication on ib: 54 % of the step"
   std::int64_t events = 0;
-  // How much of the computing stream's seconds has which source, by cost::Source.
+  // The seconds of the compute stream per source of the cost, indexed by cost::Source.
   std::array<double, cost::kSources> seconds_by_source{};
 };
 
-// `layouts` as spmd::infer_layouts gives them. Unless `quick`, the programs of the answer name the algorithms
-// that are priced (cost/choose_algorithms.h), and are what ranks are to run. Fails where a rank's plan
-// cannot be made or compiled, where bytes must cross a link that has no bandwidth, and where `exact` asks for
-// too much.
+// `layouts` as returned by spmd::infer_layouts. Unless `quick`, the returned programs name the
+// algorithms of the prediction (cost/choose_algorithms.h) and are what the ranks should run. Fails
+// if a rank's plan cannot be built or compiled, if bytes must cross a link without bandwidth, or if
+// `exact` would simulate too many tasks.
 Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
                            std::span<const plan::Layout> layouts, const StepCosts& costs,
                            const PredictOptions& options = {});
 
-// The same for programs that are there already: programs[kinds[r]] is what rank r runs. Of the plan's flops
-// these know nothing.
+// The same for existing programs: rank r runs programs[kinds[r]]. Does not set the plan's flops.
 Result<Prediction> predict(const plan::Mesh& mesh,
                            std::span<const std::shared_ptr<const program::Program>> programs,
                            std::span<const std::int32_t> kinds, const StepCosts& costs,

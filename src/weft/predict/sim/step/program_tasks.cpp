@@ -23,7 +23,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
     made.lane += static_cast<std::uint32_t>(mesh.axes.size());
   made.bytes = cost::message_bytes(exchange);
   made.price = costs.exchange(exchange, made.axis, made.bytes);
-  // What runs is what the program says; the largest share of its ranks decided that.
+  // The program's algorithm is what runs; it was chosen for the rank with the largest shard.
   if (!exchange.algorithm.name.empty()) {
     made.price.algorithm = exchange.algorithm.name;
     made.price.protocol = exchange.algorithm.protocol;

@@ -1,8 +1,9 @@
-// weft/predict/sim/step/program_tasks.h -- a program as its simulation needs it: on which stream each task runs, how long
-// it takes alone, and who waits for it.
+// weft/predict/sim/step/program_tasks.h -- a program as the simulator's input.
 //
-//   streams   the program's (program/tasks/stream.h). Without overlap all are one, 0, and where several workers
-//             share it a collective has the rank to itself (program/tasks/without_overlap.h).
+// It has each task's stream, duration and dependents.
+//
+//   streams   the program's (program/tasks/stream.h). Without overlap there is one stream, 0. If several
+//             workers share it, a collective has the rank to itself (program/tasks/without_overlap.h).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ namespace weft::sim {
 struct ExchangeTask {
   std::uint32_t task = 0;
   std::uint32_t axis = 0;
-  // Those of one lane come one after the other: a mesh axis, or past all axes, what goes along it at low priority.
+  // Exchanges of one lane run in order. Lane a is mesh axis a; low-priority exchanges along it use
+  // another lane, after those of all axes.
   std::uint32_t lane = 0;
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // its size as nccl-tests counts it
@@ -31,14 +33,14 @@ struct ProgramTasks {
 
   std::shared_ptr<const program::Program> program;
   std::vector<double> seconds;                          // by task; 0 for exchanges
-  std::vector<cost::Source> sources;                    // likewise
-  std::vector<std::uint32_t> exchange;                  // by task: which of `exchanges`, or kComputes
-  std::vector<ExchangeTask> exchanges;                  // in the program's order
-  std::vector<std::vector<std::uint32_t>> streams;      // tasks in the program's order
+  std::vector<cost::Source> sources;                    // by task
+  std::vector<std::uint32_t> exchange;                  // by task: index in `exchanges`, or kComputes
+  std::vector<ExchangeTask> exchanges;                  // in program order
+  std::vector<std::vector<std::uint32_t>> streams;      // tasks in program order
   std::vector<std::vector<std::uint32_t>> lane_orders;  // by lane: exchanges in order
-  std::vector<std::uint32_t> waits;                     // by task: how many it waits for
-  std::vector<std::uint32_t> first_after, after;        // those that wait for t: after[first_after[t] ..]
-  std::vector<std::vector<std::uint32_t>> apart;        // waits other than the program's; empty: its own
+  std::vector<std::uint32_t> waits;                     // by task: number of dependencies
+  std::vector<std::uint32_t> first_after, after;        // dependents of t: after[first_after[t] ..]
+  std::vector<std::vector<std::uint32_t>> apart;        // replace the program's unless empty
 
   std::size_t count() const { return seconds.size(); }
   std::uint32_t stream_of(std::uint32_t task, bool overlap) const {
@@ -52,8 +54,8 @@ struct ProgramTasks {
   }
 };
 
-// Fails where the program names an axis that the mesh lacks, or bytes must go along one whose link has no
-// bandwidth. `workers` of the rank take tasks of stream 0 at once.
+// `workers` tasks of stream 0 run at once. Fails if the program names an axis that the mesh lacks,
+// or sends bytes along an axis whose link has no bandwidth.
 Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
                                  const cost::StepCosts& costs, bool overlap, int workers = 1);
 

@@ -9,17 +9,17 @@
 namespace weft::sim {
 namespace {
 
-// How an index is cut: its size, and by which axes, outermost first.
+// How an index is sliced: its size, and by which axes, outermost first.
 struct Cut {
   std::int64_t size = 0;
   std::vector<std::size_t> axes;
-  std::int64_t before = 0, after = 0;  // borders
+  std::int64_t before = 0, after = 0;  // halos
 
   friend auto operator<=>(const Cut&, const Cut&) = default;
 };
 
 bool is_even(const Cut& cut, const plan::Mesh& mesh) {
-  if (cut.before > 0 || cut.after > 0) return false;  // the outermost blocks have one side less
+  if (cut.before > 0 || cut.after > 0) return false;  // the outermost blocks have a halo on one side only
   std::int64_t size = cut.size;
   for (const std::size_t axis : cut.axes) {
     if (size % mesh.axes[axis].ranks != 0) return false;
@@ -28,7 +28,7 @@ bool is_even(const Cut& cut, const plan::Mesh& mesh) {
   return true;
 }
 
-// The cuts that leave ranks with different sizes.
+// The cuts that give ranks different sizes.
 std::set<Cut> uneven_cuts(const plan::Graph& graph, const plan::Mesh& mesh,
                           std::span<const plan::Layout> layouts) {
   std::set<Cut> cuts;
@@ -49,7 +49,7 @@ std::set<Cut> uneven_cuts(const plan::Graph& graph, const plan::Mesh& mesh,
   return cuts;
 }
 
-// Gives equal keys equal numbers.
+// Assigns equal numbers to equal keys.
 class Numberer {
  public:
   std::int32_t operator()(const Digest& key) {
@@ -61,7 +61,8 @@ class Numberer {
   std::map<Digest, std::int32_t> numbers_;
 };
 
-// Calls visit(first, stride) for every group of the axis: its ranks are first, first + stride, ..
+// Calls visit(first, stride, ranks) for every group of the axis: its ranks are first, first +
+// stride, ..
 template <class Visit>
 void for_each_group(const plan::Mesh& mesh, std::size_t axis, Visit&& visit) {
   std::int32_t stride = 1;

@@ -81,7 +81,7 @@ Status StepRun::run() {
     RankState& state = ranks_[rank];
     if (options_.workers > 1)
       for (const std::uint32_t task : state.tasks->streams[0])
-        if (state.waits[task] == 0) state.ready.push_back(task);  // ascending, so a heap
+        if (state.waits[task] == 0) state.ready.push_back(task);  // ascending, so already a heap
     for (std::uint32_t stream = 0; stream < state.next.size(); ++stream) advance(rank, stream);
   }
   while (true) {
@@ -133,12 +133,12 @@ void StepRun::became_ready(std::uint32_t rank, std::uint32_t task) {
   RankState& state = ranks_[rank];
   const std::uint32_t stream = state.tasks->stream_of(task, options_.overlap);
   if (stream > 0) return advance(rank, stream);
-  if (options_.workers == 1) return;  // the stream looks at its next task alone
+  if (options_.workers == 1) return;  // the stream only checks its next task
   state.ready.push_back(task);
   std::ranges::push_heap(state.ready, std::greater<>());
 }
 
-// Begins what the stream may begin.
+// Starts the tasks that the stream can start.
 void StepRun::advance(std::uint32_t rank, std::uint32_t stream) {
   RankState& state = ranks_[rank];
   const std::vector<std::uint32_t>& tasks = state.tasks->streams[stream];
@@ -188,7 +188,8 @@ void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
   if (++meeting.arrived == members.size()) start_collective(number);
 }
 
-// That of the member that moves the most: in a halo, blocks at the ends have one neighbour less.
+// The cost of the member that moves the most: in a halo exchange, blocks at the ends have one
+// neighbour less.
 const cost::ExchangePrice& StepRun::price_of(std::uint32_t number) const {
   const Meeting& who = meeting(number);
   const MeetingState& meeting = states_[number];
@@ -218,7 +219,7 @@ void StepRun::end_collective(std::uint32_t number) {
   const Meeting& who = meeting(number);
   MeetingState& meeting = states_[number];
   meeting.arrived = 0;
-  // Members may arrive for the next one while they are told of the end of this.
+  // A copy, because completing a member can let it arrive for the next collective.
   const std::vector<std::uint32_t> tasks = meeting.tasks;
   for (std::size_t i = 0; i < who.classes.size(); ++i) complete(who.classes[i], tasks[i]);
 }

@@ -29,7 +29,7 @@ std::int32_t ChunkPhase::gates() const {
   const std::int32_t twice = collective == Collective::all_reduce ? 2 : 1;
   switch (algorithm) {
     case TraceAlgorithm::ring:
-      // What is for the k-th to the right passes k ranks.
+      // The chunk for the k-th rank to the right passes through k ranks.
       if (collective == Collective::all_to_all) return ranks * (ranks - 1) / 2 + 1;
       return twice * (ranks - 1) + 1;
     case TraceAlgorithm::direct: return twice + 1;
@@ -66,7 +66,8 @@ double ChunkPhase::received_bytes(std::int32_t gate) const {
   return algorithm == TraceAlgorithm::halving_doubling ? halving_bytes(gate - 1) : ring_bytes();
 }
 
-// Distances go 1, 2, 4, ... while what is exchanged halves; gathering goes the same way back.
+// Distances go 1, 2, 4, ... while the exchanged size halves; gathering runs the same steps in
+// reverse.
 std::int32_t ChunkPhase::halving_distance(std::int32_t step) const {
   const std::int32_t n = levels();
   if (collective == Collective::all_gather) return 1 << (n - 1 - step);
@@ -78,9 +79,8 @@ double ChunkPhase::halving_bytes(std::int32_t step) const {
   return bytes / (2.0 * halving_distance(step));
 }
 
-// The ranks in the order in which a walk of the tree meets them: the root first and all others below
-// it to its right, so that rank r = odd * 2^k stands k levels above the leaves. The second tree is
-// the mirror image.
+// Ranks are numbered in order of a tree walk: the root first and all others below it to its right,
+// so that rank r = odd * 2^k is k levels above the leaves. The second tree is the mirror image.
 ChunkPhase::TreePlace ChunkPhase::tree_place(std::int32_t rank) const {
   const auto turned = [this](std::int32_t r) { return r < 0 || !mirrored ? r : ranks - 1 - r; };
   const std::int32_t r = turned(rank);

@@ -1,11 +1,11 @@
-// weft/predict/sim/trace/chunk_gates.h -- collective algorithms as gates: what a rank waits for, and what it sends then.
+// weft/predict/sim/trace/chunk_gates.h -- collective algorithms as gates that open on messages.
 //
 //   ring, 3 ranks, reduce-scatter    gate 0  waits for nothing     sends a third to the right, for its gate 1
 //                                    gate 1  waits for 1 message   sends what it reduced, for gate 2
 //                                    gate 2  waits for 1 message   the end
 //
-// A rank's gates open one after the other, each when as many messages came for it as it needs. Every message
-// says for which gate of the receiver it is, so that a rank may be ahead of its neighbours.
+// A rank's gates open in order, each when the messages it needs have arrived. Every message names
+// the receiver's gate, so that a rank may be ahead of its neighbours.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace weft::sim {
 
-// One chunk's way along one dimension, or among the ranks of a group.
+// One phase of a chunk: a collective along one dimension, or among the ranks of a group.
 struct ChunkPhase {
   TraceAlgorithm algorithm = TraceAlgorithm::ring;
   TraceNode::Collective collective = TraceNode::Collective::all_reduce;
   std::int32_t dimension = -1;  // -1: among the group's ranks
   std::int32_t ranks = 1;
-  double bytes = 0;       // of the chunk when the phase begins
-  bool mirrored = false;  // of a double binary tree: the second tree
+  double bytes = 0;       // of the chunk at the start of the phase
+  bool mirrored = false;  // in a double binary tree: the second tree
 
   std::int32_t gates() const;
   double bytes_after() const;
   // How many messages open a rank's gate, whether they are reduced first, and how large they are.
   std::int32_t needs(std::int32_t rank, std::int32_t gate) const;
   bool reduces(std::int32_t gate) const;
-  double received_bytes(std::int32_t gate) const;  // of each of them
+  double received_bytes(std::int32_t gate) const;  // per message
 
-  // emit(to, bytes, gate of the receiver) for each message that leaves when a gate opens.
+  // Calls emit(to, bytes, gate of the receiver) for each message that is sent when a gate opens.
   template <class Emit>
   void sends(std::int32_t rank, std::int32_t gate, Emit&& emit) const;
 

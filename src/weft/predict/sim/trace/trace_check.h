@@ -1,4 +1,4 @@
-// weft/predict/sim/trace/trace_check.h -- whether a trace, a network and a system fit together.
+// weft/predict/sim/trace/trace_check.h -- whether a trace, a network and a system are compatible.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft::sim {
 
-using PlacesInGroups = std::vector<std::map<std::int32_t, std::size_t>>;  // by group: the place of a rank
+using PlacesInGroups = std::vector<std::map<std::int32_t, std::size_t>>;  // by group: ranks' positions
 
 Result<PlacesInGroups> check(const ExecutionTrace& trace, const TraceNetwork& network,
                              const TraceSystem& system);

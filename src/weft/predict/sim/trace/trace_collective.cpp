@@ -12,7 +12,7 @@ namespace {
 using Collective = TraceNode::Collective;
 
 constexpr std::int64_t kMostGates = std::int64_t{1} << 27;  // of all members and chunks: 256 MiB
-constexpr std::int32_t kMostMembers = (1 << 15) - 1;  // so that the gates of any algorithm can be counted
+constexpr std::int32_t kMostMembers = (1 << 15) - 1;        // so that gate counts of any algorithm fit
 
 const std::vector<TraceAlgorithm>& algorithms(const TraceSystem& system, Collective collective) {
   switch (collective) {
@@ -30,13 +30,13 @@ std::int32_t members_of(const CollectiveCall& call, const TraceNetwork& network)
 bool is_symmetric(const ChunkPhase& phase, const TraceNetwork& network) {
   if (phase.algorithm == TraceAlgorithm::double_binary_tree) return false;
   if (phase.algorithm != TraceAlgorithm::halving_doubling) return true;
-  // Along a ring some would send to the left and some to the right.
+  // On a ring, some ranks would send to the left and some to the right.
   const auto is_ring = [](const TraceDimension& d) { return d.kind == TraceDimension::Kind::ring; };
   if (phase.dimension < 0) return std::ranges::none_of(network.dimensions, is_ring);
   return !is_ring(network.dimensions[static_cast<std::size_t>(phase.dimension)]);
 }
 
-// The one dimension along which the members differ, if there is just one.
+// The dimension along which the members differ, if there is exactly one.
 std::optional<std::size_t> common_line(std::span<const std::int32_t> members, const TraceNetwork& network) {
   std::optional<std::size_t> line;
   for (std::size_t d = 0; d < network.dimensions.size(); ++d) {
@@ -57,7 +57,7 @@ bool has_own_wires(std::span<const std::int32_t> members, const TraceNetwork& ne
   if (!line) return false;
   const TraceDimension& dimension = network.dimensions[*line];
   if (dimension.kind != TraceDimension::Kind::ring) return true;
-  // All of a ring, in its order: nobody else is on it.
+  // The whole ring, in ring order: no other ranks use it.
   if (members.size() != static_cast<std::size_t>(dimension.ranks)) return false;
   for (std::size_t i = 0; i < members.size(); ++i)
     if (network.coordinate(members[i], *line) != static_cast<std::int32_t>(i)) return false;
@@ -71,7 +71,7 @@ Result<std::vector<ChunkPhase>> chunk_phases(const CollectiveCall& call, const T
   const auto add = [&](Collective collective, TraceAlgorithm algorithm, std::int32_t dimension,
                        std::int32_t ranks) {
     if (ranks <= 1) return;
-    // No algorithm of these halves or climbs trees for that: it goes straight.
+    // The halving and tree algorithms do not support it; use direct messages.
     if (collective == Collective::all_to_all && algorithm != TraceAlgorithm::ring)
       algorithm = TraceAlgorithm::direct;
     if (collective != Collective::all_reduce && algorithm == TraceAlgorithm::double_binary_tree)
@@ -158,7 +158,7 @@ std::int32_t TraceCollective::rank_of(std::int32_t member) const {
   return call_.members.empty() ? member : call_.members[static_cast<std::size_t>(member)];
 }
 
-// Where a member stands among those of its phase, and who stands elsewhere among them.
+// A member's position in its phase, and the member at another position of the phase.
 std::int32_t TraceCollective::place_in(std::int32_t member, const ChunkPhase& phase) const {
   if (phase.dimension < 0) return member;
   return network_.coordinate(member, static_cast<std::size_t>(phase.dimension));
@@ -173,7 +173,7 @@ std::int32_t TraceCollective::member_at(std::int32_t member, const ChunkPhase& p
 
 ChunkPhase TraceCollective::phase_of(const Place& place, std::int32_t chunk) const {
   ChunkPhase phase = phases_[static_cast<std::size_t>(place.phase)];
-  phase.mirrored = chunk % 2 == 1;  // so that all ranks are leaves half of the time
+  phase.mirrored = chunk % 2 == 1;  // so that every rank is a leaf half of the time
   return phase;
 }
 
@@ -220,7 +220,7 @@ void TraceCollective::admit(double now, std::int32_t member, std::size_t number,
   }
 }
 
-// Whatever came for the gate that is next is looked at now.
+// Waits for the next gate, and processes messages that arrived early for it.
 void TraceCollective::await(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
   Place& place = places_[at(member, chunk)];
   const std::size_t p = static_cast<std::size_t>(place.phase);

@@ -1,9 +1,10 @@
-// weft/predict/sim/trace/trace_collective.h -- one collective of a trace, chunk by chunk, message by message.
+// weft/predict/sim/trace/trace_collective.h -- simulates one collective of a trace.
 //
 //   chunk 0   [scatter, dim 0][== all-reduce, dim 1 ==][gather, dim 0]
 //   chunk 1                   [scatter, dim 0]         [== all-reduce, dim 1 ==][gather, dim 0]
 //
-// A rank works on at most `active_chunks` chunks in one dimension; the others wait there in order of arrival.
+// A rank works on at most `active_chunks` chunks per dimension; others are queued in order of
+// arrival.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,7 +20,7 @@
 
 namespace weft::sim {
 
-// What is asked for. `members` are ranks of the network; empty: all of them.
+// The collective to simulate. `members` are ranks of the network; empty means all of them.
 struct CollectiveCall {
   TraceNode::Collective collective = TraceNode::Collective::all_reduce;
   std::int64_t bytes = 0;
@@ -28,14 +29,15 @@ struct CollectiveCall {
   friend auto operator<=>(const CollectiveCall&, const CollectiveCall&) = default;
 };
 
-// The phases of a chunk. Fails where an algorithm needs a power of two, and where the steps are too many.
+// The phases of a chunk. Fails if an algorithm needs a power of two, or if there are too many
+// steps.
 Result<std::vector<ChunkPhase>> chunk_phases(const CollectiveCall& call, const TraceNetwork& network,
                                              const TraceSystem& system);
 
-// Fails where a run of every member by itself would take too much memory.
+// Fails if simulating every member would take too much memory.
 Status check_each(std::span<const ChunkPhase> phases, std::int32_t members, const TraceSystem& system);
 
-// Whether no other rank's messages ever pass the wires that these ranks use among themselves.
+// Whether no other rank's messages ever use the wires between these ranks.
 bool has_own_wires(std::span<const std::int32_t> members, const TraceNetwork& network);
 
 class TraceCollective {
@@ -43,7 +45,7 @@ class TraceCollective {
   // Events of a run carry `run` and one of these in Note::what.
   enum What : std::uint32_t { kArrived, kProcessed, kBegun, kWhats };
 
-  // `ended(member, time)` is called once for each member. Folded: the only member stands for all.
+  // `ended(member, time)` is called once per member. Folded: the only member represents all.
   TraceCollective(const CollectiveCall& call, std::vector<ChunkPhase> phases, const TraceNetwork& network,
                   const TraceSystem& system, std::uint32_t run, Traffic::Folded folded,
                   std::function<void(std::int32_t, double)> ended);
@@ -52,9 +54,9 @@ class TraceCollective {
   void handle(const Happening& happening, Traffic& traffic);
 
  private:
-  struct Place {  // of one member, one chunk
+  struct Place {  // of one chunk at one member
     std::int32_t phase = -1, have = 0;
-    std::int32_t gate = -1;  // the next to open; -1: the chunk waits for its turn
+    std::int32_t gate = -1;  // the next to open; -1: the chunk is queued
   };
 
   std::size_t at(std::int32_t member, std::int32_t chunk) const {
@@ -82,25 +84,25 @@ class TraceCollective {
   const std::function<void(std::int32_t, double)> ended_;
 
   std::int32_t members_ = 1, chunks_ = 1, gates_ = 0;
-  std::vector<std::int32_t> first_gate_;  // by phase, numbered through
+  std::vector<std::int32_t> first_gate_;  // by phase: its first gate in consecutive numbers
   std::vector<Place> places_;
-  std::vector<std::uint16_t> early_;  // messages that wait for the gate before theirs
+  std::vector<std::uint16_t> early_;  // messages that arrived before their gate is next
   struct Queue {
     std::deque<std::int32_t> waiting;
     std::int32_t running = 0;
   };
   std::vector<Queue> queues_;       // by member and dimension
-  std::vector<std::int32_t> left_;  // chunks, by member
+  std::vector<std::int32_t> left_;  // unfinished chunks, by member
 };
 
-// When each member is done, from the moment all begin; all alike where one number is given.
+// When each member is done, relative to the common start; one number if all are alike.
 struct CollectiveEnds {
   std::vector<double> seconds;
-  std::int64_t events = 0;      // that were simulated, ...
-  std::int64_t stands_for = 0;  // ... and that they stand for
+  std::int64_t events = 0;      // simulated
+  std::int64_t stands_for = 0;  // of all ranks together
 };
 
-// A collective that has its wires to itself. Symmetric ones are simulated on one rank for
+// Simulates a collective without contention. Symmetric collectives are simulated on one rank for
 // all, unless `exact`.
 Result<CollectiveEnds> run_alone(const CollectiveCall& call, const TraceNetwork& network,
                                  const TraceSystem& system, bool exact = false);

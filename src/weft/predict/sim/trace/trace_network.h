@@ -1,13 +1,14 @@
-// weft/predict/sim/trace/trace_network.h -- a network of rings, switches and full meshes, one inside the other.
+// weft/predict/sim/trace/trace_network.h -- a network of nested rings, switches and full meshes.
 //
 //   ring 4        switch 4           fully connected 4       two dimensions: every rank is on one
 //   0 ⇄ 1         0 ─┐   ┌─ 1        0 ── 1                  of the first kind with its neighbours, and
-//   ⇅   ⇅            [ S ]           │ ╳  │                  on one of the second with those that
-//   3 ⇄ 2         3 ─┘   └─ 2        3 ── 2                  have its place elsewhere
+//   ⇅   ⇅            [ S ]           │ ╳  │                  on one of the second with the ranks at
+//   3 ⇄ 2         3 ─┘   └─ 2        3 ── 2                  the same position elsewhere
 //
-// Ranks are numbered with the first dimension fastest. A wire goes one way; a rank has two into each ring
-// (one a direction) and to each switch (up and down), and one to every other rank of a full mesh. All wires
-// of a dimension are alike, so that a network looks the same from every rank.
+// Ranks are numbered with the first dimension fastest. A wire is unidirectional. A rank has two
+// wires into each ring (one per direction) and two to each switch (up and down), and one to every
+// other rank of a full mesh. All wires of a dimension are equal, so that the network looks the same
+// from every rank.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -24,9 +25,9 @@ struct TraceDimension {
   Kind kind = Kind::ring;
   std::int32_t ranks = 1;
   double bytes_per_second = 0;
-  double latency_seconds = 0;  // of a wire: a switch is two of them away from each other
+  double latency_seconds = 0;  // per wire; ranks behind a switch are two wires apart
 
-  // Wires that begin or end at one rank only and are numbered by it.
+  // Wires that begin or end at only one rank and are numbered by it.
   std::int64_t wires_per_rank() const { return kind == Kind::fully_connected ? ranks : 2; }
 };
 
@@ -40,13 +41,14 @@ struct TraceNetwork {
   std::int32_t stride(std::size_t dimension) const;  // between neighbours along it
   std::int32_t coordinate(std::int32_t rank, std::size_t dimension) const;
 
-  // visit(dimension, rank, port) for each wire from one rank to another: dimension by dimension, along a ring
-  // the shorter way round.
+  // Calls visit(dimension, rank, port) for each wire on the route between two ranks: dimension by
+  // dimension, on a ring in the shorter direction.
   template <class Visit>
   void route(std::int32_t from, std::int32_t to, Visit&& visit) const;
 };
 
-// Fails on a dimension without ranks or bandwidth, and on more ranks or wires than can be simulated.
+// Fails if a dimension has no ranks or bandwidth, or if there are too many ranks or wires to
+// simulate.
 Status check(const TraceNetwork& network);
 
 template <class Visit>

@@ -28,21 +28,21 @@ Room room_of(const TraceNode& node) {
   return node.kind == Kind::compute ? kGpu : kCommunication;
 }
 
-// A rank's nodes, and how far they are.
+// The state of a rank's nodes.
 struct Rank {
-  std::vector<std::uint32_t> missing;                    // by node: of those it comes after
-  std::vector<std::uint32_t> first_follower, followers;  // by node, one list after the other
+  std::vector<std::uint32_t> missing;                    // by node: dependencies not done yet
+  std::vector<std::uint32_t> first_follower, followers;  // dependents by node, concatenated
   std::vector<double> begin;
   std::array<std::int32_t, kRooms> room = {1, 1, 1};
-  std::array<std::vector<std::uint32_t>, kRooms> ready;  // heaps, the smallest id first
+  std::array<std::vector<std::uint32_t>, kRooms> ready;  // heaps, smallest id first
 };
 
-// Ranks that came to one collective, in the order of its group.
+// The ranks that have arrived at one collective, in the order of its group.
 struct Meeting {
-  std::vector<std::int64_t> nodes;  // -1: not there yet
+  std::vector<std::int64_t> nodes;  // -1: not arrived
   std::size_t absent = 0;
 };
-using MeetingKey = std::tuple<std::int32_t, TraceNode::Collective, std::int64_t>;  // group, what, bytes
+using MeetingKey = std::tuple<std::int32_t, TraceNode::Collective, std::int64_t>;  // group, kind, bytes
 using MessageKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;           // from, to, tag
 
 class Runner {
@@ -101,7 +101,7 @@ class Runner {
     return group < 0 ? static_cast<std::int32_t>(member)
                      : trace_.groups[static_cast<std::size_t>(group)].ranks[member];
   }
-  // The call's members: none where the group is all ranks in order.
+  // The members for CollectiveCall: empty if the group is all ranks in order.
   std::vector<std::int32_t> call_members(std::int32_t group) const;
 
   const ExecutionTrace& trace_;
@@ -117,7 +117,7 @@ class Runner {
   const PlacesInGroups member_of_;
   std::map<MeetingKey, std::vector<Meeting>> meetings_;
   std::map<MessageKey, std::pair<std::int64_t, std::vector<std::uint32_t>>>
-      mail_;  // arrived, and who waits for it
+      mail_;  // messages that arrived, and receives that wait
   std::map<CollectiveCall, CollectiveEnds> known_;
   struct Live {
     std::unique_ptr<TraceCollective> run;
@@ -158,7 +158,7 @@ void Runner::prepare() {
 
 double Runner::seconds_of(const TraceNode& node) const {
   if (node.kind != Kind::compute || node.on_cpu || !system_.roofline) return node.seconds;
-  if (node.tensor_bytes <= 0) return 0;  // a node that only holds others together
+  if (node.tensor_bytes <= 0) return 0;  // a node that only groups others
   double seconds = 0;
   if (system_.operations_per_second > 0) seconds = node.operations / system_.operations_per_second;
   if (system_.memory_bytes_per_second > 0)
@@ -191,7 +191,7 @@ void Runner::make_ready(std::int32_t rank, std::uint32_t n) {
   touched_.push_back(rank);
 }
 
-// All that can start at this moment does.
+// Starts all nodes that can start now.
 Status Runner::settle() {
   while (!finished_.empty() || !touched_.empty()) {
     while (!finished_.empty()) {
@@ -263,7 +263,7 @@ std::vector<std::int32_t> Runner::call_members(std::int32_t group) const {
   return all ? std::vector<std::int32_t>() : ranks;
 }
 
-// The rank takes its place in the first collective of this kind that it is not in yet.
+// The rank joins the first matching collective that it has not joined yet.
 Status Runner::join(std::int32_t rank, std::uint32_t n) {
   const TraceNode& node = this->node(rank, n);
   const std::size_t size = node.group < 0 ? static_cast<std::size_t>(network_.ranks())
@@ -285,7 +285,7 @@ Status Runner::begin_collective(const TraceNode& first, std::int32_t group, std:
   const auto end_member = [&](std::size_t member, double time) {
     end_later(time, member_rank(group, member), static_cast<std::uint32_t>(nodes[member]));
   };
-  // A collective of unknown size, or of a kind without an algorithm, lasts as long as it did.
+  // A collective of unknown size, or without an algorithm, takes its recorded time.
   if (system_.replay || first.collective == TraceNode::Collective::other || first.bytes <= 0) {
     for (std::size_t m = 0; m < nodes.size(); ++m)
       end_member(m, now_ + node(member_rank(group, m), static_cast<std::uint32_t>(nodes[m])).seconds);
@@ -293,7 +293,7 @@ Status Runner::begin_collective(const TraceNode& first, std::int32_t group, std:
   }
   CollectiveCall call{first.collective, first.bytes, call_members(group)};
   if (has_own_wires(call.members, network_)) {
-    // The network looks the same from everywhere, so only where the members are to each other matters.
+    // The network looks the same from every rank, so only relative positions of the members matter.
     CollectiveCall shape = call;
     if (!shape.members.empty()) {
       for (std::int32_t& member : shape.members) {

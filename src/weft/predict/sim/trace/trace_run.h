@@ -1,16 +1,17 @@
-// weft/predict/sim/trace/trace_run.h -- runs the traces of all ranks on a network, by discrete events.
+// weft/predict/sim/trace/trace_run.h -- discrete-event simulation of the traces of all ranks.
 //
 //   WEFT_TRY(run, run_trace(trace, network, system));
 //   run.seconds                     0.0136
 //   run.ranks[3].exposed_seconds    0.0006     while rank 3 computed nothing
 //
-// A node may start when all it comes after is done and there is room: a rank does one thing on its CPU, one
-// on its GPU and one communication at a time, of those that are ready the one with the smallest id. Receives
-// take no room. A collective begins when all ranks of its group are at it, and holds their room from when
-// they come. A send lasts until the message has arrived.
+// A node may start when its dependencies are done and its resource is free. A rank runs one node at
+// a time on its CPU, one on its GPU and one communication; of the ready nodes, the one with the
+// smallest id is first. Receives use no resource. A collective starts when all ranks of its group
+// have arrived, and occupies their resource from their arrival on. A send ends when the message has
+// arrived.
 //
-// Collectives whose wires nobody else uses are simulated once for all that are alike, and on one rank where
-// all do the same; the others share their wires with whoever else is on the way.
+// A collective whose wires no other rank uses is simulated once per shape, and on one rank if all
+// ranks behave alike. All other collectives share their wires with concurrent traffic.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -31,28 +32,28 @@ struct NodeTime {
 
 struct RankTotals {
   double seconds = 0;                // when its last node ended
-  double compute_seconds = 0;        // of its GPU's nodes
-  double communication_seconds = 0;  // of its collectives and sends, from when they took room
-  double exposed_seconds = 0;        // until its end, while its GPU did nothing
+  double compute_seconds = 0;        // of its GPU nodes
+  double communication_seconds = 0;  // of its collectives and sends, from their start
+  double exposed_seconds = 0;        // until its end, while its GPU was idle
 };
 
 struct TraceRun {
   double seconds = 0;
   std::vector<RankTotals> ranks;
   std::int64_t nodes = 0;
-  std::int64_t collectives = 0, shapes = 0;  // that ran, and that had to be simulated
-  std::int64_t events = 0;                   // that were simulated, ...
-  std::int64_t stands_for = 0;               // ... and as many as every rank by itself would have taken
-  std::vector<NodeTime> timeline;            // where asked for, by end
+  std::int64_t collectives = 0, shapes = 0;  // in total; simulated shapes
+  std::int64_t events = 0;                   // simulated
+  std::int64_t stands_for = 0;               // events if every rank were simulated individually
+  std::vector<NodeTime> timeline;            // if requested; by end
 };
 
 struct TraceRunOptions {
   bool timeline = false;
-  bool exact = false;  // every rank by itself, also where all do the same
+  bool exact = false;  // simulate every rank individually, even if all behave alike
 };
 
-// Fails where a rank of the network has no trace or too many have one, where a collective cannot be done,
-// and when the ranks come to a standstill: then it names the nodes that wait for each other in a circle.
+// Fails if a rank of the network has no trace or there are too many traces, if a collective cannot
+// be simulated, or if the ranks deadlock. A deadlock error names the nodes of the cycle.
 Result<TraceRun> run_trace(const ExecutionTrace& trace, const TraceNetwork& network,
                            const TraceSystem& system, const TraceRunOptions& options = {});
 

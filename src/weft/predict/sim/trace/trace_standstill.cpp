@@ -54,8 +54,8 @@ class Standstill {
     return fmt::format("rank {} \"{}\" (node {})", where.rank, node.name.substr(0, 80), node.id);
   }
 
-  // Of a circle over several ranks, the nodes that keep others from going on; what just comes after another
-  // of its rank says little.
+  // Of a cycle over several ranks, the nodes that block other ranks. Nodes that only wait for
+  // another node of the same rank are omitted.
   std::vector<Where> telling(const std::vector<Where>& circle) const {
     std::vector<Where> nodes;
     for (const Where where : circle)
@@ -84,7 +84,7 @@ class Standstill {
     return {0, 0};
   }
 
-  // Another node, or in words what will never come.
+  // The node it waits for, or a description of an event that will never happen.
   std::variant<Where, std::string> waits_for(Where where) const {
     const TraceNode& node = at(where);
     if (looks_ > kMostLooks) return "what would take long to find out";
@@ -93,7 +93,7 @@ class Standstill {
         if (state({where.rank, before}) != NodeState::done) return Where{where.rank, before};
     }
     if (state(where) == NodeState::ready) {
-      // Somebody else has the room, and what only computes would be done.
+      // Another communication holds the resource; a compute node would have finished.
       const auto& states = states_[static_cast<std::size_t>(where.rank)];
       looks_ += static_cast<std::int64_t>(states.size());
       for (std::uint32_t n = 0; n < states.size(); ++n) {

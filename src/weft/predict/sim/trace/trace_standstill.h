@@ -1,4 +1,4 @@
-// weft/predict/sim/trace/trace_standstill.h -- why a trace does not come to its end: who waits for whom in a circle.
+// weft/predict/sim/trace/trace_standstill.h -- explains why a trace deadlocks: the wait cycle.
 //
 //   the ranks wait for each other: rank 0 "ar_b" (node 4) waits for rank 1 "ar_b" (node 7), which waits for
 //   rank 1 "ar_a" (node 2), which waits for rank 0 "ar_a" (node 3), which waits for rank 0 "ar_b" (node 4)
@@ -14,10 +14,10 @@ namespace weft::sim {
 
 enum class NodeState : std::uint8_t { waiting, ready, running, done };
 
-// What stands still: the state of every node, by rank.
+// The state of every node, by rank.
 using NodeStates = std::vector<std::vector<NodeState>>;
 
-// REQUIRES: a node that is not done.
+// REQUIRES: at least one node is not done.
 Error standstill(const ExecutionTrace& trace, const NodeStates& states);
 
 }  // namespace weft::sim

@@ -56,7 +56,7 @@ void Traffic::advance(double now, std::int32_t number) {
   double& free = free_[static_cast<std::size_t>(hop.wire)];
   const double begin = std::max(now, free);
   free = begin + hop.seconds;
-  // A fast wire behind a slow one is done no sooner than the slow one has given it the last byte.
+  // A fast wire after a slow one finishes no sooner than the slow one has delivered the last byte.
   message.tail = std::max(free, message.tail) + hop.latency;
   if (message.at == message.hops.size()) {
     push(message.tail, -1, message.note);

@@ -1,16 +1,17 @@
-// weft/predict/sim/trace/traffic.h -- messages on the wires of a network, and what else happens when.
+// weft/predict/sim/trace/traffic.h -- messages on the wires of a network, and other timed events.
 //
 //   Traffic traffic(network, {});
-//   traffic.send(now, 0, 3, bytes, {kArrived, 7});    // rank 0 to rank 3; tells {kArrived, 7} on arrival
+//   traffic.send(now, 0, 3, bytes, {kArrived, 7});    // rank 0 to rank 3; reports {kArrived, 7} on arrival
 //   traffic.tell(now + 1e-3, {kComputed, 4});
-//   while (const auto next = traffic.next()) ...      // by time; equals in the order they were asked
+//   while (const auto next = traffic.next()) ...      // by time; ties in order of the calls
 //
-// A wire carries one message at a time, first come, first served. A message enters the next wire when its
-// first byte gets there (cut through), or when all of it is there (store and forward); or all wires are taken
-// to have room for any number at once. The last two are how ASTRA-sim's two analytical networks count.
+// A wire carries one message at a time, first come, first served. A message enters the next wire
+// when its first byte arrives (cut through) or when all of it has arrived (store and forward). In
+// the third model, wires carry any number of messages at once (uncontended). The last two models
+// match ASTRA-sim's two analytical networks.
 //
-// Folded: what happens on any rank happens on all at once, as in a ring where all send to the right. Then the
-// wires of one rank stand for all, and whoever sends is rank 0.
+// Folded: what happens on one rank happens on all at once, as in a ring where all send to the
+// right. Then the wires of one rank represent all, and the sender is always rank 0.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,7 @@ namespace weft::sim {
 
 enum class WireModel : std::uint8_t { cut_through, store_and_forward, uncontended };
 
-// What the caller wants to be told: its own numbers.
+// The caller's own numbers, returned with the event.
 struct Note {
   std::uint32_t what = 0, run = 0, member = 0, detail = 0;
 };
@@ -48,13 +49,13 @@ class Traffic {
  private:
   struct Hop {
     std::int64_t wire;
-    double seconds, latency;  // of all its bytes, of its first
+    double seconds, latency;  // transmission time; latency of the first byte
   };
   struct Message {
     Note note;
     std::vector<Hop> hops;
     std::size_t at = 0;
-    double tail = 0;  // when its last byte has left the wire before
+    double tail = 0;  // when its last byte left the previous wire
   };
   struct Entry {
     double time;
@@ -74,7 +75,7 @@ class Traffic {
   const WireModel model_;
   const Folded folded_;
   std::vector<std::int64_t> first_wire_;  // by dimension
-  std::vector<double> free_;              // by wire: when it is
+  std::vector<double> free_;              // by wire: when it becomes free
   std::vector<Message> messages_;
   std::vector<std::int32_t> unused_;
   std::vector<Entry> heap_;
