@@ -1,4 +1,4 @@
-// weft/device/device.h -- what computes: the processor or an accelerator, behind one interface.
+// weft/device/device.h -- the interface to a compute device: the processor or an accelerator.
 //
 //   WEFT_TRY(device, open_device("cpu"));
 //   WEFT_TRY(memory, device->allocate(program.bytes()));                     // zero until written
@@ -6,14 +6,15 @@
 //   WEFT_TRY(stream, device->make_stream({.scratch_bytes = kernel->scratch_bytes()}));
 //   stream->copy_in(memory->address(), batch);
 //   stream->launch(*kernel, task);
-//   WEFT_TRY_STATUS(stream->synchronize());                                  // what went wrong is said here
+//   WEFT_TRY_STATUS(stream->synchronize());                                  // errors are reported here
 //
-//   stream a   [copy in][kernel 1][record e]                  a stream does what it is given in that order,
-//   stream b   ....................[wait for e][kernel 2]     streams run beside each other
+//   stream a   [copy in][kernel 1][record e]                  a stream runs its work in order,
+//   stream b   ....................[wait for e][kernel 2]     streams run concurrently
 //
-// Work that a stream is given may be done after the call returns: what it reads and writes must stay until
-// then. A stream on which something failed does no more work; it says the error when it is asked whether all
-// is done, and so does every event recorded on it since. Device memory is not the host's: see Address.
+// Calls are asynchronous: the memory that they read and write must stay valid until the work is
+// done. A stream on which something failed does no more work. It reports the error from
+// synchronize(), and so does every event recorded on it since. Device memory may not be accessible
+// from the host: see Address.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -30,7 +31,7 @@
 
 namespace weft::device {
 
-// A place in a device's memory. No pointer: whoever wants to read there asks Device::host(), or copies.
+// A location in a device's memory. Not a pointer: to read it, use Device::host() or copy it out.
 class Address {
  public:
   Address() = default;
@@ -45,55 +46,55 @@ class Address {
   std::byte* raw_ = nullptr;
 };
 
-// Bytes from the beginning of a program's memory to where a place begins.
+// Offset in bytes of a place from the start of a program's memory.
 inline std::int64_t offset_of(const program::Program& program, const program::Place& place) {
   return program.buffer(place.buffer).offset + place.offset * plan::size_in_bytes(place.dtype);
 }
 
-// Memory of a device, given back when this goes.
+// Device memory, freed by the destructor.
 class Memory {
  public:
   virtual ~Memory() = default;
   virtual Address address() const = 0;
 };
 
-// Memory of the host's that copies to and from the device are fastest with: page-locked where that helps.
+// Host memory with the fastest copies to and from the device: page-locked where that helps.
 class HostMemory {
  public:
   virtual ~HostMemory() = default;
   virtual std::span<std::byte> bytes() const = 0;
 };
 
-// A unit of a program, ready to be launched: compiled, with every address, stride and table found. Tasks of
-// one unit may run on several streams at once.
+// A unit of a program, ready to launch: compiled, with all addresses, strides and tables resolved.
+// Tasks of one unit may run on several streams concurrently.
 class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // What a launch wants of its stream's own memory, aligned as for any type.
+  // Bytes of the stream's scratch memory that a launch needs, aligned for any type.
   virtual std::int64_t scratch_bytes() const { return 0; }
-  // True when the node is computed by its definition in ops/, element by element: slow, and it allocates.
+  // True if the node runs its definition in ops/, element by element: slow, and it allocates.
   virtual bool is_reference() const { return false; }
 };
 
-// A point in a stream that others wait for. What counts is where it was recorded last; one that was never
-// recorded is done.
+// A point in a stream that others can wait for. Only the latest recording counts; an event that was
+// never recorded is done.
 class Event {
  public:
   virtual ~Event() = default;
 
-  virtual bool is_done() const = 0;  // or the stream failed: wait() then returns at once
-  virtual Status wait() = 0;         // until done; the error of the stream, where it failed before
-  // How much later than another this was done. REQUIRES: both were recorded and are done.
+  virtual bool is_done() const = 0;  // also true if the stream failed: wait() then returns at once
+  virtual Status wait() = 0;         // until done; returns the stream's error if it failed earlier
+  // Time from `earlier` to this event. REQUIRES: both were recorded and are done.
   virtual double seconds_since(const Event& earlier) const = 0;
 };
 
 class Stream {
  public:
-  // Waits until all it was given is done.
+  // Waits for all of its work.
   virtual ~Stream() = default;
 
-  // True when each call returns only when its work is done, by the thread that calls.
+  // True if each call does its work on the calling thread before it returns.
   virtual bool on_caller() const = 0;
 
   virtual void launch(const Kernel& kernel, const program::Task& task) = 0;
@@ -102,31 +103,31 @@ class Stream {
   virtual void copy(Address to, Address from, std::int64_t bytes) = 0;  // no overlap
 
   virtual void record(Event& event) = 0;
-  // What the stream is given from now on waits for where `event` was last recorded by now.
+  // Later work on this stream waits for the latest recording of `event` so far.
   virtual void wait(const Event& event) = 0;
 
-  // A number that the host reads there when all that the stream was given before is done: how far it has come, which
-  // stays readable where it fails. `word` is of allocate_host()'s memory.
+  // Writes `number` to `word` when all earlier work is done. The host reads there how far the
+  // stream has come, even if the stream fails. `word` is in memory from allocate_host().
   virtual void tell(std::uint64_t& word, std::uint64_t number) = 0;
 
-  virtual Status synchronize() = 0;  // until all is done; the first error, from then on every time
+  virtual Status synchronize() = 0;  // until all is done; returns the first error, on every later call too
 };
 
 struct StreamOptions {
-  std::int64_t scratch_bytes = 0;  // the most that a kernel launched on it wants
-  // Whoever launches is to do the work, where the device is the processor: the caller's threads are its
-  // streams. Other devices pay no heed: Stream::on_caller() tells.
+  std::int64_t scratch_bytes = 0;  // the most that any kernel launched on it needs
+  // Processor only: the launching thread does the work, so the caller's threads are the streams.
+  // Other devices ignore it; Stream::on_caller() tells which.
   bool on_caller = false;
-  // Where a device does several things at once: it goes before what other streams have waiting; it leaves room for
-  // those that are urgent.
+  // On devices that run several streams at once: is_urgent has priority over pending work of other
+  // streams; leaves_room keeps resources free for urgent streams.
   bool is_urgent = false, leaves_room = false;
-  bool computes = true;  // false: no kernel of a program is launched on it, and what those want is not made
+  bool computes = true;  // false: runs no program kernels, so their scratch memory is not allocated
 };
 
-// What made a device of no use, said by whoever found out first.
+// The error that made a device unusable: the first one reported.
 class DeviceFault {
  public:
-  // What was said first: this, or what came before.
+  // Returns the first error: `why`, or the one reported before it.
   Error say(Error why);
   Status heard() const;
 
@@ -135,9 +136,9 @@ class DeviceFault {
   std::optional<Error> first_;
 };
 
-// Streams, events, memory and kernels of a device are used with that device alone, and go before it does.
-// All functions may be called by several threads; a stream or an event is used by one at a time, waiting
-// for an event aside.
+// Streams, events, memory and kernels of a device are used with that device only and destroyed
+// before it. All functions are thread-safe. A stream or an event is used by one thread at a time,
+// except that several threads may wait for an event.
 class Device {
  public:
   virtual ~Device() = default;
@@ -145,18 +146,18 @@ class Device {
   virtual std::string name() const = 0;                 // "cpu", "cuda:0"
   virtual std::string model() const { return name(); }  // "NVIDIA H200"
 
-  // Whether the host reads and writes its memory as its own.
+  // Whether the host can read and write device memory directly.
   virtual bool host_accessible() const = 0;
-  // Where the host finds a place of its memory; null where it cannot.
+  // Host pointer to a location in device memory; null if the host cannot access it.
   std::byte* host(Address at) const { return host_accessible() ? at.raw() : nullptr; }
 
-  // Bytes that allocate() may be asked for; 0 when nobody knows.
+  // Bytes that allocate() can still provide; 0 if unknown.
   virtual std::int64_t available_memory() const = 0;
 
-  // Zero until written. Fails when there is not so much.
+  // Zero-initialized. Fails if there is not enough memory.
   virtual Result<std::unique_ptr<Memory>> allocate(std::int64_t bytes) = 0;
-  // The same where some of it lies in the host's memory, which kernels then reach slowly: all before `from` and all
-  // after `to`, but for what they share a page with.
+  // As allocate(), but all before `from` and all after `to` is in host memory, which kernels access
+  // slowly. Pages that straddle a limit stay on the device.
   virtual Result<std::unique_ptr<Memory>> allocate_spilled(std::int64_t bytes, std::int64_t from,
                                                            std::int64_t to) {
     (void)from, (void)to;
@@ -166,23 +167,24 @@ class Device {
   virtual Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
 
-  // What making the program's kernels takes long for, done at once; they may be made without it.
+  // Does the slow part of making all of the program's kernels in one go. Optional.
   virtual Status prepare(const program::Program& program) {
     (void)program;
     return {};
   }
-  // For a rank whose program lies at `memory`, buffers at their offsets. The program must outlive the kernel.
-  // Fails where the device cannot run the unit. REQUIRES: not an exchange, which is no rank's alone.
+  // For a rank whose program is at `memory`, with buffers at their offsets. The program must
+  // outlive the kernel. Fails if the device cannot run the unit. REQUIRES: not an exchange, which
+  // involves several ranks.
   virtual Result<std::unique_ptr<Kernel>> make_kernel(const program::Program& program,
                                                       const program::Unit& unit, Address memory) = 0;
 
-  // Something that it was given does not end. From now on nothing of its streams is waited for and nothing is given
-  // back to it, as that would not return either: whoever is left of the process ends.
+  // Called when work on the device hangs. From then on its streams are not waited for and its
+  // resources are not freed, since those calls would hang too. The rest of the process exits.
   virtual void abandon();
   bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
   DeviceFault& fault() { return fault_; }
-  // Held by a rank that has it run one unit alone.
+  // Held by a rank while its unit must be the only one running on the device.
   std::mutex& turn() { return turn_; }
 
  private:
@@ -191,11 +193,12 @@ class Device {
   std::mutex turn_;
 };
 
-// Whether any device of this process was abandoned: its libraries would wait for it at the end of the process.
+// Whether any device of this process was abandoned: its libraries would wait for it at process
+// exit.
 bool is_any_abandoned();
 
-// "cpu", the processor; "cuda:0", a GPU; "cuda:0 exact": its products in f32 and not in TF32. Fails when there is no
-// such device here.
+// "cpu" is the processor, "cuda:0" a GPU; "cuda:0 exact" computes products in f32, not in TF32.
+// Fails if the machine has no such device.
 Result<std::shared_ptr<Device>> open_device(std::string_view name);
 
 }  // namespace weft::device

@@ -1,4 +1,4 @@
-// weft/device/element_access.h -- single elements of any dtype, as doubles.
+// weft/device/element_access.h -- reads and writes single elements of any dtype as doubles.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -11,18 +11,18 @@
 
 namespace weft::device {
 
-// The nearest number of a sign, some bits of exponent and some of fraction; of two the even one. From a double
-// at once: a float in between would round twice. With 4 bits of exponent there is no infinity: what would be the
-// largest number is NaN, and so is what is larger.
+// Rounds to a float with the given exponent and fraction bits, to nearest even. Converts from
+// double directly: going through float would round twice. A format with 4 exponent bits has no
+// infinity: its largest encoding is NaN, and overflow gives NaN.
 template <int kExponentBits, int kFractionBits>
 std::uint16_t to_short(double value) {
   static_assert(kExponentBits + kFractionBits == 15 || kExponentBits + kFractionBits == 7);
   constexpr bool kFinite = kExponentBits == 4;
   constexpr std::uint32_t kLargestExponent = ((1u << kExponentBits) - 1) << kFractionBits;
   constexpr std::uint32_t kBeyond = kFinite ? 0x7f : kLargestExponent;
-  constexpr int kLeast = 2 - (1 << (kExponentBits - 1));  // of normal numbers; smaller ones share it
+  constexpr int kLeast = 2 - (1 << (kExponentBits - 1));  // smallest normal number; subnormals share it
   const std::uint32_t sign = std::signbit(value) ? 1u << (kExponentBits + kFractionBits) : 0;
-  // Nearly all are in the middle of the range: rounded as bits, of which those of the exponent come next.
+  // Fast path for normal results: round the bits; a carry goes into the exponent.
   constexpr int kCut = 52 - kFractionBits;
   const std::uint64_t whole = std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63);
   if (const int power = static_cast<int>(whole >> 52) - 1023; power >= kLeast && power < -kLeast) {
@@ -36,7 +36,7 @@ std::uint16_t to_short(double value) {
   const int exponent = size == 0 ? kLeast : std::max(std::ilogb(size), kLeast);
   const double units = std::nearbyint(std::ldexp(size, kFractionBits - exponent));
   if (exponent > -kLeast + (kFinite ? 2 : 1)) return static_cast<std::uint16_t>(sign | kBeyond);
-  // The leading one of a normal number, and a fraction that rounds up to two, carry into the exponent.
+  // The implicit leading one, and a fraction that rounds up to two, carry into the exponent.
   const std::uint32_t bits =
       (static_cast<std::uint32_t>(exponent - kLeast) << kFractionBits) + static_cast<std::uint32_t>(units);
   return static_cast<std::uint16_t>(sign | std::min(bits, kBeyond));
@@ -48,7 +48,7 @@ inline double from_bf16(std::uint16_t bits) {
 }
 inline std::uint16_t to_bf16(double value) { return to_short<8, 7>(value); }
 
-// f16: a sign, 5 bits of exponent, 10 of fraction.
+// f16: 1 sign bit, 5 exponent bits, 10 fraction bits.
 inline double from_f16(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1f;
   const int fraction = bits & 0x3ff;
@@ -96,7 +96,7 @@ inline double load_element(plan::DType dtype, const std::byte* memory, std::int6
   return 0;
 }
 
-// Whole numbers that do not fit become the nearest that does; NaN becomes 0.
+// Saturates values out of range; NaN becomes 0.
 template <class Whole>
 Whole to_whole(double value) {
   if (std::isnan(value)) return 0;

@@ -40,7 +40,7 @@ std::optional<ElementType> find_element_type(std::string_view name) {
 
 std::optional<ReduceOp> find_reduce_op(std::string_view name) {
   if (name == "prod") return ReduceOp::product;
-  if (name == "band" || name == "bor" || name == "bxor") name.remove_prefix(1);  // as MPI has them
+  if (name == "band" || name == "bor" || name == "bxor") name.remove_prefix(1);  // MPI's names
   for (std::size_t i = 0; i < kOps.size(); ++i)
     if (name == kOps[i]) return static_cast<ReduceOp>(i);
   return std::nullopt;

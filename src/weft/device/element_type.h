@@ -1,5 +1,4 @@
-// weft/device/element_type.h -- the numbers that collectives move and how they are combined, whatever
-// computes.
+// weft/device/element_type.h -- element types and reductions of collectives, on any device.
 //
 //   name(ElementType::bf16) == "bf16", size_of(ElementType::bf16) == 2
 #pragma once
@@ -17,10 +16,10 @@ inline constexpr std::size_t kReduceOps = 8;
 
 std::string_view name(ElementType type);                              // "bf16"
 std::string_view name(ReduceOp op);                                   // "sum", "and"
-std::optional<ElementType> find_element_type(std::string_view name);  // also nccl-tests' "float", "half", ...
+std::optional<ElementType> find_element_type(std::string_view name);  // also "float", "half" of nccl-tests
 std::optional<ReduceOp> find_reduce_op(std::string_view name);        // also "prod", "band"
 std::size_t size_of(ElementType type);
 bool is_whole(ElementType type);  // an integer
-bool is_bitwise(ReduceOp op);     // for whole numbers only
+bool is_bitwise(ReduceOp op);     // integers only
 
 }  // namespace weft::device

@@ -1,5 +1,5 @@
-// weft/device/recording.h -- what a stream was given once, to be given again at once: one launch, and not one for
-// each kernel.
+// weft/device/recording.h -- records the work of a stream and replays it with a single launch, as a
+// CUDA graph does.
 #pragma once
 #include <memory>
 
@@ -12,20 +12,20 @@ class Recording {
   virtual ~Recording() = default;
 };
 
-// A stream that can write down what it is given instead of doing it. What was written down reads and writes where it
-// did then, whatever lies there now.
+// A stream that can record work instead of running it. A replay reads and writes the recorded
+// addresses, whatever they hold by then.
 class RecordingStream : public Stream {
  public:
   using Stream::launch;
   virtual void start_recording() = 0;
   virtual Result<std::unique_ptr<Recording>> end_recording() = 0;
   virtual void launch(const Recording& recording) = 0;
-  // While recording: the event says, each time, when what was recorded came so far. An event that is recorded as others are
-  // orders streams, and no more.
+  // While recording: every replay records the event at this point. An event recorded with record()
+  // only orders streams.
   virtual void mark(Event& event) = 0;
 };
 
-// Null where the stream's device has no such thing.
+// Null if the device's streams cannot record.
 inline RecordingStream* as_recording(Stream& stream) { return dynamic_cast<RecordingStream*>(&stream); }
 
 }  // namespace weft::device

@@ -43,7 +43,7 @@ std::vector<std::string_view> read_list(std::string_view text) {
 
 using Lists = std::map<std::string_view, std::vector<std::string_view>, std::less<>>;
 
-// Lines of "key: value" and nothing else of YAML.
+// Reads lines of "key: value"; no other YAML.
 Result<Lists> read_lists(std::string_view yml) {
   if (yml.size() > kMostText) return user_error("a network file of more than 1 MiB");
   Lists lists;

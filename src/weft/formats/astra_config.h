@@ -1,11 +1,11 @@
 // weft/formats/astra_config.h -- ASTRA-sim's network (.yml) and system (.json) files.
 //
-//   topology: [ Ring, Switch ]          # dimensions, the first one innermost
+//   topology: [ Ring, Switch ]          # dimensions, innermost first
 //   npus_count: [ 8, 4 ]
-//   bandwidth: [ 300.0, 50.0 ]          # GB/s, by which ASTRA-sim means 2^30 bytes a second
-//   latency: [ 300.0, 1000.0 ]          # ns, of a link
+//   bandwidth: [ 300.0, 50.0 ]          # GB/s, by which ASTRA-sim means 2^30 bytes per second
+//   latency: [ 300.0, 1000.0 ]          # ns per link
 //
-// Of a system file the keys that change the time are read; the others are passed by.
+// From a system file only the keys that affect the time are read; others are ignored.
 #pragma once
 #include <string_view>
 

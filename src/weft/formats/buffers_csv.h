@@ -1,6 +1,6 @@
-// weft/formats/buffers_csv.h -- buffers to be packed, as MiniMalloc's problems have them.
+// weft/formats/buffers_csv.h -- buffers to pack, in MiniMalloc's problem format.
 //
-//   id,lower,upper,size        alive on [lower, upper); the columns in any order, others passed over
+//   id,lower,upper,size        live on [lower, upper); columns in any order, other columns ignored
 //   b1,0,3,4
 #pragma once
 #include <string>
@@ -13,7 +13,7 @@
 namespace weft::formats {
 
 struct NamedBuffers {
-  std::vector<std::string> ids;  // each once
+  std::vector<std::string> ids;  // unique
   std::vector<memory::Buffer> buffers;
 };
 

@@ -1,4 +1,4 @@
-// weft/formats/byte_source.h -- a file's bytes, some at a time: what reads them need not hold them all.
+// weft/formats/byte_source.h -- streams a file's bytes, so that readers need not hold it in memory.
 //
 //   digits.csv.gz ──FileSource, 1 MiB──▶ GzipSource, 1 MiB──▶ rows
 #pragma once
@@ -15,13 +15,13 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // The next bytes, of which there is at least one until the end; they stay until the next call.
+  // The next bytes, valid until the next call; empty only at the end.
   virtual Result<std::string_view> next() = 0;
-  // How much of the file has been read, 0 to 1: the rest may be expected to be like it.
+  // Fraction of the file read so far, 0 to 1, for extrapolating sizes.
   virtual double share() const = 0;
 };
 
-// Bytes that are there.
+// Bytes that are already in memory.
 class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(std::string_view bytes) : rest_(bytes) {}
@@ -32,12 +32,12 @@ class MemorySource final : public ByteSource {
   std::string_view rest_;
 };
 
-// A file, or what it inflates to where its name ends in .gz.
+// A file; inflated if its name ends in .gz.
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path);
 
-// What a gzip file holds, one member or several in a row. `path` is only for the errors.
+// The contents of a gzip file with one or more members. `path` is only for error messages.
 Result<std::unique_ptr<ByteSource>> inflate_source(std::unique_ptr<ByteSource> packed, std::string path);
-// The same for deflated bytes without a wrapper, as zip files hold them, which become exactly `bytes_after`.
+// The same for raw deflate data, as in zip files, which must inflate to exactly `bytes_after`.
 Result<std::unique_ptr<ByteSource>> inflate_raw_source(std::string_view packed, std::uint64_t bytes_after,
                                                        std::string path);
 

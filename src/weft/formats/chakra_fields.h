@@ -1,6 +1,7 @@
-// weft/formats/chakra_fields.h -- the numbers of MLCommons Chakra's et_def.proto that a run needs.
+// weft/formats/chakra_fields.h -- the field numbers of MLCommons Chakra's et_def.proto that a run
+// needs.
 //
-// Included by the files of formats/chakra alone.
+// Only for the files of formats/chakra.
 #pragma once
 #include <cstdint>
 
@@ -8,13 +9,13 @@
 
 namespace weft::formats::chakra {
 
-// Of a Node.
+// Fields of Node.
 constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kControl = 4, kData = 5, kDuration = 7,
                         kAttribute = 10;
-// Of GlobalMetadata.
+// Fields of GlobalMetadata.
 constexpr std::uint32_t kVersion = 1;
 
-// Of an AttributeProto: its name, and a value whose number says its type.
+// Fields of AttributeProto: its name, and one value field per type.
 constexpr std::uint32_t kAttributeName = 1, kDouble = 3, kFloat = 5, kInt32 = 7, kInt64 = 9, kUint32 = 11,
                         kUint64 = 13, kSint32 = 15, kSint64 = 17, kFixed32 = 19, kFixed64 = 21,
                         kSfixed32 = 23, kSfixed64 = 25, kBool = 27, kString = 29;
@@ -28,10 +29,10 @@ constexpr Collective kCollectives[] = {
     Collective::all_reduce, Collective::other, Collective::all_gather, Collective::other,
     Collective::other,      Collective::other, Collective::all_to_all, Collective::reduce_scatter};
 
-// As what collectives without an algorithm of ours are written: broadcast.
+// Written for collectives without a counterpart: broadcast.
 constexpr std::uint64_t kOtherNumber = 5;
 
-// A duration finer than the format's microseconds; of Weft's own, and passed by by others.
+// Weft's attribute for a duration finer than the format's microseconds; others ignore it.
 constexpr char kNanoseconds[] = "duration_nanos";
 
 }  // namespace weft::formats::chakra

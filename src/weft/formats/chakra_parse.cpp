@@ -21,14 +21,14 @@ using sim::TraceNode;
 
 constexpr std::int64_t kMostPeer = 1 << 20;
 constexpr std::uint64_t kMostMicroseconds = 1'000'000'000'000'000;  // 31 years
-// What a file of zeros could otherwise be made to take.
+// Limits what a file of zeros could make the reader allocate.
 constexpr std::size_t kMostNodes = 1 << 22, kMostDependencies = 1 << 26;
-constexpr double kMostWork = 0x1p60;  // bytes or operations of a node
+constexpr double kMostWork = 0x1p60;  // bytes or operations per node
 
 struct ChakraAttribute {
   std::string_view name, text;
   std::optional<double> number;
-  std::uint64_t whole = 0;  // as it stands, negative ones wrapped around
+  std::uint64_t whole = 0;  // unconverted; negative values wrap around
 };
 
 std::uint64_t whole_of(double value) {
@@ -59,7 +59,7 @@ void set_value(const WireField& field, ChakraAttribute& attribute) {
     case chakra::kFixed32:
     case chakra::kFixed64:
     case chakra::kBool: return set(static_cast<double>(field.whole), field.whole);
-    default: return;  // lists, and what later versions may add
+    default: return;  // lists, and types added by later versions
   }
 }
 
@@ -126,7 +126,7 @@ class ChakraReader {
         case chakra::kDuration:
           if (field.whole > kMostMicroseconds)
             return complain(fmt::format("node {} takes too long: {} us", raw.node.id, field.whole));
-          // duration_nanos is finer, and an attribute: those come later.
+          // duration_nanos is finer and overrides this; attributes come later.
           raw.node.seconds = static_cast<double>(field.whole) / 1e6;
           break;
         case chakra::kAttribute: WEFT_TRY_STATUS(read_node_attribute(field.bytes, raw)); break;
@@ -202,7 +202,7 @@ class ChakraReader {
         else
           node.after.push_back(found->second);
       }
-      // A node may come after another both by data and by control.
+      // A node may depend on another both by data and by control.
       std::ranges::sort(node.after);
       node.after.erase(std::unique(node.after.begin(), node.after.end()), node.after.end());
       WEFT_TRY_STATUS(set_partner(raw, rank));

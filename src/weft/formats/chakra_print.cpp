@@ -65,7 +65,8 @@ std::string print_chakra(const sim::ExecutionTrace& trace, std::size_t rank) {
   metadata.field(chakra::kVersion, kWrittenVersion);
   file.delimited(metadata.bytes());
   const std::vector<TraceNode>& nodes = trace.ranks[rank].nodes;
-  // Microseconds are whole, so what one node's are too few of the next one's get: sums stay right.
+  // Durations are whole microseconds: the rounding error carries over to the next node, so that
+  // sums stay right.
   double exact = 0, written = 0;
   std::vector<std::uint64_t> after;
   for (const TraceNode& node : nodes) {

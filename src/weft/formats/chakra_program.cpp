@@ -27,12 +27,12 @@ TraceNode::Collective collective_of(Exchange::Kind kind) {
   }
 }
 
-// The group's number in the trace; -1 where it is all ranks.
+// The group's index in the trace; -1 for all ranks.
 std::int32_t group_of(std::vector<std::int32_t> ranks, const plan::Mesh& mesh, sim::ExecutionTrace& trace) {
   if (ranks.size() == static_cast<std::size_t>(mesh.ranks())) return -1;
   const auto found = std::ranges::find(trace.groups, ranks, &sim::RankGroup::ranks);
   if (found != trace.groups.end()) return static_cast<std::int32_t>(found - trace.groups.begin());
-  // Names are numbers from 1 on: others read them as such, and 0 is all ranks.
+  // Names are numbers from 1 on, since other tools parse them as such; 0 means all ranks.
   trace.groups.push_back({fmt::format("{}", trace.groups.size() + 1), std::move(ranks)});
   return static_cast<std::int32_t>(trace.groups.size()) - 1;
 }
@@ -91,7 +91,7 @@ class RankTraceWriter {
     }
     node.kind = TraceNode::Kind::collective;
     node.collective = collective_of(exchange.kind);
-    if (exchange.kind == Exchange::Kind::all_gather) node.bytes /= size;  // what each rank gives
+    if (exchange.kind == Exchange::Kind::all_gather) node.bytes /= size;  // contribution per rank
     node.group = group_of(ranks, mesh_, trace_);
     add(std::move(node));
   }
@@ -119,8 +119,8 @@ class RankTraceWriter {
   const std::int32_t rank_;
   sim::ExecutionTrace& trace_;
   sim::RankTrace result_;
-  std::vector<std::vector<std::uint32_t>> nodes_of_;          // by task
-  std::map<std::uint32_t, std::vector<std::uint32_t>> last_;  // by stream
+  std::vector<std::vector<std::uint32_t>> nodes_of_;          // per task
+  std::map<std::uint32_t, std::vector<std::uint32_t>> last_;  // per stream
   std::int64_t permutations_ = 0;
 };
 
@@ -157,7 +157,7 @@ Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> pr
       double seconds = 0;
       if (exchange == nullptr)
         seconds = costs.compute(program, task).seconds;
-      else if (exchange->kind != Exchange::Kind::receive)  // which takes as long as its message is under way
+      else if (exchange->kind != Exchange::Kind::receive)  // a receive lasts until its message arrives
         seconds = costs
                       .exchange(*exchange, static_cast<std::size_t>(mesh.find(exchange->axis)),
                                 cost::message_bytes(*exchange))

@@ -3,10 +3,10 @@
 //   WEFT_TRY(prediction, sim::predict(plan, mesh, layouts, costs));
 //   WEFT_TRY_STATUS(write_chakra(prediction, mesh, "out/step"));      // out/step.0.et, .., out/step.json
 //
-// Every task of a rank's program becomes a node with the time that was predicted for it; tasks that share a
-// stream come one after the other, as they do in Weft. A permutation among ranks becomes a send and a
-// receive. What a collective is called, its bytes and its group of ranks are written for others to simulate
-// on wires of theirs; run_trace() with TraceSystem::replay gives the predicted step again.
+// Every task of a rank's program becomes a node with its predicted time. Tasks of one stream are
+// chained in order, as in Weft. A permutation among ranks becomes a send and a receive. Collectives
+// carry their name, bytes and group of ranks, so that other tools can simulate them on their own
+// networks. run_trace() with TraceSystem::replay reproduces the predicted step.
 #pragma once
 #include <span>
 #include <string>
@@ -25,11 +25,11 @@ namespace weft::formats {
 void add_rank(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
               std::int32_t rank, sim::ExecutionTrace& trace);
 
-// Fails when the prediction was made without timelines.
+// Fails if the prediction has no timelines.
 Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, const plan::Mesh& mesh);
 
-// Where ranks do not do the same, as stages do not: programs[r] is what rank r runs. Every task is priced by itself, and
-// when it comes follows from what it waits for, messages of other ranks among it.
+// For ranks with different programs, as pipeline stages have: programs[r] is rank r's. Each task is
+// estimated by itself. Start times follow from dependencies, including messages of other ranks.
 Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs,
                                             const plan::Mesh& mesh, const cost::StepCosts& costs);
 

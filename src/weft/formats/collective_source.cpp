@@ -22,14 +22,14 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::int64_t kMostSourceBytes = std::int64_t{256} << 20;  // of a file
+constexpr std::int64_t kMostSourceBytes = std::int64_t{256} << 20;  // per file
 
 bool is_file(const std::string& path) {
   std::error_code unused;
   return std::filesystem::is_regular_file(path, unused);
 }
 
-// "ring.algorithm(ranks=8)" -> ring.algorithm and (ranks=8), where that is a file.
+// "ring.algorithm(ranks=8)" -> ring.algorithm and (ranks=8), unless the whole is a file.
 std::pair<std::string, std::string> split_parameters(std::string_view reference) {
   std::string path(reference);
   if (is_file(path) || path.empty() || path.back() != ')') return {path, ""};
@@ -38,7 +38,8 @@ std::pair<std::string, std::string> split_parameters(std::string_view reference)
   return {path.substr(0, paren), path.substr(paren)};
 }
 
-// The first word of a text, its blanks and comments skipped; a sign where it begins with one.
+// The first word of a text after whitespace and comments, or the first character if it is not a
+// letter.
 std::string first_word(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -52,7 +53,7 @@ std::string first_word(std::string_view text) {
   }
   std::size_t end = at;
   while (end < text.size() && (std::isalpha(static_cast<unsigned char>(text[end])) != 0)) ++end;
-  if (at == text.size()) return "\n";  // nothing but blanks
+  if (at == text.size()) return "\n";  // only whitespace
   return lower(text.substr(at, std::max<std::size_t>(end - at, 1)));
 }
 
@@ -123,7 +124,7 @@ const collective::Collective& CollectiveSource::collective() const {
 
 Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading) {
   const auto [path, parameters] = split_parameters(reference);
-  // What has a slash or a dot before any parenthesis was meant to be a file.
+  // A reference with a slash or dot before any parenthesis is meant to be a file.
   const bool meant = path.substr(0, path.find('(')).find_first_of("/.") != std::string::npos;
   if (meant || is_file(path)) {
     WEFT_TRY(text, read_file(path, kMostSourceBytes));

@@ -1,13 +1,13 @@
-// weft/formats/collective_source.h -- a chunk program, from wherever it is written.
+// weft/formats/collective_source.h -- loads a chunk program from any supported source.
 //
 //   ring.xml                              MSCCL XML
 //   plan.json                             MSCCL++ execution plan
-//   ring.program                          Weft's text of a program
+//   ring.program                          Weft's text form of a program
 //   ring.algorithm(ranks=8)               an algorithm, with the parameters it needs
 //   all_reduce_ring(ranks=8, chunks=4)    a shipped algorithm
 //   all_reduce_trees(ranks=8, shape=ring) synthesized trees (synthesis/named_trees.h)
 //
-// What a file holds is seen by its first characters, not by its name.
+// A file's format is detected from its first characters, not from its name.
 #pragma once
 #include <functional>
 #include <optional>
@@ -24,9 +24,9 @@
 
 namespace weft::formats {
 
-// One of the first three is there.
+// Exactly one of the first three is set.
 struct CollectiveSource {
-  std::optional<formats::XmlProgram> program;  // XML, or a program in Weft's text as if it were
+  std::optional<formats::XmlProgram> program;  // from XML, or from Weft's text form
   std::optional<collective::OneSided> one_sided;
   std::optional<collective::Moves> moves;
   bool is_xml = false;
@@ -36,23 +36,24 @@ struct CollectiveSource {
 
 struct CollectiveReading {
   formats::XmlOperands operands = formats::XmlOperands::runtime;
-  // Gives an algorithm what its reference left open, before it is traced.
+  // Fills in parameters that an algorithm's reference left open, before it is traced.
   std::function<void(const collective::Algorithm&, collective::Arguments&)> complete = {};
-  std::int32_t ranks = 0;  // of synthesized trees whose name does not say; 0: it must
-  // What reading and checking may cost: see one_sided/check_work.h. 0: what a trace is allowed by itself.
+  std::int32_t ranks = 0;  // for synthesized trees whose name lacks it; 0: the name must have it
+  // Limits the work of reading and checking: see one_sided/check_work.h. 0: the default limits of a
+  // trace.
   std::int64_t effort = 0;
 };
 Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading = {});
 
-// Holds the program to another collective: see chunks/restate.h. Nothing where `as` is empty.
+// Checks the program as another collective: see chunks/restate.h. Does nothing if `as` is empty.
 Status hold_to(CollectiveSource& source, std::string_view as);
 
-// The source as threadblocks that send and receive: compiled if it is an algorithm, compiled again from its
-// moves if it is one-sided. Whatever is compiled was checked.
+// The source as threadblocks that send and receive. An algorithm is compiled; a one-sided plan is
+// compiled again from its moves. Compiled programs are checked.
 Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options = {});
 
-// Fails where the report found something: "{what} wrong (race): gpu 1 tb 0 step 2: ...".
+// Fails if the report has a finding: "{what} wrong (race): gpu 1 tb 0 step 2: ...".
 Status expect_right(const collective::Report& report, std::string_view what);
 
 Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple

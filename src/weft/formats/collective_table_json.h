@@ -3,7 +3,7 @@
 //   {"algorithm": "nccl_ring", "collective": "allreduce", "ranks": 8,
 //    "rows": [{"bytes": 1024, "out_of_place_us": 11.88, "in_place_us": 11.88}, ...]}
 //
-// Only rows and their bytes must be there; other keys are overlooked, and null is no time.
+// Only the rows and their bytes are required. Other keys are ignored; null means no time.
 #pragma once
 #include <string_view>
 
@@ -12,7 +12,7 @@
 
 namespace weft::formats {
 
-// `path` is only for the errors, which name the row.
+// `path` is only for error messages, which name the row.
 Result<CollectiveTable> parse_collective_table_json(std::string_view text, std::string_view path);
 
 }  // namespace weft::formats

@@ -13,7 +13,7 @@
 namespace weft::formats {
 namespace {
 
-// Stands for a comma inside quotes while a line is taken apart.
+// Placeholder for a comma inside quotes while a line is split.
 constexpr char kInnerComma = '\x1f';
 
 bool is_csv_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -29,7 +29,7 @@ std::string_view trim_value(std::string_view text) {
   return text;
 }
 
-// Calls `visit(index, value)` for each value of the line, until it returns false.
+// Calls `visit(index, value)` for each value of the line until it returns false.
 template <class Visit>
 void for_each_value(std::string_view line, Visit visit) {
   for (std::int64_t index = 0;; ++index) {
@@ -50,12 +50,12 @@ template <class T>
 std::optional<std::errc> read_whole(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc::invalid_argument && end == text.data() + text.size()) return error;
-  return std::nullopt;  // not a number, or more than one
+  return std::nullopt;  // not a number, or followed by more text
 }
 
-// Most values in data files are short: 0, 13, 0.25, -1.5. With at most seven digits both the digits
-// and the power of ten are exact as floats, so that their quotient is the nearest float; it takes
-// half of the time of from_chars. Returns null for a number in any other form.
+// Fast path for short decimals, which most values are: 0, 13, 0.25, -1.5. With at most seven digits
+// both the digits and the power of ten are exact floats, so their quotient is the nearest float.
+// Takes half the time of from_chars. Returns null for any other form.
 const char* read_short(const char* at, const char* end, float& value) {
   constexpr int kMostDigits = 7;
   constexpr float kPowers[kMostDigits + 1] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
@@ -81,11 +81,11 @@ const char* read_short(const char* at, const char* end, float& value) {
   return at;
 }
 
-// Other fields are integers, for which from_chars is quick, or doubles, which are few.
+// Other types are integers, for which from_chars is fast, or doubles, which are rare.
 const char* read_short(const char*, const char*, auto&) { return nullptr; }
 
-// Reads a value in any spelling: a plus sign, a whole number with a point, a number too small for
-// its type, which is zero.
+// Reads a value in any spelling: a plus sign, an integer with a decimal point, or a number that
+// underflows its type, which becomes zero.
 template <class T>
 Misfit read_carefully(std::string_view text, T& value) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
@@ -97,7 +97,7 @@ Misfit read_carefully(std::string_view text, T& value) {
   const auto error = read_whole(text, wide);
   if (!error) return Misfit::not_a_number;
   if (*error == std::errc()) return fit(wide, value);
-  // Too far from one or too near to zero for a double: the sign of the exponent tells which.
+  // Overflow or underflow of a double: the sign of the exponent tells which.
   if (text.find("e-") == std::string_view::npos && text.find("E-") == std::string_view::npos)
     return Misfit::out_of_range;
   if (std::integral<T>) return Misfit::not_whole;
@@ -137,7 +137,7 @@ class CsvParser {
   }
 
  private:
-  // The next line, where there is one: out of what was read last, or begun there and ended in what follows.
+  // Reads the next line, which may span several chunks of the source. Returns false at the end.
   Result<bool> next_line() {
     begun_.clear();
     for (;;) {
@@ -146,7 +146,7 @@ class CsvParser {
         rest_ = some;
         if (rest_.empty()) break;
       }
-      // A small .gz can hold a vast number of empty lines: they are not looked at one by one.
+      // A small .gz can contain a huge number of empty lines: skip them in one go.
       const std::size_t blank = begun_.empty() ? std::min(rest_.find_first_not_of('\n'), rest_.size()) : 0;
       line_number_ += static_cast<std::int64_t>(blank);
       rest_.remove_prefix(blank);
@@ -170,7 +170,7 @@ class CsvParser {
     return true;
   }
 
-  // Far more than a row needs, with spaces, quotes and all digits.
+  // Far more than a row needs, even with spaces, quotes and all digits.
   std::size_t longest_line() const { return (std::size_t{1} << 20) + 64 * static_cast<std::size_t>(width_); }
 
   Error long_line_error() const {
@@ -180,7 +180,8 @@ class CsvParser {
         "a row is a line");
   }
 
-  // "a, b", 7 becomes a, b,7 with a mark for the inner comma. Most lines have no quotes and stay as they are.
+  // Removes quotes: "a, b", 7 becomes a, b,7 with a placeholder for the inner comma. Lines without
+  // quotes are left unchanged.
   Status take_off_quotes() {
     if (line_.find('"') == std::string_view::npos) return {};
     unquoted_.clear();
@@ -206,7 +207,7 @@ class CsvParser {
     return {};
   }
 
-  // Takes "..." from the front and gives what follows it.
+  // Consumes "..." at the front and returns the rest.
   Result<std::string_view> take_quoted(std::string_view rest) {
     for (std::size_t i = 1; i < rest.size(); ++i) {
       if (rest[i] == '"' && (i + 1 == rest.size() || rest[i + 1] != '"')) return rest.substr(i + 1);
@@ -228,7 +229,7 @@ class CsvParser {
     return names;
   }
 
-  // A file may have the model's columns in another order; where its header says so, we notice.
+  // Detects files whose header shows the columns in another order than the model's.
   Status check_header() const {
     std::int64_t wanted = 0;
     for (const Field& field : fields_) {
@@ -265,7 +266,7 @@ class CsvParser {
     return {};
   }
 
-  // Reads the values of one field into `out`, the first of which is value `index` of the line.
+  // Reads the values of one field into `out`; the first is value `index` of the line.
   template <class T>
   Status read_field(const char*& at, std::int64_t index, const Field& field, T* out) const {
     const char* const end = line_.data() + line_.size();
@@ -296,7 +297,7 @@ class CsvParser {
                                   counted_values(), describe(fields_), std::ranges::count(line_, ',') + 1));
   }
 
-  // A line with a value too many or too few is said to be that, whatever its values are.
+  // A wrong number of values is reported first, whatever the values are.
   Error value_error(Misfit misfit, std::int64_t index, const Field& field, std::string_view found) const {
     if (std::ranges::count(line_, ',') + 1 != width_) return count_error();
     std::string value(found);
@@ -309,7 +310,7 @@ class CsvParser {
     return error;
   }
 
-  // A line without room for all values lacks some, or has them empty.
+  // A line too short for all values lacks some, or has empty ones.
   Error short_line_error() const {
     std::int64_t empty = 0;
     for_each_value(line_, [&](std::int64_t index, std::string_view text) {
@@ -323,9 +324,9 @@ class CsvParser {
   }
 
   ByteSource& source_;
-  std::string_view rest_, line_;  // of what was read last
-  std::string begun_;             // a line that goes on in what is read next
-  std::string unquoted_;          // what line_ is where it had quotes
+  std::string_view rest_, line_;  // unread bytes of the current chunk; current line
+  std::string begun_;             // a line that continues in the next chunk
+  std::string unquoted_;          // buffer for line_ if it had quotes
   std::span<const Field> fields_;
   std::int64_t width_;
   std::string_view path_;

@@ -1,12 +1,12 @@
-// weft/formats/csv.h -- rows of numbers as text: one row a line, values between commas.
+// weft/formats/csv.h -- rows of numbers as text: one row per line, values separated by commas.
 //
-//   pixel0, pixel1, label        a first line in which no value begins like a number is a header
-//   0.5, 1e-3, 7                 spaces around a value do not matter
-//   "0.5", 1e-3, "7"            nor do double quotes around it
-//                                nor do blank lines, nor \r before \n
+//   pixel0, pixel1, label        a first line in which no value starts like a number is a header
+//   0.5, 1e-3, 7                 spaces around values are ignored
+//   "0.5", 1e-3, "7"            so are double quotes
+//                                and blank lines, and \r before \n
 //
-// Where the header names a field of one value, the field must stand where the model wants it.
-// Numbers are decimal with a point, whatever the locale. An integer may be written 7.0 or 7e0.
+// If the header names a field of one value, its column must be where the model expects it.
+// Numbers use a decimal point in any locale. An integer may be written 7.0 or 7e0.
 #pragma once
 #include <span>
 #include <string_view>
@@ -17,8 +17,8 @@
 
 namespace weft::formats {
 
-// `path` is only for the errors. The table takes `most_bytes` at most, 0: half of the memory that is free; a
-// line, what all values of a row can.
+// `path` is only for error messages. The table takes at most `most_bytes`; 0: half of the free
+// memory. The length of a line is limited by what the values of a row can need.
 Result<Table> read_csv(ByteSource& source, std::span<const Field> fields, std::string_view path,
                        std::int64_t most_bytes = 0);
 Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path);

@@ -57,7 +57,7 @@ Result<Table> read_table(const std::string& path, std::span<const Field> fields,
   if (packed) format = ending(std::filesystem::path(path).stem());
   if (format != ".csv" && format != ".npy" && format != ".npz")
     return user_error(fmt::format("{}: expected a name that ends in .csv, .csv.gz, .npy or .npz", path));
-  if (format == ".npz") {  // its table of contents stands at the end
+  if (format == ".npz") {  // its directory is at the end of the file
     WEFT_TRY(bytes, packed ? read_text(path) : read_file(path, kMostFileBytes));
     return parse_npz(bytes, fields, path, most_bytes);
   }

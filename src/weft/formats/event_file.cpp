@@ -16,7 +16,7 @@ std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// So that the checksum of bytes that hold checksums is not one of them.
+// TFRecord's masking, so that a CRC over data that contains CRCs is safe.
 std::uint32_t masked_crc(std::string_view bytes) {
   constexpr std::uint32_t kDelta = 0xa282ead8;
   return std::rotr(crc32c(std::as_bytes(std::span(bytes))), 15) + kDelta;
@@ -27,7 +27,7 @@ std::string record(const std::string& event) {
   return length + bytes_of(masked_crc(length)) + event + bytes_of(masked_crc(event));
 }
 
-// A field of fixed width: its key, then the bits.
+// A fixed-width field: its key, then the bits.
 template <class T>
 std::string fixed(std::uint32_t number, WireType type, T value) {
   WireWriter key;

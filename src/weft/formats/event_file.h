@@ -1,4 +1,4 @@
-// weft/formats/event_file.h -- numbers over steps, as TensorBoard reads them.
+// weft/formats/event_file.h -- TensorBoard event files: scalars over steps.
 //
 //   length 8 | checksum 4 | event | checksum 4         a record (TFRecord): little-endian, crc32c masked
 //
@@ -7,7 +7,7 @@
 //            3: "brain.Event:2", in the first event of a file
 //            5: { 1: { 1: tag, 2: value, a float } }
 //
-// TensorBoard shows files whose names hold "tfevents".
+// TensorBoard shows files whose names contain "tfevents".
 #pragma once
 #include <cstdint>
 #include <string>

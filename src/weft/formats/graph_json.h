@@ -1,5 +1,5 @@
-// weft/formats/graph_json.h -- what JSON files of graphs have in common: ids, edges between them, and numbers
-// that are not negative.
+// weft/formats/graph_json.h -- shared parts of JSON graph readers: ids, edges between them, and
+// nonnegative numbers.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -16,13 +16,13 @@ namespace weft::formats {
 
 constexpr std::size_t kMostGraphNodes = 20'000, kMostGraphEdges = 200'000;
 
-using GraphIds = std::unordered_map<std::int32_t, std::int32_t>;  // an id, and the node's place
+using GraphIds = std::unordered_map<std::int32_t, std::int32_t>;  // node id to node index
 
-// A number of at least `least` that must be there.
+// A required number of at least `least`.
 inline Result<double> graph_number(const JsonNode& node, const char* key, double least = 0) {
   WEFT_TRY(found, node.at(key));
   WEFT_TRY(number, node.number(key, 0));
-  // Past this a sum of many would no longer be finite.
+  // The limit keeps sums of many numbers finite.
   if (number < least || number > 1e200)
     return found.error(fmt::format("expected a number of at least {}, found {}", least, number));
   return number;
@@ -40,7 +40,7 @@ inline Result<std::int32_t> graph_id(const JsonNode& node, const char* key) {
   return node.whole(key, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
 }
 
-// The place of the node that an edge names.
+// The index of the node that an edge names.
 inline Result<std::int32_t> graph_end(const JsonNode& edge, const char* key, const GraphIds& ids) {
   WEFT_TRY(id, graph_id(edge, key));
   const auto place = ids.find(id);
@@ -51,7 +51,7 @@ inline Result<std::int32_t> graph_end(const JsonNode& edge, const char* key, con
   return place->second;
 }
 
-// The node's id, which none before it has. Its place is the number of those before it.
+// The node's id, which must be new. Its index is the number of nodes before it.
 inline Result<std::int32_t> new_graph_id(const JsonNode& node, GraphIds& ids) {
   WEFT_TRY(id, graph_id(node, "id"));
   if (!ids.emplace(id, static_cast<std::int32_t>(ids.size())).second)

@@ -14,7 +14,7 @@ namespace weft::formats {
 namespace {
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
-constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, and a gzip wrapper around it
+constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, gzip format only
 constexpr int kNoWrapper = -15;
 
 class Inflater {
@@ -30,7 +30,8 @@ class Inflater {
   void restart() { inflateReset(&stream_); }
   std::string_view complaint() const { return stream_.msg != nullptr ? stream_.msg : "invalid data"; }
 
-  // Inflates as much as fits: takes from the front of `bytes`, writes to `out`, returns zlib's verdict.
+  // Inflates as much as fits: consumes from the front of `bytes`, writes to `out`, returns zlib's
+  // status.
   int step(std::string_view& bytes, std::string& out, std::size_t& filled) {
     constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib only reads it
@@ -121,7 +122,7 @@ class GzipSource final : public ByteSource {
   std::unique_ptr<ByteSource> packed_;
   std::string path_;
   Inflater inflater_;
-  std::string_view rest_;  // of what was read last
+  std::string_view rest_;  // unread bytes of the current chunk
   std::string out_;
   std::uint64_t total_ = 0;
   bool ended_ = false;
@@ -147,7 +148,7 @@ class RawSource final : public ByteSource {
       return damaged_file(path_, inflater_.complaint());
     if (ended_ && total_ != bytes_after_)
       return damaged_file(path_, fmt::format("expected {} bytes, found {}", bytes_after_, total_));
-    // Nothing yet, though not the end: a block of no bytes.
+    // An empty block yields nothing but is not the end.
     return filled == 0 && !ended_ ? next() : std::string_view(out_).substr(0, filled);
   }
 

@@ -1,4 +1,4 @@
-// weft/formats/gzip.h -- what a .gz file holds, at once; byte_source.h has it some at a time.
+// weft/formats/gzip.h -- inflates a whole .gz file in memory; byte_source.h streams it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace weft::formats {
 
-// Inflates one gzip member or several in a row. Fails when the bytes are cut short or damaged,
-// when they would become more than `most_bytes`, and in a Weft built without zlib. `path` is only
-// for the errors.
+// Inflates one or more gzip members. Fails if the data is truncated or damaged, if it would exceed
+// `most_bytes`, and in builds without zlib. `path` is only for error messages.
 Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path);
 
 }  // namespace weft::formats

@@ -81,7 +81,7 @@ class HostListReader {
     return wrong(fmt::format("{} from 0 to {}", what, most), digits);
   }
 
-  // a,b[1-3]c,d:8 -- commas outside of brackets part machines.
+  // a,b[1-3]c,d:8 -- commas outside brackets separate machines.
   Status read_names(std::string_view names, std::int64_t slots) {
     std::size_t begin = 0;
     int depth = 0;

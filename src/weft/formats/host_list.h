@@ -1,10 +1,10 @@
 // weft/formats/host_list.h -- the machines of a job, as launchers and schedulers list them.
 //
-//   node1 slots=8           Open MPI's hostfile, a machine a line; # begins a comment
+//   node1 slots=8           Open MPI's hostfile, one machine per line; # begins a comment
 //   node1:8                 MPICH's
-//   node[01-16,20],gpu7     Slurm's short form, as SLURM_JOB_NODELIST has it
+//   node[01-16,20],gpu7     Slurm's compressed form, as in SLURM_JOB_NODELIST
 //
-// A machine that is named twice is one; its slots add up, as launchers have it.
+// A machine that is listed twice counts once with the sum of its slots, as for launchers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,14 +18,14 @@ namespace weft::formats {
 inline constexpr std::size_t kMostHosts = 1 << 14;
 
 struct HostList {
-  std::vector<std::string> hosts;  // in their order
-  std::int64_t slots = 0;          // of each; 0: it does not say
+  std::vector<std::string> hosts;  // in file order
+  std::int64_t slots = 0;          // per host; 0: not given
 };
 
-// Whether every line of it could be of such a list: what files are not of another kind.
+// Whether every line could belong to a host list. Used for files that match no other format.
 bool looks_like_host_list(std::string_view text);
 
-// Fails, with the line, on what it is not, and where machines have different numbers of slots.
+// Fails on invalid lines, naming the line, and if machines have different numbers of slots.
 Result<HostList> read_host_list(std::string_view text);
 
 }  // namespace weft::formats

@@ -16,7 +16,7 @@ constexpr std::size_t kMostJsonBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostDepth = 64;
 constexpr std::size_t kMostValues = std::size_t{16} << 20;
 
-// Goes through the text once before any of it is kept.
+// Validates the text in one pass before any of it is stored.
 class Scan : public nlohmann::json_sax<Json> {
  public:
   std::string problem;
@@ -63,7 +63,7 @@ class Scan : public nlohmann::json_sax<Json> {
   }
 
   std::size_t values_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
+  std::vector<std::set<std::string>> keys_;  // per open object or list
 };
 
 std::string found(const Json& value) {
@@ -78,7 +78,7 @@ std::string found(const Json& value) {
 Result<Json> parse_json(std::string_view text) {
   if (text.size() > kMostJsonBytes)
     return user_error(fmt::format("expected at most {} bytes, found {}", kMostJsonBytes, text.size()));
-  // The parser takes a zero byte for the end of the text and would not see what follows it.
+  // The parser treats a zero byte as the end of the text and would ignore the rest.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     return user_error(fmt::format("expected JSON, found an error at byte {}", zero + 1));
   Scan scan;
@@ -89,7 +89,7 @@ Result<Json> parse_json(std::string_view text) {
 std::string JsonNode::path() const {
   if (parent_ == nullptr) return {};
   const std::string above = parent_->path();
-  const bool has_key = *key_ != '\0';  // an item of a list within a list has none
+  const bool has_key = *key_ != '\0';  // an item of a nested list has none
   const std::string own = fmt::format("{}{}{}", above, above.empty() || !has_key ? "" : ".", key_);
   return index_ == kNoIndex ? own : fmt::format("{}[{}]", own, index_);
 }
@@ -178,7 +178,7 @@ Result<std::uint64_t> JsonNode::size(const char* key, std::uint64_t otherwise) c
 Result<double> JsonNode::number(const char* key, double otherwise) const {
   if (!has(key)) return otherwise;
   WEFT_TRY(node, at(key));
-  // The parser reads what is too large for a double as an infinity.
+  // The parser turns numbers too large for a double into infinity.
   if (!node.value_->is_number() || !std::isfinite(node.value_->get<double>()))
     return node.error(fmt::format("expected a number, found {}", found(*node.value_)));
   return node.value_->get<double>();

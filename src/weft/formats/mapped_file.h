@@ -1,6 +1,6 @@
-// weft/formats/mapped_file.h -- a file's bytes as they lie on the disk: what is not looked at takes no memory.
+// weft/formats/mapped_file.h -- a memory-mapped file: pages that are not accessed take no memory.
 //
-// For files that nobody changes meanwhile: one that is cut short while it is mapped ends the program.
+// The file must not change while it is mapped: accessing a truncated file kills the process.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -13,7 +13,7 @@ namespace weft::formats {
 
 class MappedFile {
  public:
-  // Fails where it cannot be read, or is no file but a folder or a pipe.
+  // Fails if it cannot be read, or is not a regular file.
   static Result<MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -38,7 +38,7 @@ Status read_epsilon(const JsonNode& from, ModelNode& node) {
   return from.error(fmt::format("expected an eps of 0 or more, found {}", node.number));
 }
 
-// An axis may be counted from the end: -1 is the last.
+// Negative axes count from the end: -1 is the last.
 Status read_axis(const JsonNode& from, const ModelShape& x, std::int32_t otherwise, ModelNode& node) {
   const auto rank = static_cast<std::int32_t>(x.size());
   std::int32_t axis = otherwise;
@@ -76,8 +76,8 @@ Result<Pair> read_pair(const JsonNode& from, const char* key, std::int32_t least
   return from.error(fmt::format("expected two numbers in {}, found {}", key, both.size()));
 }
 
-// `same` gives a window for each place where one begins; where the border that takes is uneven, the
-// larger half goes on either side, as the field's kernels have it.
+// `same` pads so that there is one window per stride position. If the padding is odd, it is rounded
+// up on both sides, as common kernels do.
 Result<Pair> read_padding(const JsonNode& from, const ModelShape& x, const Pair& kernel,
                           std::int64_t stride) {
   if (from.has("pads")) {

@@ -1,4 +1,4 @@
-// weft/formats/model_attributes.h -- the attributes of a model file's node.
+// weft/formats/model_attributes.h -- reads the attributes of a model file's node.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/json_node.h"
@@ -6,7 +6,8 @@
 
 namespace weft::formats {
 
-// Reads what the node's operation knows. REQUIRES: the node's operation and operands are set.
+// Reads the attributes that the node's operation has. REQUIRES: the node's operation and operands
+// are set.
 Status read_attributes(const JsonNode& from, const ModelFile& file, ModelNode& node);
 
 }  // namespace weft::formats

@@ -112,7 +112,8 @@ class PlanBuilder {
     return found;
   }
 
-  // The names a value has in the plan: those of the file, unless an operation passed its operand on.
+  // A value's index names in the plan. They equal the file's, unless an operation returned its
+  // operand.
   Names names_of(ValueId value) const { return ops::indices_of(graph_.type(value).dims); }
 
   Result<ValueId> renamed(ValueId value, const Names& names) {
@@ -123,7 +124,7 @@ class PlanBuilder {
     return ops::add_rename(graph_, value, from, to);
   }
 
-  // The first of the names that is none of `taken`, else one that nothing has.
+  // The first of `names` that is not in `taken`, else a fresh name.
   Symbol free_name(std::initializer_list<Symbol> names, const Names& taken) {
     for (const Symbol name : names)
       if (!ops::contains(taken, name)) return name;
@@ -187,7 +188,8 @@ class PlanBuilder {
     return ops::add_transpose(graph_, y, wanted_);
   }
 
-  // Drops the dims of size 1 that the other operand has more of: names repeat what lacks them.
+  // Drops dims of size 1 for which the other operand is larger: pointwise operators broadcast over
+  // missing indices.
   Result<ValueId> without_repeated(ValueId value, const ModelShape& a, const ModelShape& b) {
     const auto size_at = [](const ModelShape& shape, std::size_t from_last) {
       return from_last < shape.size() ? shape[shape.size() - 1 - from_last] : 1;
@@ -271,8 +273,8 @@ class PlanBuilder {
     return ops::add_reduce(graph_, "sum", found, wanted_);
   }
 
-  // Block after block merged into one index and cut into those of the result, under names that nothing
-  // else in the value has meanwhile.
+  // Merges each block into one index and splits it into the result's indices, with names that are
+  // unused in the value at that point.
   Result<ValueId> add_reshape(const ModelNode& node, const ModelShape& to) {
     ValueId value = made_[node.operands[0]];
     const Names own = names_of(value);
@@ -307,8 +309,8 @@ class PlanBuilder {
   const ModelFile& file_;
   const ModelNames names_;
   plan::Graph graph_;
-  std::vector<ValueId> made_;  // by value of the file
-  Names wanted_;               // the result's names, of the node being added
+  std::vector<ValueId> made_;  // per value of the file
+  Names wanted_;               // index names of the result being added
   int fresh_ = 0;
 };
 

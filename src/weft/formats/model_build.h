@@ -1,4 +1,4 @@
-// weft/formats/model_build.h -- a model file's nodes as the nodes of a plan.
+// weft/formats/model_build.h -- builds a plan from a model file's nodes.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/model_file.h"
@@ -6,7 +6,8 @@
 
 namespace weft::formats {
 
-// Fails where a node's operands do not give the shape the file states; the error begins with its id.
+// Fails if a node's operands do not give the shape that the file states; the error begins with its
+// id.
 Result<plan::Graph> build_plan(const ModelFile& file);
 
 }  // namespace weft::formats

@@ -22,8 +22,8 @@ using Operation = ModelOperation;
 
 struct Known {
   std::string_view name;
-  std::size_t fewest, most;  // operands
-  // Attributes it may have.
+  std::size_t fewest, most;  // number of operands
+  // Attributes that it may have.
   std::array<std::string_view, 6> attributes = {};
 };
 
@@ -56,12 +56,12 @@ constexpr auto kKnown = std::to_array<Known>({
     {"conv2d_transpose", 2, 2, {}},
 });
 
-// Those that a file may name.
+// Operations that a file may use.
 constexpr auto kNamed = std::span(kKnown).first(static_cast<std::size_t>(kLastFileOperation) + 1);
 
 const Known& known(Operation operation) { return kKnown[static_cast<std::size_t>(operation)]; }
 
-// Ids become names in the plan, where a space has a meaning of its own.
+// Ids become names in the plan, where spaces are significant.
 bool is_id(std::string_view text) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -129,7 +129,7 @@ class ModelReader {
           fmt::format("expected a shape of 1 to {} dims, found {}", kMostModelRank, sizes.size()));
     std::int64_t elements = 1;
     for (const std::int32_t size : sizes) {
-      // A size has 31 bits, the product so far fewer than 56: 64 hold both, unless it is too large anyway.
+      // Checked before multiplying, so that the product fits in 64 bits.
       if (elements > (plan::kLargestValueBytes >> 2) / size)
         return node.error(fmt::format("tensor too large: [{}]", fmt::join(sizes, ", ")));
       elements *= size;
@@ -194,7 +194,7 @@ class ModelReader {
   }
 
   ModelFile file_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;  // of values, by id
+  std::unordered_map<std::string, std::uint32_t> numbers_;  // value number by id
 };
 
 }  // namespace

@@ -1,12 +1,13 @@
-// weft/formats/model_file.h -- a model graph as its file states it: values by number, dims by place.
+// weft/formats/model_file.h -- a model graph as stated in its file: values by number, dims by
+// position.
 //
 //   value 0 .. inputs-1                    inputs
 //   .. + weights                           weights
-//   .. + nodes                             one for each node, in the file's order, which runs
+//   .. + nodes                             one per node, in file order, which is an execution order
 //
-// What is read has good form: operands are earlier values, ranks and axes fit the operation, and
-// elementwise operands and reshapes have sizes that fit. Whether the sizes of a node's result follow
-// from its operands is seen when the plan is built.
+// A model file that was read has valid form: operands are earlier values, ranks and axes fit the
+// operation, and elementwise operands and reshapes have matching sizes. Whether result shapes
+// follow from the operands is checked when the plan is built.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,7 @@ enum class ModelOperation : std::uint8_t {
   conv2d,         // x[b, c, h, w], w[o, i, r, q]
   pool_max,       // x[b, c, h, w]
   pool_avg,       //
-  add,            // trailing dims aligned, size 1 repeated
+  add,            // trailing dims aligned, size 1 broadcast
   mul,            //
   scale,          // by a factor
   relu,           //
@@ -32,18 +33,18 @@ enum class ModelOperation : std::uint8_t {
   gelu,           //
   softmax,        // along an axis
   layernorm,      // x, or x, scale, shift
-  batchnorm,      // x, scale, shift, mean, variance: a number for each place along dim 1
+  batchnorm,      // x, scale, shift, mean, variance: one number per position of dim 1
   dropout,        //
   reshape,        //
   transpose,      //
   concat,         //
   embedding_sum,  // positions[.., k], table[rows, d]: the sum of the k rows
-  // Operations that other formats bring; a file of this one has none of them.
+  // Operations of other formats; a weft-graph-1 file has none of them.
   slice,             // a range of positions along an axis
-  reduce,            // the dims that stay, in order
-  broadcast,         // dims of size 1, and dims in front, repeated
-  select,            // condition, value where it holds, value elsewhere; either value may be a number
-  einsum,            // dims by label: equal labels are one index, labels the result lacks are summed
+  reduce,            // the dims that are kept, in order
+  broadcast,         // repeats dims of size 1, and adds leading dims
+  select,            // condition, value if true, value if false; either value may be a number
+  einsum,            // dims by label: equal labels are one index; labels missing in the result are summed
   conv2d_transpose,  // x[b, i, h, w], w[i, o, r, q]
 };
 constexpr ModelOperation kLastFileOperation = ModelOperation::embedding_sum;
@@ -59,20 +60,20 @@ struct ModelNode {
   ModelOperation operation = ModelOperation::relu;
   std::vector<std::uint32_t> operands;  // values
 
-  std::optional<ModelOperation> act;                // relu, sigmoid, tanh or gelu of the result
-  std::int64_t window = 1, stride = 1, groups = 1;  // a pool's edge
-  std::int64_t pad_high = 0, pad_wide = 0;          // on either side
+  std::optional<ModelOperation> act;                // relu, sigmoid, tanh or gelu applied to the result
+  std::int64_t window = 1, stride = 1, groups = 1;  // window: edge of a pool's window
+  std::int64_t pad_high = 0, pad_wide = 0;          // on each side
   std::size_t axis = 0;
-  std::vector<std::size_t> order;   // of a transpose and a reduction: result dim i is operand dim order[i]
-  double number = 0;                // a scale's factor, a norm's epsilon
-  std::int64_t begin = 0, end = 0;  // of a slice
-  std::vector<std::vector<std::size_t>> labels;  // of an einsum, by operand; result dim i has label i
+  std::vector<std::size_t> order;   // transpose and reduce: result dim i is operand dim order[i]
+  double number = 0;                // scale: factor; norms: epsilon
+  std::int64_t begin = 0, end = 0;  // slice
+  std::vector<std::vector<std::size_t>> labels;  // einsum, per operand; result dim i has label i
 };
 
 struct ModelFile {
   std::string name;
   std::vector<ModelValue> values;
-  std::uint32_t inputs = 0, weights = 0;  // how many of the values
+  std::uint32_t inputs = 0, weights = 0;  // number of such values
   std::vector<ModelNode> nodes;           // node n makes value inputs + weights + n
   std::vector<std::uint32_t> outputs;     // values
 

@@ -18,7 +18,7 @@ std::int64_t elements(const ModelShape& shape) {
   return count;
 }
 
-// Sizes of the result's dims, or 1 where it is repeated; the operand's last dim is the result's last.
+// Whether the operand broadcasts to the result: dims aligned from the last, with equal sizes or 1.
 bool repeats_to(const ModelShape& operand, const ModelShape& result) {
   if (operand.size() > result.size()) return false;
   return std::equal(operand.rbegin(), operand.rend(), result.rbegin(),
@@ -110,7 +110,7 @@ class Form {
         for (std::size_t d = 0; d + 1 < y_.size(); ++d) tie(d, 0, d);
         tie(y_.size() - 1, 1, 1);
         break;
-      case Operation::slice:  // a part of an index is an index of its own
+      case Operation::slice:  // a slice of an index is a new index
         for (std::size_t d = 0; d < y_.size(); ++d)
           if (d != node_.axis) tie(d, 0, d);
         break;
@@ -123,7 +123,7 @@ class Form {
         tie(1, 1, 1);
         made_.push_back({{0, 1}, {1, 0}});
         break;
-      default:  // elementwise, along an axis, pooled, or end to end
+      default:  // elementwise, along an axis, pooling, or concatenation
         for (std::size_t i = 0; i < node_.operands.size(); ++i) tie_all(i);
     }
     return std::move(made_);

@@ -12,7 +12,7 @@ ops::Initial scaled(std::int64_t fan_in) { return {"normal", 0, 1 / std::sqrt(st
 
 constexpr ops::Initial kAroundOne = {"uniform", 0.5, 1.5}, kAroundZero = {"normal", 0, 0.1};
 
-// What the node would have its operand start as; nothing when it does not mind.
+// The initial value that the node prefers for its operand; nothing if it has no preference.
 std::optional<ops::Initial> wish(const ModelNode& node, std::size_t operand, const ModelShape& shape) {
   switch (node.operation) {
     case Operation::conv2d: return scaled(shape[1] * shape[2] * shape[3]);
@@ -28,7 +28,7 @@ std::optional<ops::Initial> wish(const ModelNode& node, std::size_t operand, con
 
 std::vector<ops::Initial> initial_values(const ModelFile& file) {
   std::vector<ops::Initial> initial(file.values.size(), ops::Initial{"normal", 0, 1});
-  // From the last reader to the first, so that the first one's wish stands.
+  // From the last reader to the first, so that the first reader's preference wins.
   for (std::size_t n = file.nodes.size(); n-- > 0;) {
     const ModelNode& node = file.nodes[n];
     for (std::size_t i = 0; i < node.operands.size(); ++i) {

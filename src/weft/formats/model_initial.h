@@ -1,8 +1,8 @@
-// weft/formats/model_initial.h -- what a model file's weights start as.
+// weft/formats/model_initial.h -- initial values of a model file's weights.
 //
-// The files hold no numbers. Weights that are multiplied and summed start as normal(0, 1/sqrt(fan in)),
-// so that sums are as large as their addends; what a norm scales by, and the variance of a batch norm,
-// start around 1, what is added around 0.
+// The files contain no numbers. Weights of products start as normal(0, 1/sqrt(fan in)), so that
+// sums have the magnitude of their addends. Scales of norms, and variances of batch norms, start
+// around 1. Weights that are added start around 0.
 #pragma once
 #include <vector>
 
@@ -11,7 +11,7 @@
 
 namespace weft::formats {
 
-// By value; of weights alone.
+// Per value; meaningful only for weights.
 std::vector<ops::Initial> initial_values(const ModelFile& file);
 
 }  // namespace weft::formats

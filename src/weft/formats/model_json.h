@@ -1,4 +1,4 @@
-// weft/formats/model_json.h -- the field's model graphs (`weft-graph-1`) as plans.
+// weft/formats/model_json.h -- model graphs in the `weft-graph-1` format as plans.
 //
 //   {"format": "weft-graph-1", "name": "block", "dtype": "f32",
 //    "inputs":  [{"id": "x", "shape": [8, 512]}],
@@ -13,11 +13,11 @@
 //   %3 = relu %2 : f32[b=8,n=256] @n0
 //   return n0=%3
 //
-// The file's dims go by place, a plan's by name: see model_names.h. The plan is the one of inference:
-// dropout passes its operand on, batchnorm uses the mean and variance it is given. Weights start as
-// normal(0, 1/sqrt(fan in)), so that numbers stay of one size through a hundred layers; what norms
-// multiply by starts near 1. Every node's shape is checked against the one the file states, and
-// wherever the file is wrong the error names the node.
+// The file identifies dims by position, a plan by name: see model_names.h. The plan is for
+// inference: dropout returns its operand, and batchnorm uses the given mean and variance. Weights
+// start as normal(0, 1/sqrt(fan in)), so that magnitudes stay stable through a hundred layers;
+// scales of norms start near 1. Every node's shape is checked against the one that the file states.
+// Errors name the node.
 #pragma once
 #include <string>
 #include <string_view>

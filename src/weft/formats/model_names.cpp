@@ -17,7 +17,7 @@ namespace {
 
 using Operation = ModelOperation;
 
-// Sets of dims that are one index. Two sets with dims of one value never become one.
+// Disjoint sets of dims that are one index. Sets with two dims of the same value are never joined.
 class DimSets {
  public:
   explicit DimSets(std::span<const std::size_t> first) : parent_(first.back()), apart_(first.back()) {
@@ -48,10 +48,10 @@ class DimSets {
 
  private:
   std::vector<std::uint32_t> parent_;
-  std::vector<std::unordered_set<std::uint32_t>> apart_;  // of a set: those it must not join
+  std::vector<std::unordered_set<std::uint32_t>> apart_;  // per set: the sets that it must not join
 };
 
-// A letter for each dim of an operand, as the operation takes it.
+// Conventional letters for the dims of an operand of this operation.
 std::string_view letters(const ModelNode& node, std::size_t operand, std::size_t rank) {
   constexpr std::array<std::string_view, kMostModelRank + 1> kPlain = {"", "d", "bd", "bsd", "bchw"};
   constexpr std::array<std::string_view, kMostModelRank + 1> kMatrices = {"", "d", "bd", "bsd", "bhse"};
@@ -93,7 +93,7 @@ ModelNames::ModelNames(const ModelFile& file) : first_(file.values.size() + 1, 0
     sets.join(*windows + 1, window + 1);
   }
 
-  std::vector<char> letter(first_.back(), 0);  // of a set
+  std::vector<char> letter(first_.back(), 0);  // per set
   const auto call = [&](std::size_t dim, char what) {
     char& own = letter[sets.find(dim)];
     if (own == 0) own = what;
@@ -106,8 +106,8 @@ ModelNames::ModelNames(const ModelFile& file) : first_(file.values.size() + 1, 0
       for (std::size_t d = 0; d < called.size(); ++d) call(first_[operand] + d, called[d]);
     }
     const std::size_t result = first_[file.result(n)], end = first_[file.result(n) + 1];
-    // What a reshape cuts out of a row of features are heads and their elements; what scores have beside
-    // the words that ask are the words that are asked.
+    // A reshape that splits a row of features yields heads and their elements. The last dim of
+    // attention scores is the key position.
     if (node.operation == Operation::reshape && end - result > file.shape(node.operands[0]).size())
       call(end - 1, 'e'), call(end - 2, 'h');
     if (node.operation == Operation::matmul && file.shape(node.operands[1]).size() > 2) call(end - 1, 't');

@@ -1,9 +1,10 @@
-// weft/formats/model_reshape.h -- a reshape as blocks of dims with as many elements before as after.
+// weft/formats/model_reshape.h -- splits a reshape into blocks of dims with equal numbers of
+// elements.
 //
 //   [8, 128, 12, 64] -> [8, 128, 768]       8 | 128 | 12, 64        a block of two is merged
 //                                           8 | 128 | 768
 //
-// Every block is as small as can be, but for sizes of 1, which end with the block before them.
+// Blocks are as small as possible. Sizes of 1 belong to the block before them.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -14,14 +15,14 @@
 namespace weft::formats {
 
 struct ReshapeBlock {
-  std::size_t from = 0, from_count = 0;  // places before
-  std::size_t to = 0, to_count = 0;      // and after
+  std::size_t from = 0, from_count = 0;  // dims before the reshape
+  std::size_t to = 0, to_count = 0;      // dims after it
 };
 
-// REQUIRES: as many elements before as after.
+// REQUIRES: both shapes have the same number of elements.
 std::vector<ReshapeBlock> reshape_blocks(const ModelShape& from, const ModelShape& to);
 
-// The one place of [first, first + count) that is larger than 1; where all are 1, the first. Nothing when
+// The only dim of [first, first + count) that is larger than 1; if all are 1, the first. Nothing if
 // there are several.
 std::optional<std::size_t> only_place(const ModelShape& shape, std::size_t first, std::size_t count);
 

@@ -16,7 +16,7 @@ std::int32_t declared_chunks(const RankProgram& rank, Buffer buffer) {
   return buffer == Buffer::output ? rank.output_chunks : rank.scratch_chunks;
 }
 
-// One pass over one rank; `found_` is set at the first broken rule.
+// Checks one rank in one pass; `found_` is set at the first broken rule.
 class RankRules {
  public:
   RankRules(const Program& program, std::int32_t rank)
@@ -38,7 +38,8 @@ class RankRules {
     if (!found_) found_ = BrokenRule{where_, std::move(text), std::string(attribute)};
   }
 
-  // A file may leave out a buffer that it does not use; one it has is of the collective's size.
+  // A file may omit a buffer that it does not use; a declared buffer must have the collective's
+  // size.
   void buffers() {
     if (program_.collective.kind == Kind::custom) return;
     const auto agree = [&](Buffer buffer, std::string_view attribute) {
@@ -105,7 +106,7 @@ class RankRules {
     shared(receives, &Threadblock::receive_from, "recv");
   }
 
-  // A block that names a peer and never uses it takes no part.
+  // A threadblock that names a peer but never uses it does not count.
   void shared(bool (*uses)(Op), std::int32_t Threadblock::*peer, std::string_view attribute) {
     std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>> ends;  // peer, channel, block
     for (std::size_t b = 0; b < rank_.blocks.size(); ++b) {

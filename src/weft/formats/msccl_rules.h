@@ -1,8 +1,9 @@
-// weft/formats/msccl_rules.h -- what a program must be before it is worth loading: peers exist, slots lie in
-// the buffers that the file declares, waits name steps, and no two threadblocks share a connection.
+// weft/formats/msccl_rules.h -- requirements on a program before it is loaded: peers exist, slots
+// are inside the buffers that the file declares, waits name existing steps, and no two threadblocks
+// share a connection.
 //
-// The reader applies it to what it has read and the writer to what it is to write. Unlike check_form() of
-// check/check.h it goes by the sizes that are declared: a loader knows no others.
+// Both the reader and the writer apply it. Unlike check_form() of check/check.h it uses the
+// declared sizes, the only ones that a loader knows.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,13 +15,13 @@ namespace weft::formats {
 
 struct BrokenRule {
   collective::Where where;
-  std::string text;       // without the place
-  std::string attribute;  // the one to blame, where it is one
+  std::string text;       // without the location
+  std::string attribute;  // the attribute at fault, if any
 };
 
 std::optional<BrokenRule> broken_rule(const collective::Program& program);
 
-// Whether `count` chunks from the slot on are ones that `rank` declares.
+// Whether `rank` declares the `count` chunks that begin at the slot.
 bool declared(const collective::RankProgram& rank, collective::Slot slot, std::int32_t count);
 
 }  // namespace weft::formats

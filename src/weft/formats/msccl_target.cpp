@@ -16,31 +16,32 @@ using namespace collective;
 
 constexpr std::array<std::string_view, 3> kTargetNames = {"msccl", "azure", "rccl"};
 
-// As compiled in: MSCCL_MAX_NUM_STEPS, MSCCL_MAX_NUM_THREAD_BLOCKS; of LL and LL128 the lines or elements a
-// thread holds times the threads, which with the 8 steps of a connection cancels to the data of one step.
+// Limits compiled into the runtimes: MSCCL_MAX_NUM_STEPS, MSCCL_MAX_NUM_THREAD_BLOCKS. A slot of LL
+// or LL128 is the lines or elements per thread times the threads, where the 8 steps of a connection
+// cancel out.
 struct Limits {
   std::int32_t steps, blocks;
   std::int64_t ll_slot, ll128_slot;  // bytes of data
 };
-constexpr std::int64_t kLine = 8;  // half of a line of 16 bytes is data, the other half is flags
+constexpr std::int64_t kLine = 8;  // bytes of data in a line of 16; the others are flags
 constexpr std::array<Limits, 3> kLimits = {{
     {256, 216, 8 * 512 * kLine, 120 * 640 * 8 * 15 / 16},
     {64, 1024, 8 * 512 * kLine, 120 * 640 * 8 * 15 / 16},
     {64, 64, 8 * 256 * kLine, 28 * 256 * 8 * 7 / 8},
 }};
 constexpr std::int64_t kSimpleSlot =
-    (std::int64_t{4} << 20) / 8 * 4;    // NCCL_BUFFSIZE / steps * steps a chunk
+    (std::int64_t{4} << 20) / 8 * 4;    // NCCL_BUFFSIZE / steps * steps per chunk
 constexpr std::int32_t kChannels = 32;  // MAXCHANNELS of these runtimes
 constexpr std::int32_t kPeersOfChannel = 32;
 constexpr std::int32_t kMostCount = 71;
 constexpr std::int32_t kMostWaitBlock = std::numeric_limits<std::int8_t>::max();
 constexpr std::int32_t kOffset = std::numeric_limits<std::int16_t>::max();
-constexpr std::int64_t kNodes = 4096;  // XML nodes a rank keeps: <algo>, its own <gpu>, tbs and steps
+constexpr std::int64_t kNodes = 4096;  // XML nodes that a rank stores: <algo>, its own <gpu>, tbs and steps
 constexpr std::int64_t kChildren = 1024;
 
 const Limits& limits(Target target) { return kLimits[static_cast<std::size_t>(target)]; }
 
-// Collects findings, the first of each kind only.
+// Collects the first finding of each kind.
 class Findings {
  public:
   Findings(const Program& program, Target target) : program_(program), target_(target) {}
@@ -83,7 +84,7 @@ class Findings {
     const auto blocks = static_cast<std::int64_t>(rank.blocks.size());
     at_most("blocks", {r, -1, -1}, blocks, limits(target_).blocks, "tbs");
     at_most("children", {r, -1, -1}, blocks, kChildren, "elements in a gpu");
-    std::map<std::int32_t, std::int32_t> senders, receivers;  // by channel
+    std::map<std::int32_t, std::int32_t> senders, receivers;  // per channel
     std::int64_t nodes = 2 + blocks;
     for (std::size_t b = 0; b < rank.blocks.size(); ++b) {
       const Threadblock& block = rank.blocks[b];
@@ -132,7 +133,7 @@ std::optional<Where> broken_nop_chain(const Program& program) {
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const std::vector<Threadblock>& blocks = program.ranks[r].blocks;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      bool waiting = false;  // for a step to hang the waits of nops on
+      bool waiting = false;  // a nop's wait must be attached to the next step
       for (std::size_t s = 0; s < blocks[b].steps.size(); ++s) {
         const Step& step = blocks[b].steps[s];
         if (step.op != Op::nop && waiting && step.wait_block < 0)
@@ -175,7 +176,7 @@ std::optional<std::int64_t> hang_size(const Program& program, std::int32_t slots
   const std::int32_t has = fifo_slots(program.protocol, target);
   if (slots_small > has) return 0;
   if (slots <= has) return std::nullopt;
-  // Two chunks share a slot while they fit into it together.
+  // Two chunks share a slot if they fit into it together.
   const std::int64_t smallest_chunk = slot_bytes(program.protocol, target) / 2 + 1;
   return smallest_chunk * chunks_per_loop(program.collective);
 }

@@ -1,4 +1,4 @@
-// weft/formats/msccl_words.h -- the words of MSCCL XML and what they are called here.
+// weft/formats/msccl_words.h -- the keywords of MSCCL XML and their counterparts in Weft.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace weft::formats {
 
-// By collective::Op.
+// Indexed by collective::Op.
 inline constexpr std::array<std::string_view, collective::kOps> kStepTypes = {"nop", "cpy", "re",  "s",   "r",
                                                                               "rcs", "rrc", "rrs", "rrcs"};
 
-inline constexpr std::string_view kBufferLetters = "ios";  // by collective::Buffer
+inline constexpr std::string_view kBufferLetters = "ios";  // indexed by collective::Buffer
 
-// By collective::Protocol; they are spelled as in the file.
+// Indexed by collective::Protocol; spelled as in the file.
 inline constexpr std::array<collective::Protocol, 3> kXmlProtocols = {
     collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128};
 
-// Empty: the dialect's loaders do not know the collective.
+// Empty: the dialect's loaders do not have the collective.
 struct CollectiveWords {
   collective::Kind kind;
   std::string_view msccl, azure;
@@ -42,8 +42,9 @@ inline constexpr std::string_view word(collective::Kind kind, bool azure) {
   return {};
 }
 
-// What nchunksperloop counts: the chunks of the message as the runtimes measure it. That of a gather or
-// scatter is a block; a custom collective has no blocks, and its `chunks` is nchunksperloop itself.
+// The value of nchunksperloop: the chunks of the message as the runtimes measure it. For a gather
+// or scatter that is a block. A custom collective has no blocks, and its `chunks` is nchunksperloop
+// itself.
 inline std::int64_t chunks_per_loop(const collective::Collective& collective) {
   using enum collective::Kind;
   const bool per_rank =

@@ -28,7 +28,7 @@ Error placed(const Where& where, Error error) {
   return error;
 }
 
-// A program as it is being read. Syntax first, element by element; then, with all of it known, meaning.
+// Parses the syntax element by element, then checks the meaning of the whole program.
 class MscclReader {
  public:
   MscclReader(const XmlElement& algo, const XmlReadOptions& options) : algo_(algo), options_(options) {}
@@ -201,7 +201,7 @@ class MscclReader {
     return {};
   }
 
-  // An attribute of Weft's own, which loaders pass over: the links that what is sent runs over.
+  // Weft's own attribute, which loaders ignore: the links that the threadblock's transfers use.
   Status read_way(const XmlElement& tb, std::string_view links, Where where) {
     while (!links.empty()) {
       const std::string_view word = links.substr(0, links.find(' '));
@@ -215,7 +215,7 @@ class MscclReader {
 
   void count_oddities(Step& step) {
     if (step.op != Op::nop) return;
-    deaf_nops_ += std::exchange(step.publishes, false) ? 1 : 0;  // runtimes publish nothing there
+    deaf_nops_ += std::exchange(step.publishes, false) ? 1 : 0;  // runtimes do not publish nops
     idle_nops_ += step.wait_block == -1 ? 1 : 0;
   }
 

@@ -19,7 +19,7 @@ using namespace collective;
 
 constexpr std::int64_t kAnyStepNumber = std::numeric_limits<std::int32_t>::max();
 
-// In the order in which everybody writes them; all are required.
+// In the usual order; all are required.
 constexpr std::array<std::string_view, 10> kStepAttributes = {"s",      "type", "srcbuf", "srcoff", "dstbuf",
                                                               "dstoff", "cnt",  "depid",  "deps",   "hasdep"};
 // clang-format off

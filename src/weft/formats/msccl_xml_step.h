@@ -1,4 +1,4 @@
-// weft/formats/msccl_xml_step.h -- one <step> of MSCCL XML, which is what most of a file is.
+// weft/formats/msccl_xml_step.h -- reads one <step> of MSCCL XML, of which most of a file consists.
 #pragma once
 #include <cstdint>
 
@@ -8,9 +8,9 @@
 
 namespace weft::formats {
 
-// Reads the step that stands at `position` of its tb. Operands that its type does not have are information
-// for people and left out, but for the target of an rrs: a file that names senders' slots says there which
-// chunk is the receiver's. Whether slots, peers and waits exist is for msccl_rules.h.
+// Reads the step at `position` of its tb. Operands that its type does not have are only informative
+// and dropped, except for the target of an rrs: in a file that names senders' slots it is the
+// receiver's chunk. Whether slots, peers and waits exist is checked by msccl_rules.h.
 Status read_msccl_step(const XmlElement& element, std::int32_t position, collective::Step& step);
 
 }  // namespace weft::formats

@@ -39,7 +39,7 @@ Status expressible(const Program& program, bool azure) {
   return {};
 }
 
-// The same few hundred bytes come again and again, so they are appended by hand: a program is mostly steps.
+// Appends to a string directly, for speed: a file is mostly steps of similar text.
 class Writer {
  public:
   explicit Writer(std::string& out) : out_(out) {}
@@ -87,7 +87,7 @@ std::string head(const Program& program, bool azure) {
     out +=
         fmt::format(R"( outofplace="{}" minBytes="{}" maxBytes="{}")",
                     program.placement == Placement::in_place ? 0 : 1, program.min_bytes, program.max_bytes);
-  } else {  // msccl takes maxBytes="0" as no message at all
+  } else {  // msccl reads maxBytes="0" as an empty range
     if (program.min_bytes != 0) out += fmt::format(R"( minBytes="{}")", program.min_bytes);
     if (program.max_bytes != 0) out += fmt::format(R"( maxBytes="{}")", program.max_bytes);
   }

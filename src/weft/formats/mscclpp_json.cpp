@@ -32,7 +32,7 @@ struct RemoteBuffer {
   Buffer buffer = Buffer::input;
 };
 
-// One gpu: its tables first, then the threadblocks that refer to them.
+// Reads one gpu: its tables first, then the threadblocks that refer to them.
 class RankReader {
  public:
   RankReader(std::int32_t rank, std::int32_t ranks) : rank_(rank), ranks_(ranks) {}
@@ -61,7 +61,7 @@ class RankReader {
   }
 
  private:
-  using Ids = std::array<std::vector<std::int32_t>, 4>;  // by Path
+  using Ids = std::array<std::vector<std::int32_t>, 4>;  // indexed by Path
 
   Status read_channels(const JsonNode& gpu) {
     WEFT_TRY(channels, gpu.optional_list("channels"));
@@ -155,7 +155,7 @@ class RankReader {
       const std::vector<std::int32_t>& known = channels_[static_cast<std::size_t>(step.path)];
       WEFT_TRY(ids, op.wholes("channel_ids", 0, static_cast<std::int32_t>(known.size()) - 1));
       for (const std::int32_t id : ids) step.channels.push_back(known[id]);
-      // A switch is named by the operands too, and there is where it counts.
+      // For a switch the operands name the channel, and only that counts.
       if (step.path == Path::switched) step.channels.clear();
     }
     if (op.has("semaphore_ids")) {
@@ -240,7 +240,7 @@ class RankReader {
       operand.peer = known[id];
       operand.buffer = own_.switches[known[id]].buffer;
     } else {
-      // Some generators write the rank of a local buffer; it can only be this one.
+      // Some generators write the rank of a local buffer, which must be this one.
       if (node.has("rank")) {
         WEFT_TRY(rank, node.whole("rank", rank_, rank_));
         static_cast<void>(rank);
@@ -254,7 +254,7 @@ class RankReader {
   std::int32_t rank_, ranks_;
   OneSidedRank own_;
   std::vector<RemoteBuffer> remote_;
-  Ids channels_, references_;  // of the threadblock being read: what its numbers mean
+  Ids channels_, references_;  // meaning of the current threadblock's numbers
 };
 
 }  // namespace

@@ -6,12 +6,13 @@
 //                                "channels": [...], "remote_buffer_refs": [...]}],
 //              "channels": [...], "remote_buffers": [...], "semaphores": []}]}
 //
-// A file has no version. The layout of 2025-08 and later is written; it and the one before it, of 2024-04
-// and later, are read (see mscclpp_json_v1.cpp). Errors say where: "gpus[2].threadblocks[0].ops[5].name".
+// Files have no version number. The layout of 2025-08 and later is written. It and the previous
+// one, from 2024-04 on, are read (see mscclpp_json_v1.cpp). Errors give the path:
+// "gpus[2].threadblocks[0].ops[5].name".
 //
-// A threadblock numbers the channels and remote buffers it uses; a plan in memory names them directly. What
-// is written numbers them in the order of use, so a file that another tool wrote may come back with other
-// numbers, and with nothing that no operation uses; a file that Weft wrote comes back byte for byte.
+// A threadblock numbers the channels and remote buffers it uses; a plan in memory names them
+// directly. The writer numbers them in order of use. So another tool's file may come back with
+// other numbers and without unused entries; a file that Weft wrote comes back byte for byte.
 #pragma once
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ namespace weft::formats {
 
 Result<collective::OneSided> read_mscclpp_json(std::string_view text);
 
-// REQUIRES: check_form(plan) has found nothing.
+// REQUIRES: check_form(plan) found nothing.
 Result<std::string> write_mscclpp_json(const collective::OneSided& plan);
 
 }  // namespace weft::formats

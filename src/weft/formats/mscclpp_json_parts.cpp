@@ -82,7 +82,7 @@ Status settle_collective(const JsonNode& top, OneSided& plan) {
   WEFT_TRY(gpus, top.list("gpus"));
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const OneSidedRank& rank = plan.ranks[i];
-    // In place, a buffer that is part of the other may be left out.
+    // In place, a buffer that is part of the other may be omitted.
     const bool fits = (rank.input_chunks == chunks * inputs || rank.input_chunks == 0) &&
                       (rank.output_chunks == chunks * outputs || rank.output_chunks == 0);
     if (!fits || chunks < 1)

@@ -3,9 +3,9 @@
 //   {"name": "put", "srcs": [{"buff": "i", "off": 4}], "o_buff": {"src": "i", "dst": "s"},
 //    "o_cids": [{"id": 0, "off": 2}], "ctype": "sm", "cnt": 1}
 //
-// A channel joins one buffer here to one buffer there, so a channel and an offset name a remote operand:
-// `o_cids` are written to, `i_cids` read from. `deps` says what an operation was traced to depend on; the
-// runtime never read it, and what it does not wait for is not waited for here either.
+// A channel connects one local buffer to one remote buffer, so a channel and an offset name a
+// remote operand: `o_cids` are written, `i_cids` are read. `deps` lists the dependencies seen in
+// tracing. The runtime never read it, so its dependencies are ignored here too.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -24,12 +24,12 @@ using namespace collective;
 
 constexpr std::int32_t kMostV1Number = kMostPlanChunks;
 
-// What makes up an operation here: `sources` local ones from `srcs`, then remote ones from `i_cids`;
-// `first` stands for the src fields, which come before them. The same for targets.
+// An operation of this layout. Its sources are the src fields if `first_source`, then the local
+// operands in `srcs`, then the remote ones in `i_cids`. Targets likewise.
 struct OldVerb {
   std::string_view word;
   Verb verb;
-  bool first_source, first_target;  // the fields srcbuff, srcoff; dstbuff, dstoff
+  bool first_source, first_target;  // uses the fields srcbuff, srcoff; dstbuff, dstoff
 };
 
 constexpr std::array<OldVerb, 21> kOldVerbs = {{
@@ -66,7 +66,7 @@ Result<Path> read_old_path(const JsonNode& node, const char* key) {
   return value.error(fmt::format("expected sm, proxy, nvls or none, found '{}'", shown(word)));
 }
 
-// Which buffers a channel joins, and how: channels are numbered within each.
+// The path of a channel and the buffers it connects: channels are numbered per key.
 using Key = std::tuple<Path, Buffer, Buffer>;
 
 class OldRankReader {
@@ -116,8 +116,8 @@ class OldRankReader {
       std::vector<std::int32_t>& all = peers[{path, source, target}];
       all.insert(all.end(), connected.begin(), connected.end());
     }
-    // In order of the buffers they join, which is the same on every rank: so the k-th to a peer is the
-    // other end of its k-th to this rank.
+    // In order of the buffers they connect, which is the same on every rank: so the k-th channel to
+    // a peer is the other end of the peer's k-th to this rank.
     for (const auto& [key, connected] : peers) {
       std::vector<std::int32_t>& all =
           std::get<Path>(key) == Path::memory ? own_.memory_peers : own_.port_peers;
@@ -186,7 +186,8 @@ class OldRankReader {
     return {};
   }
 
-  // Packets read and put on were given in pairs; now one source goes to many.
+  // read_put_packets lists pairs here; a step of the current layout has one source and several
+  // targets.
   void add_step(OneSidedStep step) {
     std::vector<OneSidedStep>& steps = own_.blocks.back();
     if (step.verb != Verb::read_put_packets || step.sources.size() != step.targets.size()) {
@@ -245,17 +246,17 @@ class OldRankReader {
       WEFT_TRY(index, node.whole("off", 0, kMostV1Number));
       if (operands != nullptr)
         operands->push_back({Operand::Where::remote, known[id].peer, target, index, count_});
-      // Memory is reached through the buffer alone; a channel is for signals and for the port.
+      // Memory operands need only the buffer. Channels are for signals and for the port path.
       if (operands == nullptr || step.path == Path::port) step.channels.push_back(known[id].index);
     }
     return {};
   }
 
   std::int32_t ranks_;
-  std::int32_t count_ = 1;  // of the operation being read
+  std::int32_t count_ = 1;  // of the current operation
   OneSidedRank own_;
   std::map<Key, std::vector<Channel>> channels_;
-  std::map<Key, std::vector<Channel>> numbers_;  // of the threadblock being read
+  std::map<Key, std::vector<Channel>> numbers_;  // of the current threadblock
 };
 
 }  // namespace

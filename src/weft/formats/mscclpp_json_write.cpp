@@ -16,7 +16,7 @@ std::string_view letter_of(Buffer buffer) {
   return kLetters[static_cast<std::size_t>(buffer)];
 }
 
-// Numbers things in the order in which they are first asked for.
+// Numbers things in the order of first use.
 template <class T>
 class Numbering {
  public:
@@ -161,8 +161,8 @@ class RankPlanWriter {
 
   const OneSidedRank& rank_;
   Numbering<WrittenRemoteBuffer> remote_;
-  std::vector<Numbering<Path>> reached_by_;                       // by remote buffer
-  std::array<Numbering<std::int32_t>, 4> channels_, references_;  // of the threadblock being written, by Path
+  std::vector<Numbering<Path>> reached_by_;                       // per remote buffer
+  std::array<Numbering<std::int32_t>, 4> channels_, references_;  // of the current threadblock, per Path
 };
 
 }  // namespace
@@ -181,7 +181,7 @@ Result<std::string> write_mscclpp_json(const OneSided& plan) {
   top["buffer_alignment"] = plan.alignment;
   top["min_message_size"] = plan.min_bytes;
   top["max_message_size"] = plan.max_bytes;
-  // A name may hold bytes that are not UTF-8 when it did not come from JSON.
+  // A name that did not come from JSON may contain invalid UTF-8.
   return top.dump(2, ' ', false, Ordered::error_handler_t::replace) + "\n";
 }
 

@@ -14,11 +14,11 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::size_t kMaxChannels = 64;  // MAXCHANNELS of NCCL
+constexpr std::size_t kMaxChannels = 64;  // NCCL's MAXCHANNELS
 constexpr std::array<std::string_view, 11> kTypes = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                                      "P2C", "PXN", "PHB", "SYS", "NET"};
 
-// NCCL's numbers: the graph's place in its list, and its pattern.
+// NCCL's numbers of the graph and of its pattern.
 struct PatternNumbers {
   int id, pattern;
 };
@@ -59,7 +59,7 @@ Status check_graph(const NcclGraph& graph) {
   return {};
 }
 
-// Device numbers are read as hexadecimal.
+// NCCL parses device numbers as hexadecimal.
 std::string device(std::string_view tag, std::int32_t number) {
   return fmt::format("      <{} dev=\"{:#x}\"/>\n", tag, number);
 }

@@ -1,10 +1,11 @@
-// weft/formats/nccl_graph_xml.h -- rings and trees that stock NCCL is to use, for NCCL_GRAPH_FILE.
+// weft/formats/nccl_graph_xml.h -- rings and trees for stock NCCL, as NCCL_GRAPH_FILE.
 //
 //   rings {{0, 1, 3, 2}}  ->   <graph id="0" pattern="4" ... nchannels="1">
 //                                <channel> <gpu dev="0x0"/> <gpu dev="0x1"/> <gpu dev="0x3"/> ...
 //
-// A channel is the order in which data visits the gpus of one host; the last leads to the first of the
-// next host, or of its own. Where data leaves by the network, the channel begins and ends with a <net>.
+// A channel is the order in which data visits the gpus of one host. The last gpu leads to the first
+// of the next host, or of the same host. If data leaves by the network, the channel begins and ends
+// with a <net>.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@
 namespace weft::formats {
 
 struct NcclChannel {
-  std::vector<std::int32_t> devices;       // each gpu of the host once
+  std::vector<std::int32_t> devices;       // every gpu of the host once
   std::int32_t net_in = -1, net_out = -1;  // network devices; -1: stays on the host
 
   friend bool operator==(const NcclChannel&, const NcclChannel&) = default;
@@ -25,18 +26,18 @@ struct NcclChannel {
 struct NcclGraph {
   enum class Pattern : std::uint8_t { ring, tree };
   Pattern pattern = Pattern::ring;
-  double speed_inside = 0, speed_between = 0;  // GB/s of a channel
-  std::string type_inside = "NVL";             // of the slowest link: LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS
-  std::string type_between = "PIX";            // of the path to the network
+  double speed_inside = 0, speed_between = 0;  // GB/s per channel
+  std::string type_inside = "NVL";             // slowest link: LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS
+  std::string type_between = "PIX";            // path to the network
   std::vector<NcclChannel> channels;
 
   friend bool operator==(const NcclGraph&, const NcclGraph&) = default;
 };
 
-// Fails where channels are none or too many, or do not visit the same gpus, each once.
+// Fails if there are no channels or too many, or if they do not all visit the same gpus once.
 Result<std::string> write_nccl_graphs(const std::vector<NcclGraph>& graphs);
 
-// What such a file says, checked as it is before it is written.
+// Reads such a file and checks it as the writer does.
 Result<std::vector<NcclGraph>> read_nccl_graphs(std::string_view text);
 
 }  // namespace weft::formats

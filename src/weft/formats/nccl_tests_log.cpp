@@ -14,7 +14,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::size_t kMostWords = 32;  // of a line that can be a row
+constexpr std::size_t kMostWords = 32;  // in a line that can be a row
 
 constexpr std::string_view kAlgorithmNote = "# Weft algorithm: ";
 constexpr std::string_view kRanksNote = "# Weft ranks: ";
@@ -37,7 +37,7 @@ bool all_digits(std::string_view word) {
   return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Where a row has what. -1: nowhere.
+// The columns of a row; -1: missing.
 struct Layout {
   std::size_t words = 0;
   std::int32_t redop = -1, root = -1;
@@ -59,8 +59,8 @@ Layout layout_of_header(std::span<const std::string_view> titles, bool in_place_
   return layout;
 }
 
-// Size, count and type, then as many of redop and root as the number of words leaves room for, then one or
-// two times four columns.
+// Size, count and type, then redop and root as far as the number of words allows, then one or two
+// groups of four columns.
 std::optional<Layout> layout_of_row(std::size_t words) {
   for (const std::size_t halves : {2, 1}) {
     const std::size_t before = words - 4 * halves;
@@ -77,7 +77,7 @@ std::optional<Layout> layout_of_row(std::size_t words) {
   return std::nullopt;
 }
 
-// What the columns of a row say about the collective; nothing where two of them look alike.
+// The collective, as far as a row's columns identify it.
 std::optional<collective::Kind> kind_of_row(const Layout& layout, std::span<const std::string_view> words) {
   const bool has_root = layout.root >= 0 && !words[static_cast<std::size_t>(layout.root)].starts_with('-');
   const bool sums = layout.redop >= 0 && words[static_cast<std::size_t>(layout.redop)] != "none";
@@ -85,7 +85,7 @@ std::optional<collective::Kind> kind_of_row(const Layout& layout, std::span<cons
   if (!sums || layout.algorithm_bandwidth < 0 || layout.bus_bandwidth < 0) return std::nullopt;
   const auto algorithm = read_number<double>(words[static_cast<std::size_t>(layout.algorithm_bandwidth)]);
   const auto bus = read_number<double>(words[static_cast<std::size_t>(layout.bus_bandwidth)]);
-  // Small bandwidths have too few digits for a quotient.
+  // Small bandwidths have too few digits for a ratio.
   if (!algorithm || !bus || *algorithm < 0.5) return std::nullopt;
   return *bus > 0.97 * *algorithm ? collective::Kind::all_reduce : collective::Kind::reduce_scatter;
 }
@@ -173,7 +173,7 @@ class LogReader {
     row.bytes = *bytes;
     WEFT_TRY_STATUS(read_time(words, layout->out_of_place, row.out_of_place_us));
     WEFT_TRY_STATUS(read_time(words, layout->in_place, row.in_place_us));
-    // A minimum below one element of every rank gives rows of no bytes, over and over.
+    // A minimum size below one element per rank produces repeated rows of 0 bytes.
     if (row.bytes == 0) return {};
     if (!table_.rows.empty() && row.bytes <= table_.rows.back().bytes)
       return user_error(fmt::format("{}, line {}: expected ascending sizes, found {} after {}", path_, line_,
@@ -213,7 +213,7 @@ class LogReader {
   bool in_place_first_ = false;
 };
 
-// Seven characters where they suffice, as nccl-tests does, and never nothing for something.
+// Seven characters if they suffice, as nccl-tests prints; a nonzero time never prints as zero.
 std::string print_time(double microseconds) {
   if (microseconds == 0) return "N/A";
   if (microseconds < 0.1) return fmt::format("{:.3g}", microseconds);
@@ -242,7 +242,7 @@ Result<CollectiveTable> parse_collective_table(std::string_view text, std::strin
 
 std::string print_nccl_tests_log(const CollectiveTable& table) {
   std::string out;
-  // A name is one line, whatever it holds.
+  // Control characters would break the line.
   std::string algorithm = table.algorithm;
   std::ranges::replace_if(
       algorithm, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');

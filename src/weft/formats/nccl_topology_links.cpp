@@ -13,11 +13,11 @@ namespace {
 
 using Vertex = NcclVertex;
 
-constexpr double kLocal = 5000;  // GB/s: NCCL's word for no limit
+constexpr double kLocal = 5000;  // GB/s: NCCL's value for no limit
 constexpr std::string_view kSwitchClass = "0x068000", kCpuClass = "0x068001";
 
-// Seconds. What NCCL's tuning table has for a ring with LL, the least that a hop takes: NVLink .6 us, PCI
-// 1 us, network 2.7 us.
+// Seconds per hop, from NCCL's tuning table for a ring with LL (the smallest values): NVLink 0.6
+// us, PCI 1 us, network 2.7 us.
 constexpr double kDirectLatency = 0.6e-6, kPciLatency = 1.0e-6, kNetLatency = 2.7e-6;
 
 class Graph {
@@ -51,17 +51,17 @@ class Graph {
  private:
   static std::int32_t index(std::size_t i) { return static_cast<std::int32_t>(i); }
 
-  // Bus names are told apart by host, and written in either case.
+  // Buses are identified per host, and case-insensitively.
   std::pair<std::string_view, std::string> key(std::int32_t cpu, std::string_view bus) const {
     return {system_.cpus[cpu].host, lower(bus)};
   }
 
-  // The switches of NVLink are one vertex, made where an nvlink leads to it.
+  // NVSwitches form one vertex, which is made when an nvlink leads to it.
   bool is_vertex(std::int32_t pci) const {
     return !has_device_.contains(pci) && system_.pcis[pci].device_class != kSwitchClass;
   }
 
-  // What hangs from `pci` or, where that is no vertex, from whatever it hangs from.
+  // The nearest vertex at or above `pci`; the cpu if there is none.
   Vertex above(std::int32_t cpu, std::int32_t pci) const {
     while (pci >= 0 && !is_vertex(pci)) pci = system_.pcis[pci].parent;
     return pci >= 0 ? Vertex{Vertex::Kind::pci, pci} : Vertex{Vertex::Kind::cpu, cpu};
@@ -106,7 +106,7 @@ class Graph {
              kPciLatency);
     for (const NcclPeer& peer : gpu.peers) {
       if (peer.kind == NcclPeer::Kind::c2c) {
-        constexpr double kMegabytes = 1000;  // of a gigabyte
+        constexpr double kMegabytes = 1000;  // per gigabyte
         add_both(self, cpu, NcclLink::Kind::c2c, peer.bandwidth * peer.count / kMegabytes, kDirectLatency);
         continue;
       }
@@ -138,7 +138,7 @@ class Graph {
 
   void add_net(std::int32_t i) {
     const NcclNet& net = system_.nets[i];
-    constexpr double kUnknownSpeed = 10000, kMegabits = 8000;  // of a gigabyte
+    constexpr double kUnknownSpeed = 10000, kMegabits = 8000;  // Mbit per gigabyte
     const double speed = net.speed > 0 ? net.speed : kUnknownSpeed;
     add_both({Vertex::Kind::nic, net.nic}, {Vertex::Kind::net, i}, NcclLink::Kind::net, speed / kMegabits,
              net.latency > 0 ? net.latency * 1e-6 : kNetLatency);
@@ -146,7 +146,7 @@ class Graph {
 
   const NcclSystem& system_;
   std::set<std::int32_t> has_device_;
-  std::map<std::string_view, std::int32_t> first_cpu_;  // by host
+  std::map<std::string_view, std::int32_t> first_cpu_;  // per host
   std::map<std::pair<std::string_view, std::string>, Vertex> by_bus_;
   std::map<std::tuple<Vertex, Vertex, NcclLink::Kind>, NcclLink> links_;
 };
@@ -166,7 +166,8 @@ std::string_view name(NcclLink::Kind kind) {
 std::vector<NcclLink> links(const NcclSystem& system) { return Graph(system).links(); }
 
 double pci_bandwidth(std::string_view speed, std::int32_t width) {
-  // 100 Mbit/s a lane, after the coding of the wire; "16 GT/s" before Linux 5.7, "16.0 GT/s PCIe" since.
+  // 100 Mbit/s per lane, net of line coding. Linux prints "16 GT/s" before 5.7 and "16.0 GT/s PCIe"
+  // since.
   constexpr std::array<std::pair<std::string_view, double>, 6> kRates = {
       {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
   constexpr double kUnknownRate = 60;
@@ -185,7 +186,7 @@ double nvlink_bandwidth(std::int32_t compute) {
 }
 
 double xgmi_bandwidth(std::string_view architecture) {
-  if (architecture.starts_with("gfx90a") || architecture == "910") return 36;  // MI200; 910 is its old number
+  if (architecture.starts_with("gfx90a") || architecture == "910") return 36;  // MI200; older files have 910
   if (architecture.starts_with("gfx94") || architecture.starts_with("94")) return 48;
   return 24;
 }

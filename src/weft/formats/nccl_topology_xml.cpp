@@ -18,7 +18,7 @@ Result<std::int32_t> number(const XmlElement& element, std::string_view attribut
   return static_cast<std::int32_t>(value);
 }
 
-// NCCL writes -1 for what it does not know.
+// NCCL writes -1 for unknown values.
 Result<double> real(const XmlElement& element, std::string_view attribute, double low) {
   constexpr double kHigh = 1e9;
   const auto text = element.find(attribute);
@@ -31,7 +31,7 @@ std::string text_or_empty(const XmlElement& element, std::string_view attribute)
   return std::string(element.find(attribute).value_or(""));
 }
 
-// Where an element hangs.
+// The parent of an element.
 struct Parent {
   std::int32_t cpu = 0;
   std::int32_t pci = -1;
@@ -50,7 +50,7 @@ class NcclTopologyReader {
   }
 
  private:
-  // Appends to a list within its bound and says at which index.
+  // Appends to a list of bounded length and returns the index.
   template <class T>
   static Result<std::int32_t> append(std::vector<T>& list, T value, const XmlElement& element,
                                      std::size_t most = kMaxNcclElements) {
@@ -76,7 +76,7 @@ class NcclTopologyReader {
     return read_children(element, {index, -1});
   }
 
-  // Nested as deep as the document is, which XmlDocument bounds.
+  // Recursion is as deep as the document, whose depth XmlDocument limits.
   Status read_children(const XmlElement& element, const Parent& parent) {
     for (XmlElement child = element.first_child(); child; child = child.next_sibling()) {
       const std::string_view tag = child.tag();

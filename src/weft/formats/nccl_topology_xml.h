@@ -1,4 +1,5 @@
-// weft/formats/nccl_topology_xml.h -- the machine as NCCL_TOPO_DUMP_FILE of NCCL and RCCL describes it.
+// weft/formats/nccl_topology_xml.h -- a machine as described by NCCL_TOPO_DUMP_FILE of NCCL and
+// RCCL.
 //
 //   <system version="1">
 //     <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD">          cpus[0]
@@ -7,8 +8,9 @@
 //           <gpu dev="0" sm="80" rank="0">                          gpus[0]        pci 1
 //             <nvlink target="..." count="12" tclass="0x068000"/>   gpus[0].peers
 //
-// read_nccl_topology() keeps what the file says; links() is the graph NCCL makes of it, with NCCL's own
-// bandwidths. Lists are in document order. A file may leave to NCCL what it finds out by itself, even gpus.
+// read_nccl_topology() keeps what the file states; links() is the graph that NCCL makes of it, with
+// NCCL's bandwidths. Lists are in document order. A file may omit what NCCL detects by itself, even
+// gpus.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,41 +21,42 @@
 
 namespace weft::formats {
 
-// Of each list; NCCL itself takes some hundreds. Every two cpus of a host are tied, so those are fewer.
+// Limits per list; NCCL itself accepts a few hundred. All pairs of cpus of a host are linked, so
+// their limit is lower.
 inline constexpr std::size_t kMaxNcclElements = 4096, kMaxNcclCpus = 256;
 
 struct NcclCpu {
   std::int64_t numa = 0;
-  std::string host;  // host_hash; files of several hosts have several
+  std::string host;  // host_hash, in files with several hosts
   std::string arch, vendor;
   std::int64_t family = 0, model = 0;
 };
 
 struct NcclPci {
   std::int32_t cpu = 0;
-  std::int32_t parent = -1;        // the bridge it hangs from; -1: its cpu
+  std::int32_t parent = -1;        // the bridge above; -1: its cpu
   std::string bus;                 // "0000:07:00.0"
   std::string device_class;        // "0x060400"
-  std::string speed;               // "16.0 GT/s PCIe"; empty: not said
-  std::int32_t width = 0;          // lanes; 0: not said
-  std::vector<std::string> links;  // <pcilink>: the buses of other bridges it is tied to
+  std::string speed;               // "16.0 GT/s PCIe"; empty: unknown
+  std::int32_t width = 0;          // lanes; 0: unknown
+  std::vector<std::string> links;  // <pcilink>: buses of other bridges linked to it
 };
 
 // A direct link of a gpu: <nvlink>, <xgmi> or <c2c>.
 struct NcclPeer {
   enum class Kind : std::uint8_t { nvlink, xgmi, c2c };
   Kind kind = Kind::nvlink;
-  std::string target;        // bus of the gpu or switch; c2c has none: it leads to the cpu
+  std::string target;        // bus of the gpu or switch; empty for c2c, which leads to the cpu
   std::string target_class;  // "0x068000" is an NVSwitch, "0x068001" the cpu
   std::int32_t count = 1;
-  double bandwidth = 0;  // c2c: of one link, in MB/s
+  double bandwidth = 0;  // c2c: MB/s per link
 };
 
 struct NcclGpu {
   std::int32_t pci = 0;
   std::int32_t device = 0;
-  std::int32_t rank = -1;    // -1: not said
-  std::int32_t compute = 0;  // sm; of AMD's, the number of compute units
+  std::int32_t rank = -1;    // -1: unknown
+  std::int32_t compute = 0;  // sm; for AMD, the number of compute units
   std::string architecture;  // gcn: "gfx942", "908"; empty: NVIDIA
   bool direct_rdma = false;  // gdr
   std::vector<NcclPeer> peers;
@@ -61,7 +64,7 @@ struct NcclGpu {
 
 struct NcclNic {
   std::int32_t cpu = 0;
-  std::int32_t pci = -1;  // -1: hangs from the cpu itself
+  std::int32_t pci = -1;  // -1: attached to the cpu
 };
 
 struct NcclNet {
@@ -69,7 +72,7 @@ struct NcclNet {
   std::int32_t device = 0;
   std::string name;
   double speed = 0;    // Mbit/s
-  double latency = 0;  // microseconds; 0: not said
+  double latency = 0;  // microseconds; 0: unknown
   std::int32_t port = 0;
 };
 
@@ -84,8 +87,8 @@ struct NcclSystem {
 
 Result<NcclSystem> read_nccl_topology(std::string_view text);
 
-// A vertex of the graph: an element of the list its kind names. All NVSwitches of a host are one, the
-// index being that of the first cpu of the host.
+// A vertex of the graph: an element of the list that its kind names. All NVSwitches of a host are
+// one vertex, with the index of the host's first cpu.
 struct NcclVertex {
   enum class Kind : std::uint8_t { gpu, pci, nvswitch, cpu, nic, net };
   Kind kind = Kind::gpu;
@@ -96,7 +99,7 @@ struct NcclVertex {
 
 std::string_view name(NcclVertex::Kind kind);  // "gpu"
 
-// One direction of a link. A pci element with a gpu or nic in it is no vertex of its own.
+// One direction of a link. A pci element that contains a gpu or nic is not a vertex.
 struct NcclLink {
   enum class Kind : std::uint8_t { nvlink, xgmi, c2c, pci, system, net };
   NcclVertex from, to;
@@ -107,12 +110,12 @@ struct NcclLink {
 
 std::string_view name(NcclLink::Kind kind);  // "nvlink"
 
-// Every link once in each direction, those between the same two vertices added up; sorted by from, to and
-// kind. What leads to a device that the file does not have is left out, as NCCL does.
+// Every link once per direction, with parallel links added up, sorted by from, to and kind. Links
+// to devices missing from the file are omitted, as in NCCL.
 std::vector<NcclLink> links(const NcclSystem& system);
 
-// GB/s: of a bus ("16.0 GT/s PCIe", 16 lanes: 24), of one NVLink (sm 90: 20.6), of one XGMI link
-// ("gfx942": 48), of what ties the cpu to others of its host.
+// GB/s: of a bus ("16.0 GT/s PCIe", 16 lanes: 24), per NVLink (sm 90: 20.6), per XGMI link
+// ("gfx942": 48), and between cpus of a host.
 double pci_bandwidth(std::string_view speed, std::int32_t width);
 double nvlink_bandwidth(std::int32_t compute);
 double xgmi_bandwidth(std::string_view architecture);

@@ -23,7 +23,7 @@ constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::string_view kElements =
     "<f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, <u2, <u4, <u8 or |b1 (little-endian)";
 
-// An element as the file has it, and the widest number of its kind, which holds it exactly.
+// A stored element type, and the widest type of its kind, which represents it exactly.
 template <class Stored>
 struct Element {
   using Wide = std::conditional_t<std::is_integral_v<Stored>, std::int64_t, double>;
@@ -73,7 +73,7 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-// Reads the Python dictionary that numpy writes; every key once, in any order.
+// Parses the Python dictionary that numpy writes: every key once, in any order.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : rest_(text) {}
@@ -103,7 +103,7 @@ class HeaderReader {
  private:
   void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size())); }
 
-  // Takes one sign, and the spaces around it.
+  // Consumes one character and the spaces around it.
   bool take(char sign) {
     skip_spaces();
     if (!rest_.starts_with(sign)) return false;
@@ -121,7 +121,7 @@ class HeaderReader {
     return text;
   }
 
-  // A string; or, for records, a list, which is none of the elements we know: taken up to its end.
+  // A string. Record dtypes are lists, which are not supported: consumed up to the closing bracket.
   bool read_descr(std::string_view& descr) {
     if (const auto text = read_string()) {
       descr = *text;
@@ -151,7 +151,7 @@ class HeaderReader {
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
       if (error != std::errc() || size < 0) return false;
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote long integers
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2's long integers
       shape.push_back(size);
       if (!take(',') && !rest_.starts_with(')')) return false;
     }
@@ -186,7 +186,7 @@ class NpyReader {
   }
 
  private:
-  // What stands before the numbers, and maybe some of them: as a rule in the first bytes that come.
+  // Reads until the whole header is in memory, which the first chunk usually contains.
   Status gather_header() {
     constexpr std::size_t kMostHeader = std::size_t{1} << 20;
     WEFT_TRY(first, source_.next());
@@ -208,7 +208,7 @@ class NpyReader {
     return rest_.size() - fixed >= length;
   }
 
-  // The little-endian number that the next `count` bytes are.
+  // Consumes a little-endian number of `count` bytes.
   std::optional<std::size_t> take_number(std::size_t count) {
     if (rest_.size() < count) return std::nullopt;
     std::size_t number = 0;
@@ -241,7 +241,7 @@ class NpyReader {
     return world_error(fmt::format("{} is truncated: its header is missing", path_));
   }
 
-  // What comes after the first dimension.
+  // Checks the dimensions after the first.
   Status check_row(const Header& header, std::int64_t width) const {
     const std::span row = std::span(header.shape).subspan(1);
     std::int64_t found = 1;
@@ -289,8 +289,8 @@ class NpyReader {
     const auto row_bytes = static_cast<std::size_t>(row_width(fields_)) * sizeof(Stored);
     const std::int64_t rows = header.shape[0];
     std::int64_t done = 0;
-    std::size_t found = rest_.size();  // bytes of numbers
-    std::string part;                  // of a row, of which more is to come
+    std::size_t found = rest_.size();  // bytes of numbers read
+    std::string part;                  // an incomplete row
     for (std::string_view some = rest_;;) {
       const auto whole =
           std::min<std::int64_t>(rows - done, static_cast<std::int64_t>(some.size() / row_bytes));
@@ -303,7 +303,7 @@ class NpyReader {
       WEFT_TRY(more, source_.next());
       if (more.empty()) break;
       found += more.size();
-      // A small array may have a vast rest behind it: that is not unpacked to be counted.
+      // A small array may be followed by a huge rest: do not inflate it just to count.
       if (done == rows)
         return user_error(fmt::format("{}: expected {} bytes of numbers, found more", path_,
                                       static_cast<std::size_t>(rows) * row_bytes));
@@ -340,7 +340,7 @@ class NpyReader {
     return {};
   }
 
-  // Reads columns [first, first + field.width) of `count` rows, the first of which is row `done`.
+  // Reads columns [first, first + field.width) of `count` rows, starting at row `done`.
   template <class Stored, class T>
   Status read_field(const Field& field, std::int64_t first, const char* bytes, std::int64_t done,
                     std::int64_t count, T* out) const {
@@ -371,8 +371,8 @@ class NpyReader {
   }
 
   ByteSource& source_;
-  std::string_view rest_;  // of what was read to find the header
-  std::string begun_;      // that, where it came in parts
+  std::string_view rest_;  // unread bytes of what was read for the header
+  std::string begun_;      // buffer for it, if it spans several chunks
   std::span<const Field> fields_;
   std::string_view path_;
   TableRoom room_;

@@ -23,14 +23,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
 constexpr std::uint32_t kEndMark = 0x06054b50, kEntryMark = 0x02014b50, kLocalMark = 0x04034b50;
-constexpr std::uint32_t kFarEndMark = 0x06064b50, kFarPlaceMark = 0x07064b50;  // of zip64
+constexpr std::uint32_t kFarEndMark = 0x06064b50, kFarPlaceMark = 0x07064b50;  // zip64
 constexpr std::size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30, kFarPlaceBytes = 20,
                       kFarEndBytes = 56;
-constexpr std::uint32_t kSeeFar = 0xffffffff;  // the number stands in the zip64 field
+constexpr std::uint32_t kSeeFar = 0xffffffff;  // the number is in the zip64 field
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
-constexpr std::size_t kUsuallyPacked = 16;  // so many times shorter are arrays of numbers at most
+constexpr std::size_t kUsuallyPacked = 16;  // compression ratio that numbers rarely exceed
 
-// The number that lies at `at`. REQUIRES: it does.
+// The number at offset `at`. REQUIRES: it is inside `bytes`.
 template <class T>
 T number_at(std::string_view bytes, std::size_t at) {
   T value;
@@ -45,7 +45,7 @@ struct ZipEntry {
   std::uint64_t packed = 0, unpacked = 0, place = 0;
 };
 
-// The bytes of a member, compared with the CRC-32 in the list of contents once all have passed.
+// The bytes of a member, checked at the end against the CRC-32 in the directory.
 class CheckedSource final : public ByteSource {
  public:
   CheckedSource(std::unique_ptr<ByteSource> member, std::uint32_t expected, std::string name)
@@ -62,8 +62,8 @@ class CheckedSource final : public ByteSource {
   }
   double share() const override { return member_->share(); }
 
-  // What is wrong with a member that could not be read: damage to it comes before what it was read as. Looks at `most`
-  // further bytes: a small file may hold a vast member.
+  // The error to report for a member that could not be parsed: damage takes precedence over
+  // `read_as`. Reads at most `most` further bytes, since a small file may contain a huge member.
   Error blame(Error read_as, std::size_t most) {
     for (std::size_t seen = 0; seen <= most;) {
       const Result<std::string_view> some = next();
@@ -126,7 +126,7 @@ class ZipReader {
       return user_error(
           fmt::format("{} uses compression method {}, expected stored or deflated", name, entry.method),
           "write it with numpy.savez");
-    // Deflated bytes hold at most 1032 times as many; what promises more is not believed.
+    // Deflate compresses at most 1032:1; a larger claim is invalid.
     if (entry.unpacked / 1032 > entry.packed) return damaged();
     return inflate_raw_source(packed, entry.unpacked, name);
   }
@@ -140,7 +140,7 @@ class ZipReader {
                        "download the file again");
   }
 
-  // The end has a comment behind it that may be 65,535 bytes long.
+  // The end record may be followed by a comment of up to 65,535 bytes.
   std::optional<std::size_t> find_end() const {
     if (bytes_.size() < kEndBytes) return std::nullopt;
     const std::size_t last = bytes_.size() - kEndBytes, first = last - std::min<std::size_t>(last, 0xffff);
@@ -174,7 +174,7 @@ class ZipReader {
     return entry;
   }
 
-  // The zip64 field has those numbers, in this order, that did not fit.
+  // The zip64 field contains those numbers, in this order, that did not fit.
   static bool read_far(std::string_view extra, ZipEntry& entry) {
     while (extra.size() >= 4) {
       const std::size_t size = number_at<std::uint16_t>(extra, 2);

@@ -1,10 +1,10 @@
-// weft/formats/npz.h -- arrays by name, as numpy.savez and numpy.savez_compressed write them.
+// weft/formats/npz.h -- named arrays, as numpy.savez and numpy.savez_compressed write them.
 //
-//   pixels.npy   (1797, 64)      a zip file of .npy files: each input of a model is the array of its name
+//   pixels.npy   (1797, 64)      a zip file of .npy files: each input of a model reads the array of its name
 //   label.npy    (1797,)
 //
-// The zip's list of contents at its end says what is where. Its members are stored or deflated, and each that is
-// read is compared with its CRC-32; sizes of more than 4 GiB are read from the zip64 fields.
+// Members are found by the zip's central directory and may be stored or deflated. Each one that is
+// read is checked against its CRC-32. Sizes above 4 GiB are read from zip64 fields.
 #pragma once
 #include <span>
 #include <string_view>
@@ -14,8 +14,8 @@
 
 namespace weft::formats {
 
-// Arrays that no field is named after are left alone. `path` is only for the errors. The table takes
-// `most_bytes` at most, 0: half of the memory that is free.
+// Arrays without a field of their name are ignored. `path` is only for error messages. The table
+// takes at most `most_bytes`; 0: half of the free memory.
 Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path,
                         std::int64_t most_bytes = 0);
 

@@ -30,7 +30,8 @@ class Wires {
  private:
   std::size_t count() const { return table_.nvlinks.size(); }
 
-  // More links between any two than a device could have to each of many: they all lead to a switch.
+  // If all pairs have more links than a device could have to each of several peers, all links lead
+  // to a switch.
   bool add_nvswitch() {
     if (count() < 3) return false;
     const std::int32_t links = table_.nvlinks[0][1];
@@ -54,7 +55,7 @@ class Wires {
                               options_.nvlink_latency_seconds);
   }
 
-  // Devices that are no farther apart than this have one number.
+  // Assigns one number to devices at most this far apart.
   std::vector<std::size_t> groups(std::int32_t farthest) const {
     std::vector<std::size_t> group(count());
     for (std::size_t a = 0; a < count(); ++a) {
@@ -68,7 +69,7 @@ class Wires {
     return group;
   }
 
-  // Only where some devices have no NVLink between them, directly or over others.
+  // Needed only if some devices are not connected by NVLink, directly or through others.
   void add_pcie() {
     std::vector<std::size_t> joined(count());
     for (std::size_t g = 0; g < joined.size(); ++g) joined[g] = g;

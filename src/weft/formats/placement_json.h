@@ -1,9 +1,9 @@
-// weft/formats/placement_json.h -- the inputs of msr-fiddle/dnn-partitioning: a graph of operators with times on
-// accelerators and CPUs.
+// weft/formats/placement_json.h -- the inputs of msr-fiddle/dnn-partitioning: operator graphs with
+// times on accelerators and CPUs.
 //
 //   {"maxSizePerFPGA": bytes, "maxFPGAs": 6, "maxCPUs": 1,
 //    "nodes": [{"id", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode", "colorClass", "size"}],
-//    "edges": [{"sourceId", "destId", "cost"}]}       the edges of one source have one cost
+//    "edges": [{"sourceId", "destId", "cost"}]}       all edges of a source have the same cost
 #pragma once
 #include "weft/base/result.h"
 #include "weft/formats/json_node.h"

@@ -15,7 +15,7 @@
 namespace weft::formats {
 namespace {
 
-// A line of the text, which knows where it stands.
+// A line of the text, with its location.
 struct ProfileLine {
   std::string_view text;
   std::size_t number = 0, offset = 0;
@@ -47,7 +47,7 @@ Result<double> profile_number(const ProfileLine& line, std::string_view text) {
   return line.error("a number that is not negative", text);
 }
 
-// One number, or the sum of [a; b; c].
+// A number, or the sum of [a; b; c].
 Result<double> profile_size(const ProfileLine& line, std::string_view text) {
   if (!text.starts_with('[')) return profile_number(line, text);
   if (!text.ends_with(']')) return line.error("a list that ends with ]", text);

@@ -10,7 +10,7 @@ bool WireReader::read_varint(std::uint64_t& value) {
     if (at == bytes_.size()) return false;
     const auto byte = static_cast<unsigned char>(bytes_[at++]);
     const std::uint64_t bits = byte & 0x7fU;
-    if (shift + kBitsAByte > kMostBits && bits > 1) return false;  // the tenth byte has room for one bit
+    if (shift + kBitsAByte > kMostBits && bits > 1) return false;  // the tenth byte holds a single bit
     read |= bits << shift;
     if (byte < 0x80) {
       value = read;

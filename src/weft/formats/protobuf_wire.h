@@ -1,9 +1,10 @@
-// weft/formats/protobuf_wire.h -- protobuf's wire format: fields by number, integers seven bits to a byte.
+// weft/formats/protobuf_wire.h -- protobuf's wire format: numbered fields, varints of seven bits
+// per byte.
 //
 //   08 96 01        field 1, a varint: 150
 //   12 02 68 69     field 2, two bytes: "hi"
 //
-// Nothing is copied: what is read points into the bytes that were given.
+// Zero-copy: results point into the input.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +20,11 @@ enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32
 struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::varint;
-  std::uint64_t whole = 0;      // of a varint; the bits of fixed64 and fixed32
-  std::string_view bytes = {};  // of bytes
+  std::uint64_t whole = 0;      // a varint, or the bits of fixed64 and fixed32
+  std::string_view bytes = {};  // length-delimited
 };
 
-// Every read_ returns false, and stays where it is, when the bytes are cut short or are no such thing.
+// Every read_ function returns false, without advancing, if the bytes are truncated or invalid.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : bytes_(bytes) {}
@@ -33,7 +34,7 @@ class WireReader {
 
   bool read_varint(std::uint64_t& value);
   bool read_field(WireField& field);
-  // A length and that many bytes, as messages follow each other in a file.
+  // A length followed by that many bytes, as messages are stored in a file.
   bool read_delimited(std::string_view& message);
 
  private:
@@ -48,7 +49,7 @@ class WireWriter {
   void varint(std::uint64_t value);
   void field(std::uint32_t number, std::uint64_t value);
   void field(std::uint32_t number, std::string_view bytes);
-  void packed(std::uint32_t number, std::span<const std::uint64_t> values);  // none: nothing is written
+  void packed(std::uint32_t number, std::span<const std::uint64_t> values);  // writes nothing if empty
   void delimited(std::string_view message);
 
   const std::string& bytes() const { return bytes_; }
@@ -58,7 +59,7 @@ class WireWriter {
   std::string bytes_;
 };
 
-// Of sint32 and sint64: small negative numbers are small.
+// For sint32 and sint64, which encode small negative numbers compactly.
 constexpr std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }

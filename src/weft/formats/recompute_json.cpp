@@ -27,7 +27,7 @@ Result<double> recompute_time(const JsonNode& node, const char* key) {
   return time;
 }
 
-// Where none is given the place is the name.
+// The index is the name if none is given.
 Result<std::string> recompute_name(const JsonNode& node, std::size_t place) {
   if (!node.has("name")) return fmt::format("{}", place);
   WEFT_TRY(name, node.text("name"));

@@ -1,10 +1,10 @@
-// weft/formats/recompute_json.h -- graphs for recomputation, a list of them in one file.
+// weft/formats/recompute_json.h -- graphs for recomputation, several per file.
 //
 //   [{"name": "vgg16", "input_size": 9408,
 //     "nodes": [{"name": "conv1", "f": 2775, "b": 5550, "a": 200704, "inputs": [-1]}, ..]}, ..]
 //
-// Nodes stand in an order in which each reads earlier ones; -1 is the graph's input. f and b are times, a is the
-// size of the activation. What else a graph or node has is passed over.
+// Nodes are in topological order; -1 is the graph's input. f and b are times, a is the size of the
+// activation. Other keys are ignored.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace weft::formats {
 
-// All graphs of a list, or the only one where the file is one object.
+// All graphs of a list, or a single one if the file is an object.
 Result<std::vector<memory::RecomputeGraph>> read_recompute_graphs(std::string_view text);
 
 }  // namespace weft::formats

@@ -71,7 +71,7 @@ Result<ReshardCase> read_case(const JsonNode& node) {
 
 Result<std::vector<ReshardCase>> read_cases(std::string_view text) {
   WEFT_TRY(root, parse_json(text));
-  // An object around the list gives its items a path: cases[3].shape.
+  // Wrapping the list in an object gives its items a path: cases[3].shape.
   const Json named = root.is_array() ? Json{{"cases", std::move(root)}} : std::move(root);
   const JsonNode top(named);
   WEFT_TRY(nodes, top.list("cases"));

@@ -1,10 +1,10 @@
-// weft/formats/reshard_cases.h -- tensors that go from one mesh to another, as a list of cases.
+// weft/formats/reshard_cases.h -- resharding between two meshes, as a list of cases.
 //
-//   [{"name": "case6", "src_mesh": [2, 4], "dst_mesh": [3, 4],            hosts, devices of each
+//   [{"name": "case6", "src_mesh": [2, 4], "dst_mesh": [3, 4],            hosts, devices per host
 //     "shape": [3072, 1024, 170], "dtype_bytes": 4,
 //     "src_spec": [[0], [], []], "dst_spec": [[0], [], []]}, ...]         the mesh axes that slice each dim
 //
-// The two meshes have no host in common. Other keys are for other readers.
+// The two meshes share no host. Other keys are ignored.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ namespace weft::formats {
 
 // One side of a case.
 struct ReshardSide {
-  std::int32_t hosts = 1, devices = 1;  // of each host
+  std::int32_t hosts = 1, devices = 1;  // devices per host
   reshard::Slicing slicing = {};
 
   std::int32_t ranks() const { return hosts * devices; }
@@ -31,11 +31,11 @@ struct ReshardCase {
   ReshardSide source = {}, destination = {};
 };
 
-// Errors begin with `path` and say which case and which value. Meshes that are too large, axes that are none
-// of the mesh's or stand twice, and dims that their axes do not divide are refused.
+// Errors begin with `path` and name the case and the value. Rejects meshes that are too large, axes
+// that are not of the mesh or used twice, and dims that their axes do not divide.
 Result<std::vector<ReshardCase>> read_reshard_cases(std::string_view text, std::string_view path);
 
-// Devices are the ranks of the source and then those of the destination.
+// Devices are numbered first in the source, then in the destination.
 Result<reshard::Reshard> reshard_of(const ReshardCase& one);
 
 }  // namespace weft::formats

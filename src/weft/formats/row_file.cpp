@@ -13,7 +13,8 @@
 namespace weft::formats {
 namespace {
 
-// The shortest text that reads back as the same number, of the narrower type where that holds it.
+// Whether the number is exact in f32. If so, the shortest text that reads back as the same f32 is
+// written.
 bool fits_f32(double value) {
   return !(std::isfinite(value) && static_cast<double>(static_cast<float>(value)) != value);
 }
@@ -54,7 +55,7 @@ std::string print_npy(std::span<const double> values, std::int64_t rows, std::in
   const bool narrow = std::ranges::all_of(values, fits_f32);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                                    narrow ? "<f4" : "<f8", rows, width);
-  constexpr std::size_t kBefore = 10, kAlign = 64;  // numbers begin at a multiple of it
+  constexpr std::size_t kBefore = 10, kAlign = 64;  // the numbers are aligned to kAlign
   header.append(kAlign - (kBefore + header.size() + 1) % kAlign, ' ');
   header += '\n';
   std::string out("\x93NUMPY\x01\x00", 8);

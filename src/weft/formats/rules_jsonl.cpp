@@ -19,7 +19,7 @@ using equation::Equation;
 using equation::Operand;
 using equation::Verb;
 
-// More than any rule has; what keeps a hostile line cheap.
+// Limits beyond any real rule, which keep hostile lines cheap.
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostInputs = 64, kMostOperations = 64, kMostOperands = 16, kMostOutputs = 64;
 constexpr std::int32_t kLargestSize = 1 << 16, kMostRank = 8;
@@ -172,7 +172,7 @@ Result<equation::Operation> read_operation(const JsonNode& at, const Json& json,
                     did_you_mean(word, equation::verb_names()));
   equation::Operation operation{.verb = *verb, .operands = {}, .details = {}};
   operation.details.spreads =
-      word == "add" || word == "mul" || word == "sub";  // the words of rules on a mesh
+      word == "add" || word == "mul" || word == "sub";  // the operator names of rules on a mesh
   if (at.has("attrs")) {
     WEFT_TRY(attributes, at.at("attrs"));
     WEFT_TRY_STATUS(AttributeReader(attributes, json["attrs"], operation).read());
@@ -266,7 +266,7 @@ Json to_json(const rule::Counterexample& example) {
   return json;
 }
 
-// Of a line that may be no rule.
+// For lines that may not be a rule.
 std::string id_of(std::string_view line) {
   const auto json = line.size() > kMostLineBytes ? Json() : Json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return {};

@@ -1,4 +1,4 @@
-// weft/formats/rules_jsonl.h -- rules of the field as JSON lines (`weft-rules-1`), and verdicts on them.
+// weft/formats/rules_jsonl.h -- rewrite rules as JSON lines (`weft-rules-1`), and verdicts on them.
 //
 //   {"id": "T0001", "inputs": {"i1": {"template_shape": [2,4]}, "i4": {"template_shape": [4,4]}},
 //    "source": [{"op": "matmul", "in": ["i1","i4"], "attrs": {"act": "none"}},
@@ -9,9 +9,9 @@
 //   {"id": "T0001", "verdict": "proven", "guard": null, "counterexample": null,
 //    "error_probability": 3.1e-17, ..}
 //
-// A line is one rule, written here over several. "%k.j" is result j of operation k of the same side. Rules on
-// a mesh have `ranks`, and inputs with `layout` (local, replicated, sharded:0) and `global_shape`. A line
-// that is no rule is an error of its own; the lines after it are read all the same.
+// A line is one rule; here it is split over several. "%k.j" is result j of operation k of the same
+// side. Rules on a mesh have `ranks`, and inputs with `layout` (local, replicated, sharded:0) and
+// `global_shape`. An invalid line is reported as an error; the lines after it are still read.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -28,11 +28,11 @@ Result<equation::Equation> read_rule(std::string_view line);
 
 struct RuleLine {
   std::size_t number = 0;  // from 1
-  std::string id;          // also of a line that is no rule, where it says one
+  std::string id;          // also for an invalid line, if it has one
   Result<equation::Equation> equation;
 };
 
-// Goes through a text line by line; empty lines are passed over.
+// Iterates over a text line by line and skips empty lines.
 class RuleLines {
  public:
   explicit RuleLines(std::string_view text) : rest_(text) {}
@@ -44,8 +44,8 @@ class RuleLines {
   std::size_t number_ = 0;
 };
 
-// The answers, each one line without its end.
+// The results, as one line each, without the newline.
 std::string write_verdict(std::string_view id, const rule::Verdict& verdict, double seconds);
-std::string write_bad_line(const RuleLine& line);  // REQUIRES: it is no rule
+std::string write_bad_line(const RuleLine& line);  // REQUIRES: the line is invalid
 
 }  // namespace weft::formats

@@ -26,14 +26,15 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are kept as they lie in the file");
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kMostHeaderBytes = 100'000'000;                 // as the format's own library
-constexpr std::int64_t kMostCheckpointBytes = std::int64_t{1} << 40;  // of memory, when loaded
+constexpr std::size_t kMostHeaderBytes = 100'000'000;                 // as in the format's own library
+constexpr std::int64_t kMostCheckpointBytes = std::int64_t{1} << 40;  // of memory when loaded
 
 constexpr std::string_view kWriter = "writer", kWeft = "weft";
 constexpr std::string_view kChecksum = "checksum";
 
-// What a checksum covers a tensor's bytes by, told by how it starts: by the CRC-32C of each stretch, several of which
-// are computed at a time; or by a hash of all of them one after the other, as files of earlier versions have it.
+// How a checksum covers tensor data, as its prefix tells: by the CRC-32C of each 4 MiB block,
+// several of which are computed in parallel; or by a hash of all bytes in sequence, as in files of
+// earlier versions.
 enum class Cover : std::uint8_t { stretches, bytes };
 constexpr std::array<std::string_view, 2> kChecksumStarts = {"crc32c:", "weft:"};
 constexpr std::size_t kStretchBytes = std::size_t{4} << 20;
@@ -75,9 +76,9 @@ std::string_view stored_name(plan::DType dtype) {
   return std::ranges::find(kStoredTypes, dtype, &StoredType::dtype)->name;
 }
 
-// Bytes of a tensor, or none when there are more than can be counted.
+// The tensor's size in bytes, or nothing on overflow.
 std::optional<std::int64_t> bytes_of(std::span<const std::int64_t> shape, std::int64_t element) {
-  // A dim of zero makes the tensor empty, however large the others are.
+  // A dim of zero makes the tensor empty, whatever the others are.
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t bytes = element;
   for (const std::int64_t size : shape)
@@ -93,14 +94,14 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// The CRC-32C of each stretch of the tensors, in their order.
+// The CRC-32C of each block of the tensors, in order.
 std::vector<std::uint32_t> stretch_checksums(std::span<const TensorEntry> tensors) {
   std::vector<std::span<const std::byte>> stretches;
   for (const TensorEntry& tensor : tensors)
     for (std::size_t at = 0; at < tensor.data.size(); at += kStretchBytes)
       stretches.push_back(tensor.data.subspan(at, std::min(kStretchBytes, tensor.data.size() - at)));
   std::vector<std::uint32_t> sums(stretches.size());
-  // A job has a stretch's worth of bytes: to start a thread for less costs more than it saves.
+  // Each job covers at least one block's worth of bytes: starting a thread for less does not pay.
   std::vector<std::size_t> begins;
   std::size_t bytes = kStretchBytes;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
@@ -114,8 +115,8 @@ std::vector<std::uint32_t> stretch_checksums(std::span<const TensorEntry> tensor
   return sums;
 }
 
-// Everything a reader could get wrong, in an order that does not depend on the file's.
-// REQUIRES: tensors in order of name.
+// Covers everything that a reader could get wrong, in an order independent of the file's.
+// REQUIRES: tensors are sorted by name.
 std::string checksum(Cover cover, const std::map<std::string, std::string>& metadata,
                      std::span<const TensorEntry> tensors,
                      const std::map<std::string, std::string>& foreign = {}) {
@@ -131,11 +132,11 @@ std::string checksum(Cover cover, const std::map<std::string, std::string>& meta
   }
   if (cover == Cover::stretches)
     for (const std::uint32_t sum : stretch_checksums(tensors)) hasher.number(sum);
-  for (const auto& [name, dtype] : foreign) hasher.text(name).text(dtype);  // we write none
+  for (const auto& [name, dtype] : foreign) hasher.text(name).text(dtype);  // Weft writes none
   return std::string(kChecksumStarts[static_cast<std::size_t>(cover)]) + hasher.digest().hex();
 }
 
-// Succeeds iff the tensors lie one after the other and fill all `data` bytes.
+// Succeeds iff the tensors are contiguous and fill all `data` bytes.
 Status check_layout(std::vector<const HeaderTensor*> tensors, std::int64_t data, std::string_view path) {
   const auto place = [](const HeaderTensor* tensor) { return std::pair(tensor->begin, tensor->end); };
   std::ranges::sort(tensors, {}, place);
@@ -176,7 +177,7 @@ Status check_tensor_size(const HeaderTensor& tensor, std::string_view path) {
                                 shape_text(tensor.shape), found));
 }
 
-// Takes Weft's own words out of the metadata, and holds the file against them.
+// Removes Weft's own keys from the metadata and verifies the file against them.
 Status verify(Checkpoint& checkpoint, std::string_view path) {
   auto& metadata = checkpoint.metadata;
   const auto writer = metadata.find(std::string(kWriter));
@@ -185,7 +186,7 @@ Status verify(Checkpoint& checkpoint, std::string_view path) {
   const auto cover = sum == metadata.end() ? std::nullopt : cover_of(sum->second);
   const bool summed = cover.has_value();
   if (!ours && !summed) return {};
-  // Each word vouches for the other: damage to one of them is found as well.
+  // The writer and checksum keys imply each other, so damage to either is detected.
   const std::string found =
       checksum(cover.value_or(Cover::stretches), metadata, checkpoint.tensors, checkpoint.foreign);
   if (!ours || !summed || sum->second != found)
@@ -226,7 +227,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
   metadata[std::string(kWriter)] = kWeft;
   metadata[std::string(kChecksum)] = checksum(Cover::stretches, metadata, tensors);
 
-  // Wide elements first: then each tensor begins at a multiple of its element's size.
+  // Widest elements first, so that each tensor is aligned to its element size.
   std::ranges::stable_sort(tensors, std::greater(),
                            [](const TensorEntry& tensor) { return plan::size_in_bytes(tensor.dtype); });
   nlohmann::json header = {{"__metadata__", metadata}};
@@ -305,7 +306,7 @@ Result<Checkpoint> load(const std::string& path) try {
     checkpoint.storage = storage;
     return checkpoint;
   }
-  // A pipe cannot be mapped; the reader of whole files also reports why a file cannot be read.
+  // A pipe cannot be mapped. read_file() also reports why a file cannot be read.
   WEFT_TRY(bytes, read_file(path, kMostCheckpointBytes));
   const auto storage = std::make_shared<const std::string>(std::move(bytes));
   WEFT_TRY(checkpoint, parse_safetensors(*storage, path));

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::size_t kMostDims = 64;
 
-// Where in the header the reader stands. Each place allows a few kinds of token; any other is the
-// end of the reading, with `problem` saying what was expected.
+// The parser's state. Each state allows a few kinds of token; any other ends parsing, and `problem`
+// says what was expected.
 enum class Place : std::uint8_t { before, names, metadata, tensor, shape, offsets, after };
 
 class SafetensorsReader : public nlohmann::json_sax<nlohmann::json> {
@@ -125,7 +125,7 @@ class SafetensorsReader : public nlohmann::json_sax<nlohmann::json> {
 
   std::string where() const { return fmt::format("tensor '{}'", shown(header.tensors.back().name)); }
 
-  // Says what the place allows in place of `found`.
+  // Reports what the current state allows in place of `found`.
   bool refuse(std::string_view found) {
     switch (place_) {
       case Place::names:
@@ -145,7 +145,7 @@ class SafetensorsReader : public nlohmann::json_sax<nlohmann::json> {
   Place place_ = Place::before;
   std::string key_;
   std::set<std::string> names_;
-  std::set<std::string> fields_;  // of the tensor being read
+  std::set<std::string> fields_;  // of the current tensor
   std::vector<std::int64_t> offsets_;
 };
 
@@ -153,7 +153,7 @@ class SafetensorsReader : public nlohmann::json_sax<nlohmann::json> {
 
 Result<SafetensorsHeader> read_safetensors_header(std::string_view json, std::string_view path) {
   SafetensorsReader reader;
-  // The parser takes a zero byte for the end of the text and would not see what follows it.
+  // The parser treats a zero byte as the end of the text and would ignore the rest.
   const std::size_t zero = json.find('\0');
   if (zero != std::string_view::npos)
     reader.broken_at(zero + 1);

@@ -1,4 +1,4 @@
-// weft/formats/safetensors_header.h -- the JSON that a safetensors file begins with, read and checked.
+// weft/formats/safetensors_header.h -- reads and checks the JSON header of a safetensors file.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace weft::formats {
 
-// One tensor as the header tells of it. Offsets count from the end of the header.
+// One tensor as the header describes it. Offsets count from the end of the header.
 struct HeaderTensor {
   std::string name;
   std::string dtype;  // "F32"
@@ -23,8 +23,8 @@ struct SafetensorsHeader {
   std::vector<HeaderTensor> tensors;
 };
 
-// Reads the header's text as a stream, so that a hostile one costs no more memory than its length.
-// Checks its form: every name once, every tensor with dtype, shape and data_offsets and nothing else.
+// Parses the header as a stream, so that a hostile one takes no more memory than its length. Checks
+// its form: unique names, and every tensor with exactly dtype, shape and data_offsets.
 Result<SafetensorsHeader> read_safetensors_header(std::string_view json, std::string_view path);
 
 }  // namespace weft::formats

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int32_t kMostNvlinks = 1024;
 
-// The header is underlined on a terminal, and in what was copied from one.
+// On a terminal, and in text copied from one, the header is underlined by escape sequences.
 std::string without_escapes(std::string_view line) {
   std::string plain;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -50,7 +50,7 @@ struct SmiCell {
   std::int32_t nvlinks = 0, distance = 0;
 };
 
-// None where it is neither NVLinks nor a PCIe path.
+// Nothing if it is neither NVLinks nor a PCIe path.
 std::optional<SmiCell> read_cell(std::string_view cell) {
   struct Path {
     std::string_view name;

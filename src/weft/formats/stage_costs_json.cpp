@@ -17,12 +17,12 @@ namespace {
 constexpr std::int32_t kMostHybridDevices = 10'000, kMostMicroBatches = 1 << 20;
 constexpr std::size_t kMostHybridNodes = 2'000, kMostWays = 64;
 
-// A node's edges, as ids of the other end in the order of the edges.
+// A node's edges, as ids of the other end, in edge order.
 struct NodeEdges {
   std::vector<std::int32_t> from, to;
 };
 
-// One number for every edge, by the id of its other end.
+// One number per edge, looked up by the id of its other end.
 Result<std::vector<double>> read_syncs(const JsonNode& way, const char* key,
                                        const std::vector<std::int32_t>& ends) {
   WEFT_TRY(syncs, way.at(key));

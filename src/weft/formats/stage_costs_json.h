@@ -1,5 +1,5 @@
-// weft/formats/stage_costs_json.h -- the inputs of msr-fiddle/piper: layers with their costs for every tensor degree,
-// as they are and recomputed.
+// weft/formats/stage_costs_json.h -- the inputs of msr-fiddle/piper: layers with their costs per
+// tensor parallel degree, with and without recomputation.
 //
 //   {"maxDevices": 1024, "maxMemoryPerDevice": bytes, "bandwidth": bytes/s, "mbsInBatch": 512,
 //    "nodes": [{"id", "TMPCs": {"4": [{"id": "vanilla", "timePerSample", "parameterSize", "memoryUsageA",
@@ -12,7 +12,8 @@
 
 namespace weft::formats {
 
-// `value` is what `top` stands for: keys of TMPCs and of syncs are numbers, which only the value lists.
+// `value` is the JSON value of `top`. It is needed to list the keys of TMPCs and syncs, which are
+// numbers.
 Result<partition::Hybrid> read_stage_costs(const JsonNode& top, const Json& value);
 
 }  // namespace weft::formats

@@ -55,7 +55,7 @@ Result<cluster::Topology> topology_of(const NcclSystem& system) {
   constexpr double kGiga = 1e9;
   for (const NcclLink& link : links(system)) {
     const std::int32_t from = node_of(link.from), to = node_of(link.to);
-    // A width or speed that the file leaves out is no link to count on.
+    // A link without a stated width or speed is omitted.
     if (link.bandwidth > 0) topology.add_link(from, to, link.bandwidth * kGiga, link.latency);
   }
   WEFT_TRY_STATUS(cluster::check(topology));

@@ -1,7 +1,7 @@
-// weft/formats/system_topology.h -- the wires of a machine that NCCL or RCCL has described.
+// weft/formats/system_topology.h -- the topology of a machine that NCCL or RCCL described.
 //
 //   NcclSystem                           Topology
-//     gpus, by rank or as they stand       devices
+//     gpus, by rank or in file order       devices
 //     nvswitch, pci                        switches
 //     cpus                                 hosts
 //     nics                                 network cards
@@ -13,7 +13,7 @@
 
 namespace weft::formats {
 
-// Fails on a machine without gpus.
+// Fails if the machine has no gpus.
 Result<cluster::Topology> topology_of(const NcclSystem& system);
 
 }  // namespace weft::formats

@@ -1,13 +1,14 @@
-// weft/formats/table.h -- rows of numbers, held column by column: what training reads.
+// weft/formats/table.h -- rows of numbers, stored by column: the input of training.
 //
-//   fields     pixels 3 f32 | label 1 i32        what a model wants of one row, in order
+//   fields     pixels 3 f32 | label 1 i32        what a model needs per row, in order
 //   row 0      0.5  0  1    | 7
 //   row 1      0    1  0    | 2
 //
 //   table.values<float>(0)          0.5 0 1 0 1 0    [rows][width], last fastest
 //   table.values<std::int32_t>(1)   7 2
 //
-// A field is f32, i32 or i64. Real numbers are finite; integers were whole numbers in range.
+// A field is f32, f64, i32 or i64. Floating-point numbers are finite; integers were whole numbers
+// in range.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,14 +24,15 @@ namespace weft::formats {
 
 struct Field {
   std::string name;
-  std::int64_t width = 1;  // values in a row, > 0
+  std::int64_t width = 1;  // values per row, > 0
   plan::DType dtype = plan::DType::f32;
-  // Of one row, where an array of more dimensions must have them: {3, 32, 32}. Empty: any that hold `width`.
+  // Required shape of a row in arrays of more dimensions: {3, 32, 32}. Empty: any with `width`
+  // elements.
   std::vector<std::int64_t> shape = {};
 };
 
 constexpr std::int64_t kMostWidth = std::int64_t{1}
-                                    << 40;  // of all fields: sizes in bytes stay far from overflow
+                                    << 40;  // for all fields together; keeps sizes in bytes far from overflow
 
 // Succeeds iff a table can hold these fields.
 Status check(std::span<const Field> fields);
@@ -75,7 +77,7 @@ class Table {
   std::vector<Values> values_;
 };
 
-// One table of all their fields. REQUIRES: at least one, and all have as many rows.
+// One table with all their fields. REQUIRES: at least one, and all have the same number of rows.
 Table side_by_side(std::vector<Table> tables);
 
 }  // namespace weft::formats

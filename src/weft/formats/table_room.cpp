@@ -12,7 +12,7 @@ namespace weft::formats {
 namespace {
 
 constexpr std::int64_t kFirstRoom = std::int64_t{64} << 10;  // bytes
-constexpr double kSpare = 1.02;                              // beyond what is likely
+constexpr double kSpare = 1.02;                              // headroom over the estimate
 
 }  // namespace
 
@@ -32,7 +32,7 @@ TableRoom::TableRoom(std::span<const Field> fields, std::int64_t most_bytes, std
 
 Status TableRoom::make_room(std::int64_t rows, double likely) {
   if (rows <= room_) return {};
-  // While one field's numbers move to their new place, both places are there.
+  // While a field's numbers are reallocated, both copies exist.
   const std::int64_t most = std::max(most_rows_ - room_, room_);
   if (rows > most)
     return user_error(fmt::format("{} is too large: rows of {} ({}) may use {}, half of the free memory",

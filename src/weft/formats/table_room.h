@@ -1,7 +1,7 @@
-// weft/formats/table_room.h -- where the rows of a table go while a file is read, and how many there may be.
+// weft/formats/table_room.h -- memory for the rows of a table while a file is read, with a limit.
 //
-// A small file can hold, or promise, more rows than a machine has memory for. Room is made as rows come, never
-// for what is only promised, and never for more than `most_bytes`, while it grows too.
+// A small file can contain, or claim, more rows than fit in memory. Memory grows as rows arrive,
+// never for rows that are only claimed, and never above `most_bytes`, even during reallocation.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,15 +14,15 @@
 
 namespace weft::formats {
 
-// What tables may take: half of the memory that is free now.
+// The default limit of a table: half of the free memory.
 std::int64_t most_table_bytes();
 
 class TableRoom {
  public:
-  // `path` is only for the errors. `most_bytes` 0: most_table_bytes().
+  // `path` is only for error messages. `most_bytes` 0: most_table_bytes().
   TableRoom(std::span<const Field> fields, std::int64_t most_bytes, std::string_view path);
 
-  // Room for so many rows. `likely`: how many there will be, as far as that is known.
+  // Makes room for `rows` rows. `likely` is the expected total, if known.
   Status make_room(std::int64_t rows, double likely = 0);
   std::int64_t room() const { return room_; }
   Values& values(std::size_t field) { return values_[field]; }

@@ -74,7 +74,7 @@ class SketchReader {
     return found->get<std::int32_t>();
   }
 
-  // The line on which the n-th entry of a key begins, as far as the text tells.
+  // The line of an entry of a key, as far as a text search can tell.
   std::int32_t line_of(std::string_view key, std::string_view entry) {
     std::size_t place = text_.find(fmt::format("\"{}\"", key));
     if (place == std::string_view::npos) return 1;

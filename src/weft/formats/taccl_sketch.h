@@ -3,8 +3,9 @@
 //   {"nnodes": 2, "internode_sketch": {"strategy": "relay", "internode_conn": {"1": [0]}, ...},
 //    "symmetry_offsets": [[2, 16]], "hyperparameters": {"input_chunkup": 2}}
 //
-// See synthesis/sketch.h for what the lines mean. Policies of switches ("uc-min", "uc-max") are hints for TACCL's
-// solver, and are read but decide nothing here: links of a switch are shared out exactly.
+// See synthesis/sketch.h for the meaning of the lines. Switch policies ("uc-min", "uc-max") are
+// hints for TACCL's solver; they are read but have no effect, since the links of a switch are
+// shared exactly.
 #pragma once
 #include <string_view>
 

@@ -17,7 +17,7 @@ Result<std::vector<std::int64_t>> sides(const JsonNode& top, const char* key) {
   return std::vector<std::int64_t>(read.begin(), read.end());
 }
 
-// A list of lists of places.
+// A list of lists of indices.
 Result<std::vector<std::vector<std::int32_t>>> places(const JsonNode& top, const char* key) {
   WEFT_TRY(lists, top.list(key));
   std::vector<std::vector<std::int32_t>> all;

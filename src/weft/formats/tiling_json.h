@@ -1,4 +1,5 @@
-// weft/formats/tiling_json.h -- problems and schedules of tiling, in the JSON of the MLSys 2026 contest.
+// weft/formats/tiling_json.h -- tiling problems and schedules, in the JSON format of the MLSys 2026
+// contest.
 //
 //   {"widths": [..], "heights": [..], "inputs": [[0, 1]], "outputs": [[2]], "base_costs": [1500],
 //    "op_types": ["MatMul"], "fast_memory_capacity": 25000, "slow_memory_bandwidth": 10, "native_granularity": [128, 128]}
@@ -14,12 +15,12 @@
 
 namespace weft::formats {
 
-// A problem that memory::check() accepts.
+// Reads a problem that passes memory::check().
 Result<memory::TilingProblem> read_tiling_problem(std::string_view text);
 
 Result<std::vector<memory::TilingStep>> read_tiling_schedule(std::string_view text);
 
-// With the latencies that the price has.
+// Includes the latencies from `price`.
 Json tiling_schedule_json(const std::vector<memory::TilingStep>& steps, const memory::TilingPrice& price);
 
 }  // namespace weft::formats

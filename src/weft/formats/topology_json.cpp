@@ -85,7 +85,7 @@ class TopologyReader {
     return {};
   }
 
-  // Switches that do more than pass bytes on, by name.
+  // Marks switches, by name, that can copy or reduce data.
   Status mark_switches(const Json& json, const char* key, bool cluster::Node::*flag) {
     const auto names = json.find(key);
     if (names == json.end()) return {};
@@ -114,7 +114,7 @@ class TopologyReader {
       return wrong(fmt::format("link {}: expected two nodes below {}, a bandwidth and perhaps a latency",
                                topology_.links.size(), nodes));
     const auto from = link[0].get<std::int32_t>(), to = link[1].get<std::int32_t>();
-    // Through a switch are two links.
+    // A path through a switch has two links.
     const bool half = from >= topology_.devices || to >= topology_.devices;
     const double latency =
         link.size() == 4 ? link[3].get<double>() * kMicro : options_.latency_seconds * (half ? 0.5 : 1);
@@ -122,7 +122,7 @@ class TopologyReader {
     return {};
   }
 
-  // What the numbers of a profile are of: a chunk's bytes, and seconds.
+  // Units of a profile's numbers: bytes per chunk, and seconds.
   struct Unit {
     double bytes = 1 << 20, seconds = kMicro;
   };
@@ -184,7 +184,7 @@ class TopologyReader {
     const std::size_t before = topology_.links.size();
     cluster::wire_node(topology_, link, first, inside);
     if (betas->size() == 1) return {};
-    // Six ports of a device, two or one to a neighbour: the profile has measured either.
+    // A device has six ports, two or one per neighbour; the profile has measured both cases.
     const double twice = near / 3, far = rate((*betas)[1].get<double>());
     for (std::size_t l = before; l < topology_.links.size(); ++l) {
       double& speed = topology_.links[l].bytes_per_second;

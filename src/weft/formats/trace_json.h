@@ -1,8 +1,9 @@
-// weft/formats/trace_json.h -- timelines as the trace events that Perfetto and chrome://tracing open.
+// weft/formats/trace_json.h -- timelines as trace events for Perfetto and chrome://tracing.
 //
 //   {"traceEvents": [{"ph": "X", "pid": 0, "tid": 1, "name": "all-reduce", "ts": 12.5, "dur": 3.1}, ..]}
 //
-// A process is a rank, a thread one of its streams; times are microseconds in the file and seconds here.
+// A process is a rank, a thread one of its streams. Times are microseconds in the file and seconds
+// here.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@ struct TraceEvent {
   std::string category;  // "compute", "communicate"
   std::int32_t process = 0, thread = 0;
   double begin = 0, seconds = 0;
-  std::vector<std::pair<std::string, std::string>> facts = {};  // shown when the event is picked
+  std::vector<std::pair<std::string, std::string>> facts = {};  // shown when the event is selected
 };
 
 struct TraceName {

@@ -5,7 +5,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::size_t kLongestShown = 40;  // letters
+constexpr std::size_t kLongestShown = 40;  // characters
 
 std::string_view spelled(plan::DType dtype) {
   return dtype == plan::DType::i32   ? "int32"

@@ -1,4 +1,4 @@
-// weft/formats/value.h -- one number of a data file, judged against the field it is for.
+// weft/formats/value.h -- converts a number of a data file to its field's type.
 //
 //   std::int32_t label;
 //   fit(3.0, label)    Misfit::none, label is 3
@@ -24,7 +24,7 @@ template <std::integral T>
 Misfit fit(double found, T& value) {
   if (!std::isfinite(found)) return Misfit::not_finite;
   if (found != std::trunc(found)) return Misfit::not_whole;
-  // The ends as doubles: the lowest is exact, one past the highest is too.
+  // The limits as doubles: the lowest value and one past the highest are both exact.
   constexpr double kLowest = static_cast<double>(std::numeric_limits<T>::min());
   if (found < kLowest || found >= -kLowest) return Misfit::out_of_range;
   value = static_cast<T>(found);
@@ -56,10 +56,10 @@ Misfit fit(std::int64_t found, T& value) {
   return Misfit::none;
 }
 
-// What is wrong with the value `found` that stands at `place` and is meant for `field`.
+// The error for the value `found` at `place`, meant for `field`.
 Error misfit_error(Misfit misfit, std::string_view place, const Field& field, std::string_view found);
 
-// Text from a file, fit to be shown: control characters replaced, the end of a long one left out.
+// Text from a file, safe to print: control characters are replaced, long text is truncated.
 std::string shown(std::string_view text);
 
 }  // namespace weft::formats

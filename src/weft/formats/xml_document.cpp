@@ -9,8 +9,8 @@
 
 namespace weft::formats {
 
-// The parser works in place, so names and values are stretches of `copy`, and whatever lies k bytes into
-// it lies k bytes into `text`, which still is as it was.
+// The parser works in place on `copy`, so names and values point into it. Offsets in `copy` equal
+// those in `text`, which is unchanged.
 struct XmlDocument::Tree {
   std::string_view text;
   std::unique_ptr<char[]> copy;
@@ -21,8 +21,8 @@ struct XmlDocument::Tree {
 
 namespace {
 
-constexpr std::size_t kMaxAttributes = 64;                       // of an element
-constexpr std::size_t kMaxAllAttributes = std::size_t{1} << 25;  // of a document
+constexpr std::size_t kMaxAttributes = 64;                       // per element
+constexpr std::size_t kMaxAllAttributes = std::size_t{1} << 25;  // per document
 
 pugi::xml_node as_node(void* node) { return pugi::xml_node(static_cast<pugi::xml_node_struct*>(node)); }
 
@@ -31,7 +31,8 @@ pugi::xml_node element_from(pugi::xml_node node) {
   return node;
 }
 
-// For texts of a few letters, of which a document has hundreds of thousands, a loop beats a call.
+// Faster than a library call for texts of a few letters, of which a document has hundreds of
+// thousands.
 std::size_t length(const char* text) {
   const char* end = text;
   while (*end != '\0') ++end;
@@ -44,8 +45,8 @@ bool same(const char* text, std::string_view other) {
   return *text == '\0';
 }
 
-// The tree takes some 64 bytes an element and 40 an attribute, so a document of the largest size that is
-// all brackets would take gigabytes: count before building.
+// The tree takes about 64 bytes per element and 40 per attribute, so the largest document could
+// take gigabytes: count before building it.
 Status check_size(std::string_view text) {
   if (text.size() > kMaxXmlBytes)
     return user_error(fmt::format("XML is longer than {} bytes: {}", kMaxXmlBytes, text.size()));
@@ -57,7 +58,7 @@ Status check_size(std::string_view text) {
   const auto many = [&](char mark, std::size_t most) {
     return static_cast<std::size_t>(std::ranges::count(text, mark)) > most;
   };
-  if (many('<', 2 * kMaxXmlElements))  // an element has two tags at most
+  if (many('<', 2 * kMaxXmlElements))  // an element has at most two tags
     return user_error(fmt::format("XML has more than {} elements", kMaxXmlElements));
   if (many('=', kMaxAllAttributes))
     return user_error(fmt::format("XML has more than {} attributes", kMaxAllAttributes));
@@ -82,7 +83,8 @@ Error syntax_error(std::string_view text, const pugi::xml_parse_result& result) 
   }
 }
 
-// Finds an attribute that an element has twice. Most names are told apart by one bit of 64, the rest by hash.
+// Finds duplicate attributes of an element. One bit of 64 distinguishes most names, a hash the
+// rest.
 class Duplicates {
  public:
   bool full() const { return count_ == kMaxAttributes; }
@@ -126,7 +128,8 @@ Status XmlDocument::check_attributes(void* node, Quotes quotes) const {
   return {};
 }
 
-// What the parser lets through: nesting without end, attributes twice, several roots, a DOCTYPE.
+// Rejects what the parser accepts: unlimited nesting, duplicate attributes, several roots, a
+// DOCTYPE.
 Status XmlDocument::check(Quotes quotes) const {
   const auto internal = [](pugi::xml_node node) { return static_cast<void*>(node.internal_object()); };
   pugi::xml_node root;
@@ -168,7 +171,7 @@ Result<XmlDocument> XmlDocument::parse(std::string_view text, Quotes quotes) {
   tree->text = text;
   tree->copy = std::make_unique_for_overwrite<char[]>(text.size() + 1);
   text.copy(tree->copy.get(), text.size());
-  // A DOCTYPE is kept to be seen; its entities would be left alone in any case.
+  // Keeps the DOCTYPE so that it can be rejected; entities would not be expanded in any case.
   constexpr unsigned kWhat = pugi::parse_minimal | pugi::parse_escapes | pugi::parse_doctype;
   const auto result =
       tree->document.load_buffer_inplace(tree->copy.get(), text.size(), kWhat, pugi::encoding_utf8);

@@ -1,14 +1,15 @@
-// weft/formats/xml_document.h -- XML as the readers here see it: elements with attributes.
+// weft/formats/xml_document.h -- a small XML reader: elements with attributes.
 //
 //   <gpu id="0" i_chunks="4">            tag()                      "gpu"
 //     <tb id="0" send="1"/>              integer("id", 0, 7)        0
 //   </gpu>                               first_child().tag()        "tb"
 //
-// Text between elements, comments and processing instructions are skipped. What a document may be is
-// bounded: see the limits below. A DOCTYPE is refused, so there are no entities but the five of XML, and
-// an element that has an attribute twice is refused.
+// Text between elements, comments and processing instructions are skipped. Documents are limited in
+// size, see below. A DOCTYPE is rejected, so that there are only XML's five entities. Duplicate
+// attributes are rejected.
 //
-// Errors say where: "attribute id of <gpu> at line 2 column 6 is not a whole number from 0 to 7: 9".
+// Errors give the location: "attribute id of <gpu> at line 2 column 6 is not a whole number from 0
+// to 7: 9".
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,7 @@ inline constexpr int kMaxXmlDepth = 32;
 
 class XmlDocument;
 
-// An element of a document, which must outlive it; false where there is none.
+// An element of a document, which must outlive it. Converts to false if there is none.
 class XmlElement {
  public:
   XmlElement() = default;
@@ -36,12 +37,12 @@ class XmlElement {
   std::string_view tag() const;
   XmlElement first_child() const;
   XmlElement next_sibling() const;
-  XmlElement first_child(std::string_view tag) const;   // the first that is a `tag`
-  XmlElement next_sibling(std::string_view tag) const;  // the next that is a `tag`
+  XmlElement first_child(std::string_view tag) const;   // the first with this tag
+  XmlElement next_sibling(std::string_view tag) const;  // the next with this tag
 
   std::optional<std::string_view> find(std::string_view attribute) const;
-  // Every one of `names` at once: values[i] belongs to names[i] and has a null data() where there is
-  // no such attribute. Quickest where the file has them in the order of `names`.
+  // Finds all of `names` at once: values[i] belongs to names[i] and has a null data() if there is
+  // no such attribute. Fastest if the file has them in the order of `names`.
   void find_all(std::span<const std::string_view> names, std::span<std::string_view> values) const;
 
   Result<std::string_view> text(std::string_view attribute) const;
@@ -49,7 +50,7 @@ class XmlElement {
   Result<std::int64_t> integer_or(std::string_view attribute, std::int64_t low, std::int64_t high,
                                   std::int64_t absent) const;
 
-  // "line 12 column 7": of the element, or of its attribute where it has that.
+  // "line 12 column 7": the location of the attribute if the element has it, else of the element.
   std::string place(std::string_view attribute = {}) const;
   Error missing(std::string_view attribute) const;
   // "attribute id of <gpu> at line 2 column 6 is not EXPECTED: 9"
@@ -66,12 +67,12 @@ class XmlElement {
   void* node_ = nullptr;
 };
 
-// Whether the attributes' values stand between double quotes only: what the loaders of NCCL and MSCCL need.
+// Whether attribute values must be in double quotes, as the loaders of NCCL and MSCCL require.
 enum class Quotes : std::uint8_t { any, double_only };
 
 class XmlDocument {
  public:
-  // `text` must outlive the document: errors point into it.
+  // `text` must outlive the document, since errors point into it.
   static Result<XmlDocument> parse(std::string_view text, Quotes quotes = Quotes::any);
 
   XmlDocument(XmlDocument&&) noexcept;
@@ -90,10 +91,10 @@ class XmlDocument {
   std::unique_ptr<Tree> tree_;
 };
 
-// "line 12 column 7": where byte `offset` of `text` stands.
+// "line 12 column 7": the location of byte `offset` of `text`.
 std::string describe_place(std::string_view text, std::size_t offset);
 
-// `text` as it may stand between double quotes.
+// `text` escaped for use between double quotes.
 std::string escape_attribute(std::string_view text);
 
 }  // namespace weft::formats

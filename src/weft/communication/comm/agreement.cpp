@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kNever = UINT64_MAX;
 
-// Messages are three numbers and a text.
+// A message is three numbers followed by text.
 using Numbers = std::array<std::uint64_t, 3>;
 
 std::string pack(std::span<const std::uint64_t> numbers, std::string_view text) {
@@ -29,7 +29,7 @@ std::string pack(std::span<const std::uint64_t> numbers, std::string_view text) 
   return bytes;
 }
 
-// A rank that does not know a program would send messages that nobody expects.
+// A rank without the program would send messages that no rank expects.
 Result<std::shared_ptr<const collective::Program>> read_program(std::string_view text, std::size_t ranks) {
   WEFT_TRY(program, collective::parse_program(text));
   if (program.ranks.size() != ranks) {
@@ -107,7 +107,7 @@ void Agreement::receive(std::int32_t from, Message message, std::string_view byt
       break;
     }
     case Message::ask_cancel: {
-      // First hold, then look: a call that begins in between is seen to have begun.
+      // Hold first, then check: a call that starts in between is then seen as started.
       {
         const std::lock_guard lock(mutex_);
         held_.insert(numbers[1]);
@@ -163,9 +163,10 @@ void Agreement::tell_broken(const Error& error, Cause cause) {
 }
 
 std::uint64_t Agreement::next_call() {
-  // Others must see the count before this rank looks whether to hold. A locked instruction would make sure of
-  // that, but it would also wait until the call before has reached the other ranks. So the rank that wants a
-  // hold runs a barrier on all processors instead.
+  // Other ranks must see the count before this rank checks whether to hold. An atomic
+  // read-modify-write would guarantee that, but it would also wait until the stores of the previous
+  // call have reached the other cores. So the rank that requests the hold issues a process-wide
+  // memory barrier instead.
   std::uint64_t number = 0;
   if (transport::kProcessBarriers) {
     number = next_call_.load(std::memory_order_relaxed);
@@ -192,7 +193,7 @@ void Agreement::prepare(std::int32_t from, std::uint64_t proposal, std::string_v
     if (refusal.empty()) {
       pending_ = proposal;
       pending_program_ = *program;
-      // A caller either is counted in `at` or sees that it has to hold.
+      // A calling thread is either counted in `at` or sees that it must hold.
       hold_at_.store(0);
       if (transport::kProcessBarriers) transport::barrier_on_all_processors();
       at = next_call_.load();
@@ -228,7 +229,7 @@ std::shared_ptr<Agreement::Vote> Agreement::open_vote() {
     vote->missing.insert(rank);
   const std::lock_guard lock(mutex_);
   if (vote_) return nullptr;
-  // No other rank makes the same number, and it is never 0.
+  // Unique across ranks, and never 0.
   vote->number = ++votes_ * members_.size() + static_cast<std::uint64_t>(rank_);
   vote_ = vote;
   return vote;

@@ -1,16 +1,17 @@
-// weft/communication/comm/agreement.h -- what the ranks of a group settle beside their collectives, on the job's quiet
-// line.
+// weft/communication/comm/agreement.h -- control protocol of a communicator: messages on the job's
+// control links, beside the collectives.
 //
-//   stuck      "my call 17 is all_reduce sum f32 x 1024; what is yours?"     finds calls that do not match
-//   broken     "the group cannot go on: ..."                                 everyone hears the same cause
-//   install    prepare -> ready(at call c) -> commit(from call N)            a new program, nobody stops
-//   cancel     ask -> can / cannot -> do / leave                             a call that no rank has begun
+//   stuck      "my call 17 is all_reduce sum f32 x 1024; what is yours?"     detects mismatched calls
+//   broken     "the group cannot go on: ..."                                 all ranks report the same cause
+//   install    prepare -> ready(at call c) -> commit(from call N)            a new program, without stopping
+//   cancel     ask -> can / cannot -> do / leave                             a call that no rank has started
 //
 // Messages are handled on the job's watcher thread, so ranks that compute answer too.
 //
-// How installing finds a call number that no rank has passed: on `prepare` a rank says which call it is at,
-// c, and promises not to begin call c + kWindow before it hears the outcome. So N = max c + kWindow is ahead
-// of everyone, and a rank waits only if kWindow calls take less time than a message there and back.
+// Installing needs a call number that no rank has passed. On `prepare` a rank reports its current
+// call c and promises not to start call c + kWindow before it receives the outcome. So N = max c +
+// kWindow is ahead of all ranks. A rank waits only if kWindow calls take less time than a message
+// round trip.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -46,31 +47,34 @@ class Agreement : public std::enable_shared_from_this<Agreement> {
  public:
   static constexpr std::uint64_t kWindow = 64;
 
-  // `members` are job ranks in the order of the group, `rank` the position of this one.
+  // `members` are job ranks in group order; `rank` is this rank's position among them.
   static std::shared_ptr<Agreement> create(std::shared_ptr<transport::Job> job,
                                            std::vector<std::int32_t> members, std::int32_t rank,
                                            std::uint64_t group, const FlightRecorder& recorder);
-  void begin(std::shared_ptr<Engine> engine);  // from now on, messages are handled
+  void begin(std::shared_ptr<Engine> engine);  // messages are handled from now on
   void end();
 
-  // The number of the next call. Waits where the window of an installation ends.
+  // Returns the number of the next call. Blocks at the end of an installation's window.
   std::uint64_t next_call();
   std::uint64_t calls() const { return next_call_.load(std::memory_order_acquire); }
 
   void ask_about(const Call& call, std::uint64_t number);
   void tell_broken(const Error& error, Cause cause);
 
-  // `text` is what program_text.h prints. Answers the call number from which it holds.
+  // `text` is in the format of program_text.h. Returns the call number from which the program is
+  // used.
   Result<std::uint64_t> install(const std::string& text);
-  // Whether something installed holds from a call at or before `number` that take_installed() has not given.
+  // Whether an installed program takes effect at or before call `number` and take_installed() has
+  // not returned it yet.
   bool has_news(std::uint64_t number) const { return number >= news_from_.load(std::memory_order_acquire); }
   std::vector<Installed> take_installed(std::uint64_t number);
 
-  // Whether call `number` was taken back on all ranks.
+  // Whether call `number` was cancelled on all ranks.
   bool cancel(std::uint64_t number);
-  // Whether it must not begin now: another rank asks for it to be taken back.
+  // Whether the call must not start now because another rank is trying to cancel it.
   bool is_held(std::uint64_t number) const;
-  // For a call that was just queued: all may have agreed to take it back before this rank made it.
+  // For a call that was just queued: the ranks may have agreed to cancel it before this rank made
+  // it.
   void withdraw_if_cancelled(std::uint64_t number);
 
  private:
@@ -89,8 +93,8 @@ class Agreement : public std::enable_shared_from_this<Agreement> {
   struct Vote {
     std::uint64_t number = 0;
     std::set<std::int32_t> missing;
-    std::uint64_t most = 0;  // the furthest call number
-    std::string refusal;     // the first rank that cannot, and why
+    std::uint64_t most = 0;  // the highest call number
+    std::string refusal;     // the first rank that refused, and why
   };
 
   Agreement(std::shared_ptr<transport::Job> job, std::vector<std::int32_t> members, std::int32_t rank,
@@ -105,7 +109,7 @@ class Agreement : public std::enable_shared_from_this<Agreement> {
   void prepare(std::int32_t from, std::uint64_t proposal, std::string_view text);
   void commit(std::uint64_t proposal, std::uint64_t from_call);
   void release(std::uint64_t proposal);
-  std::shared_ptr<Vote> open_vote();  // none: one is open
+  std::shared_ptr<Vote> open_vote();  // null: another vote is open
   bool wait_for_votes(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Vote>& vote);
 
   const std::shared_ptr<transport::Job> job_;
@@ -122,13 +126,13 @@ class Agreement : public std::enable_shared_from_this<Agreement> {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Vote> vote_;  // of what this rank proposed
+  std::shared_ptr<Vote> vote_;  // on this rank's own proposal
   std::uint64_t votes_ = 0;
-  std::uint64_t pending_ = 0;  // the proposal that this rank is ready for; 0: none
+  std::uint64_t pending_ = 0;  // the proposal this rank is ready for; 0: none
   std::shared_ptr<const collective::Program> pending_program_;
   std::vector<Installed> news_;
-  std::set<std::uint64_t> held_;                     // calls that are asked to be taken back
-  std::map<std::uint64_t, std::int32_t> cancelled_;  // and those that are, by whom
+  std::set<std::uint64_t> held_;                     // calls with a pending cancel request
+  std::map<std::uint64_t, std::int32_t> cancelled_;  // cancelled calls, and the rank that cancelled each
 };
 
 }  // namespace weft::comm

@@ -1,11 +1,11 @@
-// weft/communication/comm/c_boundary.h -- keeps C++ on its own side of the C functions.
+// weft/communication/comm/c_boundary.h -- exception barrier of the C functions.
 //
 //   int weft_barrier(weft_comm* comm) {
 //     return guarded([&] { return tell(comm->communicator->barrier()); });
 //   }
 //
-// What goes wrong becomes a weft_status and a text for weft_last_error(), of the thread that called; nothing
-// is thrown into C. Included by the sources of the C functions only.
+// An error becomes a weft_status and a message for weft_last_error() of the calling thread. No
+// exception reaches C. Included only by the sources of the C functions.
 #pragma once
 #include <exception>
 #include <new>
@@ -15,10 +15,10 @@
 
 namespace weft::comm {
 
-// Keeps a text for weft_last_error(); an empty one where there is no memory for it.
+// Stores the message for weft_last_error(), or an empty one if memory is short.
 void remember(std::string_view text) noexcept;
 
-// Keeps the error; its weft_status.
+// Stores the error and returns its weft_status.
 int tell(const Error& error);
 int tell(const Status& status);
 

@@ -1,4 +1,5 @@
-// weft/communication/comm/c_calls.h -- what the sources of the C functions share: handles, and how their arguments are read.
+// weft/communication/comm/c_calls.h -- shared by the sources of the C functions: handles and
+// argument checks.
 #pragma once
 #include <memory>
 
@@ -17,15 +18,15 @@ namespace weft::comm {
 
 Error no_handle(const char* what);  // "comm is NULL"
 
-// Whether numbers are those of weft_comm.h.
+// Whether the values are enumerators of weft_comm.h.
 Status check_type(int type);
 Status check_operation(int op);
 Status check_numbers(const weft_call& call);
 
-// The call, checked, to its end.
+// Checks the call and runs it to completion.
 int run(weft_comm* comm, const weft_call& call);
 
-// As tell(), and WEFT_LATE where a timeout ended the group.
+// Like tell(), but returns WEFT_LATE if a timeout ended the group.
 int tell_late(weft_comm& comm, const Status& status);
 
 }  // namespace weft::comm

@@ -1,4 +1,4 @@
-// The collectives of weft_comm.h, a function each.
+// The collectives of weft_comm.h.
 #include "weft/communication/comm/c_calls.h"
 
 using weft::Status;
@@ -29,7 +29,7 @@ weft_call simple(int kind, const void* input, void* output, int64_t count, int t
           .timeout_ms = 0};
 }
 
-// With a count for every rank.
+// With one count per rank.
 int run_uneven(weft_comm* comm, weft_call call, const int64_t* counts) {
   if (comm == nullptr || counts == nullptr)
     return guarded([&] { return tell(no_handle(comm == nullptr ? "comm" : "counts")); });

@@ -1,4 +1,4 @@
-// The messages of weft_comm.h, and what it tells of a group that ended.
+// The tagged messages of weft_comm.h, and its queries about a failed group.
 #include <algorithm>
 
 #include <fmt/format.h>

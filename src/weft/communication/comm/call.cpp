@@ -13,7 +13,7 @@ namespace {
 
 using enum Kind;
 
-// Every size in bytes stays below, so that sums of two never overflow.
+// All sizes in bytes stay below this, so that the sum of two never overflows.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kShownCounts = 8;
 
@@ -21,7 +21,7 @@ std::int64_t block(const Call& call, std::int32_t rank) {
   return call.counts.empty() ? call.count : call.counts[static_cast<std::size_t>(rank)];
 }
 
-// The elements of the blocks of ranks [0, ranks).
+// Total elements in the blocks of ranks [0, ranks).
 std::int64_t blocks(const Call& call, std::int32_t ranks) {
   if (call.counts.empty()) return call.count * ranks;
   std::int64_t total = 0;
@@ -29,7 +29,7 @@ std::int64_t blocks(const Call& call, std::int32_t ranks) {
   return total;
 }
 
-// all_to_all: what `rank` has for all, or gets from all.
+// all_to_all: total elements that `rank` sends to, or receives from, all ranks.
 std::int64_t pairs(const Call& call, std::int32_t ranks, std::int32_t rank, bool input) {
   if (call.counts.empty()) return call.count * ranks;
   std::int64_t total = 0;
@@ -74,7 +74,7 @@ Status check_counts(const Call& call, std::int32_t ranks) {
         fmt::format("{} of {} ranks takes {} counts, not {}", collective::name(call.kind), ranks, expected,
                     call.counts.size()),
         expected == 0 ? "all its blocks have `count` elements" : "one per rank, or one per pair");
-  // All ranks' elements together: more than any one buffer has, and simple to bound.
+  // The elements of all ranks together: an upper bound of every buffer that is easy to check.
   const std::int64_t most = kMostBytes / static_cast<std::int64_t>(device::size_of(call.type));
   std::int64_t total = 0;
   const auto add = [&](std::int64_t count, std::int64_t times) -> Status {
@@ -90,7 +90,7 @@ Status check_counts(const Call& call, std::int32_t ranks) {
   return {};
 }
 
-// In place, what arrives from a rank lies where what went to it lay.
+// In place, data received from a rank replaces the data sent to that rank.
 Status check_swaps(const Call& call, std::int32_t ranks) {
   for (std::int32_t from = 0; from < ranks; ++from) {
     for (std::int32_t to = 0; to < from; ++to) {
@@ -106,7 +106,7 @@ Status check_swaps(const Call& call, std::int32_t ranks) {
   return {};
 }
 
-// Whether its operation is of any account.
+// Whether the call uses its reduction operation.
 bool computes(const Call& call) {
   return collective::reduces(call.kind) || call.kind == custom || call.purpose == Purpose::scan ||
          call.purpose == Purpose::exclusive_scan;
@@ -177,7 +177,7 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
     WEFT_TRY_STATUS(check_rank("receiver", call.peer, ranks));
     if (call.root == call.peer) return user_error(fmt::format("rank {} sends to itself", call.root));
   }
-  // A rank that neither gives nor takes may have no buffers at all.
+  // A rank that neither sends nor receives may have null buffers.
   if (call.kind == all_to_all && !call.counts.empty() && call.input != nullptr && call.input == call.output)
     WEFT_TRY_STATUS(check_swaps(call, ranks));
   const std::int64_t input = input_bytes(call, ranks, rank), output = output_bytes(call, ranks, rank);

@@ -1,11 +1,13 @@
-// weft/communication/comm/call.h -- what a rank asks a communicator to do: one collective on this rank's memory.
+// weft/communication/comm/call.h -- one collective call on this rank's memory, as passed to a
+// communicator.
 //
-// Counts are elements, per block, as collective.h lays blocks out: an all_reduce of count n has n elements in
-// and n out; an all_gather of count n has n in and ranks * n out; a reduce_scatter and an all_to_all of count
-// n have ranks * n in. Where ranks differ, `counts` has one count a rank (all_gather, reduce_scatter,
-// gather, scatter) or one a pair, counts[from * ranks + to] (all_to_all), the same on every rank.
+// Counts are elements per block, with blocks as in collective.h. An all_reduce of count n has n
+// elements in and n out. An all_gather has n in and ranks * n out. A reduce_scatter and an
+// all_to_all have ranks * n in. Where blocks differ, `counts` has one count per rank (all_gather,
+// reduce_scatter, gather, scatter) or one per pair, counts[from * ranks + to] (all_to_all). It is
+// the same on every rank.
 //
-// In place, as collective.h has it: input == output, or this rank's block of the larger buffer.
+// In place is as in collective.h: input == output, or this rank's block of the larger buffer.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -27,20 +29,20 @@ using collective::Priority;
 using device::ElementType;
 using device::ReduceOp;
 
-// An algorithm that calls of a communicator name, made by Communicator::find_algorithm(). None: the
-// communicator chooses.
+// An algorithm that calls may name, made by Communicator::find_algorithm(). Empty: the communicator
+// chooses.
 struct NamedAlgorithm {
-  std::uint32_t number = 0;  // of the communicator's names, from 1 on
+  std::uint32_t number = 0;  // index into the communicator's names, from 1
 
   friend bool operator==(const NamedAlgorithm&, const NamedAlgorithm&) = default;
 };
 
-// The collectives of a group are numbered from 0 on, the same on every rank. A send concerns two ranks and has
-// no such number: the others could not say what theirs is.
+// The collectives of a group are numbered from 0, identically on every rank. A send involves two
+// ranks and has no number, since the other ranks do not take part in it.
 inline constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 
-// A call may be a step of a larger one that all ranks make: two scans are not the same because both begin with
-// an all_to_all of as many elements.
+// A call may be one step of a larger operation that all ranks perform. This tells such calls apart:
+// two different scans both begin with an all_to_all of the same size.
 enum class Purpose : std::uint8_t { itself, scan, exclusive_scan, user_operation, own_counts };
 std::string_view name(Purpose purpose);  // "exclusive_scan"
 
@@ -56,41 +58,45 @@ struct Call {
   std::span<const std::int64_t> counts = {};  // copied by the communicator
   Priority priority = Priority::normal;
   NamedAlgorithm algorithm = {};
-  // From when it begins; 0: as long as everyone lives. A call that is late ends the group's life, as a death
-  // does: half of it may have been done. Measured to some 20 ms. The first collective of its kind and size over
-  // sockets opens wires, before it begins: for that the job's timeout holds.
+  // Measured from the start of the call; 0: none. A call that times out ends the group, as a rank
+  // failure does, since it may be half done. Accurate to about 20 ms. The first collective of a
+  // kind and size over sockets opens connections before it starts; the job's timeout applies to
+  // that.
   std::chrono::milliseconds timeout{0};
   Purpose purpose = Purpose::itself;
 };
 
-// Whether the kind has a root. Whether this rank's input is read at all, and its output written: a broadcast
-// reads the root's input only. A buffer that is not used may be null.
+// has_root(): whether the kind has a root. The others: whether this rank's input is read and its
+// output written. A broadcast reads only the root's input. An unused buffer may be null.
 bool has_root(Kind kind);
 bool has_input(const Call& call, std::int32_t rank);
 bool has_output(const Call& call, std::int32_t rank);
 
-// Bytes of this rank's buffers; 0 where it has none. Also 0 for a custom collective: only its program knows.
-// REQUIRES: check(call, ranks, rank).
+// Bytes of this rank's buffers; 0 if unused. Also 0 for a custom collective, whose sizes only its
+// program knows. REQUIRES: check(call, ranks, rank).
 std::int64_t input_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
 std::int64_t output_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
-// The message size as nccl-tests counts it: the larger buffer.
+// The message size as in nccl-tests: the larger buffer.
 std::int64_t message_bytes(const Call& call, std::int32_t ranks);
 
-// Refuses null pointers, negative or overflowing counts, a root outside the group, a wrong number of counts, a
-// bitwise operation on fractions, a negative timeout, and buffers as check_overlap() does.
+// Refuses null pointers, negative or overflowing counts, a root outside the group, a wrong number
+// of counts, a bitwise operation on floating-point types, a negative timeout, and whatever
+// check_overlap() refuses.
 Status check(const Call& call, std::int32_t ranks, std::int32_t rank);
 
-// Refuses an input and an output that share memory in another way than in place. `input` and `output` are
-// what input_bytes() and output_bytes() say.
+// Refuses an input and an output that overlap other than in place. `input` and `output` are the
+// results of input_bytes() and output_bytes().
 Status check_overlap(const Call& call, std::int32_t rank, std::int64_t input, std::int64_t output);
 
-// Whether input and output are the same memory in the way that the kind has it.
+// Whether the call is in place, as its kind defines it.
 bool in_place(const Call& call, std::int32_t rank);
 
-// "all_reduce sum f32 x 1024", "broadcast f32 x 8 from rank 2": what errors and the flight recorder show.
+// "all_reduce sum f32 x 1024", "broadcast f32 x 8 from rank 2": used in errors and by the flight
+// recorder.
 std::string describe(const Call& call);
 
-// What all ranks must agree on, in 64 bits; differs when describe() differs (but for chance: 2^-64). Never 0.
+// 64-bit hash of everything that all ranks must agree on. Calls that describe() differently have
+// different fingerprints (collision probability 2^-64). Never 0.
 std::uint64_t fingerprint(const Call& call);
 
 }  // namespace weft::comm

@@ -81,7 +81,7 @@ std::int32_t Communicator::rank() const { return state_->rank; }
 std::int32_t Communicator::size() const { return static_cast<std::int32_t>(state_->members.size()); }
 std::string_view Communicator::transport() const { return name(state_->transport); }
 
-// A training step makes the same calls again and again: only their memory may differ.
+// A training step repeats the same calls; only their buffers may differ.
 bool Communicator::State::is_checked(const Call& call) const {
   return call.kind == checked.kind && call.count == checked.count && call.type == checked.type &&
          call.op == checked.op && call.root == checked.root && call.peer == checked.peer &&
@@ -303,7 +303,7 @@ Result<std::unique_ptr<Communicator>> connect(const Options& options) {
       explain != nullptr && std::string_view(explain) == "1") {
     used.explain = true;
     if (!used.on_explain) {
-      // Asked for by the person who started the program, and nobody else is there to tell.
+      // The user asked for this through the environment, so it goes to stderr.
       used.on_explain = [rank = job->rank()](std::string_view text) {
         const std::string line = fmt::format("weft: rank {}: {}\n", rank, text);
         (void)!write(STDERR_FILENO, line.data(), line.size());

@@ -1,4 +1,4 @@
-// weft/communication/comm/deadline.h -- until when something is waited for.
+// weft/communication/comm/deadline.h -- deadlines of waits.
 #pragma once
 #include <chrono>
 
@@ -6,13 +6,13 @@ namespace weft::comm {
 
 using Moment = std::chrono::steady_clock::time_point;
 
-// In so long a time; never, where that is longer than a year: the clock's numbers end.
+// The moment `time` from now; never, if that is more than a year away: the clock would overflow.
 inline Moment moment_in(std::chrono::milliseconds time) {
   constexpr std::chrono::hours kYear{24 * 366};
   return time > kYear ? Moment::max() : std::chrono::steady_clock::now() + time;
 }
 
-// The same of a timeout, 0 being none. No clock is read for what has all the time there is.
+// The same for a timeout, where 0 means none. Reads no clock if there is no timeout.
 inline Moment deadline_of(std::chrono::milliseconds timeout) {
   return timeout.count() > 0 ? moment_in(timeout) : Moment::max();
 }

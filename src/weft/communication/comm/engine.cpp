@@ -8,21 +8,21 @@
 namespace weft::comm {
 namespace {
 
-// A wait spins, yields and sleeps as its source sees fit. The first wait of a call is short and is not
-// recorded. It is still long enough for a message from another host, some milliseconds away: a thread that
-// woke just before would take the core from whoever is to receive it. No wait is longer than the second
-// figure, so that the engine looks now and then at what it checks between waits.
+// A wait spins, yields and sleeps as its source sees fit. The first wait of a call is not recorded.
+// It is long enough for a message from another host, a few milliseconds away: a thread that woke
+// just before would take the core from the receiving thread. The second figure bounds every wait,
+// so that the engine runs its periodic checks between waits.
 constexpr std::chrono::nanoseconds kFirstWait{5'000'000}, kLongestWait{20'000'000};
-// Two sources cannot be slept on at once: one is, for so long, then both are looked at.
+// A thread cannot sleep on two sources at once: it sleeps on one for this long, then checks both.
 constexpr std::chrono::nanoseconds kNap{100'000};
 
 }  // namespace
 
-// Since when the calling thread has seen nothing move. The clock is first read after the first wait: most
-// waits are over by then.
+// How long the calling thread has seen no progress. The clock is first read after the first wait:
+// most waits are over by then.
 class Engine::Blockage {
  public:
-  // After a wait that may have been in vain. True when it is time to look for what is wrong.
+  // Call after a wait that may have been fruitless. True when it is time to check for problems.
   bool lasts() {
     if (++waits_ == 1) return false;
     if (since_ == kNever) since_ = Clock::now();
@@ -41,7 +41,8 @@ class Engine::Blockage {
   int waits_ = 0;
 };
 
-// While a thread drives a call alone and is blocked for longer, fail() is to wake it.
+// Registers a thread that drives a call alone and is blocked for longer, so that fail() can wake
+// it.
 class Engine::SleeperEntry {
  public:
   explicit SleeperEntry(Engine& engine) : engine_(engine) {}
@@ -78,7 +79,7 @@ std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage
                              std::string_view algorithm) {
   if (!is_like_latest(call, stage, algorithm)) {
     latest_.group = options_.group;
-    latest_.fingerprint = call.counts.empty() ? 0 : fingerprint(call);  // else it follows from the rest
+    latest_.fingerprint = call.counts.empty() ? 0 : fingerprint(call);  // else implied by the rest
     latest_.kind = call.kind;
     latest_.type = call.type;
     latest_.op = call.op;
@@ -126,7 +127,7 @@ void Engine::count(const Call& call, std::int64_t bytes, std::int64_t began_at, 
   metrics.add(call.kind, bytes, metrics.is_timed() ? ticks() - began_at : 0, waited, failed);
 }
 
-// Nobody else touches the runner: nothing is under way, and calls are made by one thread at a time.
+// No other thread touches the runner: no call is in flight, and one thread at a time makes calls.
 Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
                      std::uint64_t flight, bool& waited) {
   Source& source = runner.source();
@@ -178,13 +179,13 @@ void Engine::start(Runner& runner, const Call& call, std::uint64_t number,
     fail_all();
   } else {
     begin_queued();
-    // The first piece leaves at once: others may be waiting for it.
+    // Send the first fragment at once: other ranks may be waiting for it.
     if (kept.operation != nullptr) progress();
   }
   hand_out(lock);
   if (under_way_ == 0 || !options_.background) return;
   if (!background_.joinable() && !stopped_) background_ = std::thread([this] { run_background(); });
-  wake_sleepers();  // they do not know of this call's source yet
+  wake_sleepers();  // their wait does not cover this call's source yet
   work_.notify_one();
 }
 
@@ -228,7 +229,7 @@ bool Engine::progress() {
   return false;
 }
 
-// REQUIRES: the entry leaves the queues right after.
+// REQUIRES: the entry is removed from the queues right after.
 void Engine::complete(Entry& entry, Status status, Stage stage) {
   if (entry.operation != nullptr) {
     recorder_.update(entry.flight, stage, entry.operation->pieces_done(), entry.operation->pieces(), -1);
@@ -266,7 +267,7 @@ void Engine::hand_out(Lock& lock) {
       if (on_done) on_done(state.status);
     }
     lock.lock();
-    if (others_wait) wake_sleepers();  // one of them may have slept for what this thread finished
+    if (others_wait) wake_sleepers();  // one may be waiting for a call that this thread completed
   }
 }
 
@@ -281,7 +282,7 @@ std::vector<Source*> Engine::sources() const {
   return sources;
 }
 
-// Waits until something may have moved.
+// Waits until progress may be possible.
 void Engine::rest(Lock& lock, Blockage& blockage) {
   if (failing()) {
     fail_all();
@@ -333,7 +334,7 @@ bool Engine::wait_until(const Work::State& state, Moment deadline) {
   while (!state.done.load(std::memory_order_acquire)) {
     if (has_passed(deadline)) break;
     if (under_way_ == 0 && completed_.empty()) {
-      // Another thread is about to say so.
+      // Another thread is about to set `done`.
       lock.unlock();
       transport::yield_core();
       lock.lock();

@@ -1,4 +1,4 @@
-// A call that fails: why, as the other ranks tell it, and what becomes of the rest.
+// Failed calls: finds the cause with the help of the other ranks, and fails the group.
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kExplanation{200};
 
 }  // namespace
 
-// The ranks are out of step: nothing that follows could be right.
+// The ranks are out of step: no later result could be right.
 Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
   Error error = operation.error();
   if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
@@ -22,8 +22,8 @@ Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operat
   return error;
 }
 
-// What saw only a message that it did not expect asks the others what they called, and gives them a moment to
-// say so: what they say becomes the failure.
+// A rank that saw only an unexpected message asks the others what they called and waits briefly for
+// an answer. That answer becomes the failure.
 Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
   if (!options_.on_stuck || number == kUnnumbered) return error;
   options_.on_stuck(call, number);

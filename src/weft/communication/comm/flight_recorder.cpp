@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kCourseWords = sizeof(Course) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)>;
 
-// Of all but the course. Words that all changed places, or one that is of another flight, give another sum.
+// Checksum of everything but the progress fields. It changes when words are permuted or belong to
+// another flight.
 std::uint64_t first_of_sum(std::uint64_t number) { return number + 1; }
 std::uint64_t next_of_sum(std::uint64_t total, std::uint64_t word) { return std::rotl(total, 7) + word; }
 std::uint64_t sum(const Words& words, std::uint64_t number) {
@@ -33,7 +34,7 @@ Words to_words(const Flight& flight) {
 }
 
 #if !defined(__aarch64__)
-// The time stamp counter's rate is nowhere to be read: it is compared with a clock, once.
+// The rate of the time stamp counter cannot be queried, so it is measured once against a clock.
 double measure_ticks_per_second() {
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t first = ticks();
@@ -76,8 +77,8 @@ bool FlightRecorder::is_kept(std::uint64_t number) const {
   return next_.load(std::memory_order_relaxed) - number <= kFlights;
 }
 
-// Most calls are like the one that was in their place before: what is there is not written again, since
-// stores queue up behind those that other ranks wait for.
+// Most calls equal the previous entry of their slot. Unchanged words are not rewritten, since
+// stores would queue up behind those that other ranks wait for.
 void FlightRecorder::write(Place& place, std::uint64_t number, const Flight& flight) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(&flight);
   std::uint64_t total = first_of_sum(number);
@@ -189,7 +190,7 @@ std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) 
                       "pieces", "waits for", "for");
   for (const Flight& flight : flights) {
     const bool open = is_open(flight);
-    // Of a call that never waited only the beginning was written down.
+    // For a call that never waited, only the start was recorded.
     const std::int64_t passed = (open ? now : flight.changed_at) - flight.began_at;
     text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n",
                         flight.call == kUnnumbered ? "-" : fmt::to_string(flight.call),

@@ -1,10 +1,12 @@
-// weft/communication/comm/flight_recorder.h -- the last collectives of a rank, for the day it hangs.
+// weft/communication/comm/flight_recorder.h -- the last collectives of a rank, for diagnosing
+// hangs.
 //
-//   call  group  what                        algorithm        state      pieces  waits for  since
-//   4711      0  all_reduce sum f32 x 1 Mi   direct two-shot  running    12/64   rank 3     4.2 s
+//   call  what                        algorithm        state      pieces  waits for  for
+//   4711  all_reduce sum f32 x 1 Mi   direct two-shot  running    12/64   rank 3     4.2 s
 //
-// Written by whoever runs the operations, one at a time, without a lock, a fence or an allocation; read at
-// any time by another thread (the watcher, for `weft doctor`), which leaves out what changes under its eyes.
+// Written by the thread that drives the operations, one at a time, without locks, fences or
+// allocations. Read at any time by another thread (the watcher, for `weft doctor`), which skips
+// entries that change while it reads them.
 #pragma once
 #include <array>
 #include <atomic>
@@ -21,11 +23,12 @@ enum class Stage : std::uint8_t { queued, running, done, failed, cancelled };
 
 std::string_view name(Stage stage);
 
-// Counts at a constant rate and costs a few cycles to read: a call of 200 ns has no time to ask the kernel.
+// Counts at a constant rate and takes a few cycles to read: a system call is too slow for a call of
+// 200 ns.
 std::int64_t ticks();
 double ticks_per_second();
 
-// What changes as a call goes on.
+// The fields that change while a call runs.
 struct Course {
   std::int64_t pieces_done = 0, pieces = 0;
   std::int64_t changed_at = 0;  // ticks
@@ -36,7 +39,7 @@ struct Course {
 struct Flight : Course {
   std::uint64_t call = 0;  // number in its group
   std::uint64_t group = 0;
-  std::uint64_t fingerprint = 0;  // of a call whose counts differ by rank; 0: that of call_of()
+  std::uint64_t fingerprint = 0;  // if counts differ by rank; 0: that of call_of()
   std::int64_t count = 0;
   std::int64_t began_at = 0;  // ticks
   std::int32_t root = 0, peer = 0;
@@ -45,7 +48,7 @@ struct Flight : Course {
   ReduceOp op = ReduceOp::sum;
   Priority priority = Priority::normal;
   Purpose purpose = Purpose::itself;
-  std::array<char, 35> algorithm = {};  // ends in 0, cut where it is longer
+  std::array<char, 35> algorithm = {};  // null-terminated, truncated if longer
 };
 static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(Course) % sizeof(std::uint64_t) == 0);
 
@@ -53,22 +56,23 @@ class FlightRecorder {
  public:
   static constexpr std::size_t kFlights = 256;
 
-  // Takes the place of the oldest. The number is for update().
+  // Overwrites the oldest entry. Returns the number to pass to update().
   std::uint64_t record(const Flight& flight);
-  // Nothing where the flight was overwritten since.
+  // Does nothing if the flight was overwritten in the meantime.
   void begin(std::uint64_t number, std::string_view algorithm);
   void update(std::uint64_t number, Stage stage, std::int64_t pieces_done, std::int64_t pieces,
               std::int32_t waits_for);
 
-  // It came to its end without a wait worth a word: one store instead of all that.
+  // The call completed without a long wait: a single store.
   void finish_quick(std::uint64_t number);
 
   std::vector<Flight> read() const;  // oldest first
 
  private:
   static constexpr std::size_t kWords = sizeof(Flight) / sizeof(std::uint64_t);
-  // A fence would wait until the call before has reached the other ranks, so there is none. A checksum tells
-  // a reader that the words of a flight belong together. The words of its course are read one by one.
+  // A fence would wait until the stores of the previous call have reached the other cores, so there
+  // is none. A checksum tells a reader that the words of a flight belong together. The progress
+  // words are read one by one.
   struct Place {
     std::array<std::atomic<std::uint64_t>, kWords> words = {};
     std::atomic<std::uint64_t> checksum = 0;
@@ -80,11 +84,11 @@ class FlightRecorder {
   std::atomic<std::uint64_t> next_{0};
 };
 
-Call call_of(const Flight& flight);  // without its memory and counts
+Call call_of(const Flight& flight);  // without its buffers and counts
 void set_algorithm(Flight& flight, std::string_view algorithm);
-bool has_algorithm(const Flight& flight, std::string_view algorithm);  // as set_algorithm() has set it
+bool has_algorithm(const Flight& flight, std::string_view algorithm);  // as stored by set_algorithm()
 
-// What `weft doctor` prints of a rank: the table above, `now` in ticks.
+// The table that `weft doctor` prints for a rank; `now` is in ticks.
 std::string print_flights(const std::vector<Flight>& flights, std::int64_t now);
 
 }  // namespace weft::comm

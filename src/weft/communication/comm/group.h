@@ -1,4 +1,4 @@
-// weft/communication/comm/group.h -- what a communicator is made of. Not for users: see communicator.h.
+// weft/communication/comm/group.h -- internals of a communicator. Users include communicator.h.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -30,30 +30,31 @@
 
 namespace weft::comm {
 
-// The process's part in a job, shared by all its communicators: what doctor reads, what allocate() gives.
-// Threads may use one communicator each at the same time, so each has a recorder of its own.
+// Per-process state of a job, shared by all its communicators: data for `weft doctor`, and the heap
+// of allocate(). Different threads may use different communicators at once, so each has its own
+// recorder.
 struct Membership {
   std::shared_ptr<transport::Job> job;
   std::mutex mutex;
   std::vector<std::weak_ptr<const FlightRecorder>> recorders;  // of its communicators
   std::vector<std::shared_ptr<Metrics>> metrics;
-  Tallies retired = {};  // of communicators that are gone
+  Tallies retired = {};  // counts of destroyed communicators
   bool takes_times = false;
 
   std::shared_ptr<FlightRecorder> add_recorder();
-  std::vector<Flight> read_flights();  // of all of them, oldest first
-  // Counters of one more communicator; and what all of them have counted, those that are gone among them.
-  // Who reads them wants times, too: these are taken from then on.
+  std::vector<Flight> read_flights();  // of all recorders, oldest first
+  // add_metrics() makes the counters of another communicator. read_metrics() returns the counts of
+  // all communicators, including destroyed ones, and enables timing from then on.
   std::shared_ptr<Metrics> add_metrics();
   RankMetrics read_metrics();
   std::mutex heap_mutex;
   Heap heap;
-  std::map<std::int32_t, transport::Segment> heaps;  // of the ranks of this machine, by job rank
-  std::optional<Error> no_heap;                      // why there is none
-  std::unique_ptr<MetricsFile> metrics_file;         // last: it reads the rest until it is gone
+  std::map<std::int32_t, transport::Segment> heaps;  // of this machine's ranks, by job rank
+  std::optional<Error> no_heap;                      // why there is no heap
+  std::unique_ptr<MetricsFile> metrics_file;         // last member: reads the others until destroyed
 };
 
-// Every rank's heap, mapped by all of this machine. Collective over the job.
+// Every rank maps the heaps of all ranks of its machine. Collective over the job.
 Status share_heaps(Membership& membership);
 
 inline constexpr std::uint64_t kWorld = 1;  // the group of all ranks
@@ -67,25 +68,26 @@ struct Decision {
 
 struct Communicator::State {
   ~State();
-  // Ends what runs on other threads. Not on the job's watcher thread, which it waits for.
+  // Stops work on other threads. Must not run on the job's watcher thread, which it waits for.
   void close();
 
-  // Checks a call, gives it its number and says what runs it. Of several threads one at a time, but for sends.
+  // Checks a call, numbers it and returns its runner. One thread at a time, except for sends.
   Result<Runner*> route(const Call& call, std::uint64_t& number);
   Result<Runner*> route_send(const Call& call);
   Status check_call(const Call& call);
-  bool is_checked(const Call& call) const;  // like the last one that was found good
-  MessageBox& messages();                   // opened by the first who asks
-  // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
-  // in the same order.
+  bool is_checked(const Call& call) const;  // equals the last valid call but for its buffers
+  MessageBox& messages();                   // opened on first use
+  // Chooses how to run a call. Opens connections on first use, which is collective: all ranks must
+  // call it in the same order.
   Result<const Decision*> decide(const Call& call, std::uint64_t number);
-  // Whether a call of this kind can be run by that name.
+  // Whether the named algorithm can run calls of this kind.
   Status check_algorithm(std::string_view algorithm, Kind kind, std::int32_t root) const;
   Result<Runner*> runner_of(const std::string& algorithm, const Call& call,
                             std::optional<bool> in_place = {});
   Result<Runner*> runner_of(std::shared_ptr<const collective::Program> program, Priority priority);
-  // Opens a pair the first time, which takes until the other side comes: on a thread of its own, so that sends to
-  // and receives from others are not kept waiting, in whatever order the ranks start them.
+  // Opens a pair on first use, which blocks until the peer does too. It runs on its own thread, so
+  // that it does not delay sends to and receives from other ranks, in whatever order the ranks
+  // start them.
   Runner* pair_with(std::int32_t other);
   void apply_news(std::uint64_t number);
   void forget_decisions();
@@ -106,7 +108,7 @@ struct Communicator::State {
   std::unique_ptr<DirectGroup> direct;
   std::unique_ptr<transport::Endpoint> endpoint;
   std::unique_ptr<Source> direct_source, endpoint_source;
-  // By the way that is wished for, and whether in place.
+  // By requested algorithm, and whether in place.
   std::map<std::pair<std::optional<DirectWay>, std::optional<bool>>, std::unique_ptr<Runner>> direct_runners;
 
   struct OpenProgram {
@@ -118,11 +120,11 @@ struct Communicator::State {
     std::unique_ptr<Pair> pair;
     std::unique_ptr<Runner> runner;
   };
-  std::map<std::int32_t, OpenPair> pairs;  // by the other
-  std::vector<std::thread> openers;        // of pairs, one each
+  std::map<std::int32_t, OpenPair> pairs;  // by peer rank
+  std::vector<std::thread> openers;        // one per pair
 
-  // What was decided for a kind, size, root, priority and name; forgotten when a program is installed and when
-  // another algorithm is asked for.
+  // Cached decisions by kind, size, root, priority and name. Cleared when a program is installed or
+  // another algorithm is requested.
   struct Question {
     Kind kind;
     Priority priority;
@@ -138,22 +140,23 @@ struct Communicator::State {
   std::unordered_map<Question, Decision, QuestionHash> decisions;
   std::pair<Question, const Decision*> last_decision = {};
   std::vector<Installed> installed;  // newest last
-  std::vector<std::string> named;    // by number of a NamedAlgorithm, less one
+  std::vector<std::string> named;    // by NamedAlgorithm::number - 1
   Call checked;
-  std::int64_t checked_input = 0, checked_output = 0;  // bytes of it
+  std::int64_t checked_input = 0, checked_output = 0;  // its sizes in bytes
 
   std::shared_ptr<Agreement> agreement;
   std::shared_ptr<Engine> engine;
   std::uint64_t death_listener = 0;
   std::uint64_t splits = 0, shrinks = 0;
 
-  // Where several threads call: collectives take their numbers one after another. `sending` is for what sends open.
+  // With several calling threads: `calling` serializes the numbering of collectives, `sending`
+  // guards what sends open.
   std::mutex calling, sending;
   std::mutex opening_messages;
   std::shared_ptr<MessageBox> box;
 };
 
-// Collective over `members`: opens what they share.
+// Opens the resources that `members` share. Collective over them.
 Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membership> membership,
                                                         std::vector<std::int32_t> members, std::uint64_t id,
                                                         const Options& options);

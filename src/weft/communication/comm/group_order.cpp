@@ -8,7 +8,7 @@ namespace {
 
 using transport::Wire;
 
-// Where each member stands in ascending order.
+// Position of each member in ascending order.
 std::vector<std::int32_t> places(std::span<const std::int32_t> members) {
   std::vector<std::int32_t> sorted(members.begin(), members.end());
   std::sort(sorted.begin(), sorted.end());

@@ -17,9 +17,9 @@
 namespace weft::comm {
 namespace {
 
-// Every rank maps the heaps of all, and none of them can hold more than the machine has: together they take twice its
-// memory of each process' addresses, so that a rank may have twice its share. Where addresses are limited
-// (ulimit -v), a quarter of those.
+// Every rank maps the heaps of all ranks, and no heap can exceed the machine's memory. Together
+// they reserve twice that much address space per process, so that each rank may use twice its
+// share. If address space is limited (ulimit -v), they reserve a quarter of the limit.
 std::size_t addresses_for_all() {
   const std::size_t wanted = 2 * static_cast<std::size_t>(total_memory());
   rlimit limit{};
@@ -27,7 +27,7 @@ std::size_t addresses_for_all() {
   return std::min(wanted, static_cast<std::size_t>(limit.rlim_cur) / 4);
 }
 
-// Large allocations begin where a huge page can.
+// Large allocations are aligned to huge pages.
 constexpr std::size_t kHuge = 2 << 20;
 std::size_t alignment_of(std::size_t bytes) {
   return bytes >= kHuge ? kHuge : static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -48,7 +48,7 @@ Result<Heap> Heap::create(std::int32_t ranks) {
       heap.segment_ = std::move(segment).value();
       return heap;
     }
-    // Addresses may be fewer than memory (ulimit -v): less will do.
+    // Address space may be smaller than memory (ulimit -v): try less.
     if (bytes / 4 < kLeast) return std::move(segment).error();
   }
 }
@@ -66,7 +66,7 @@ Result<void*> Heap::allocate(std::size_t bytes) {
     return world_error(
         fmt::format("not enough space for {} of shared memory", print_bytes(static_cast<double>(bytes))));
   }
-  // Pages now: later, a machine without memory would answer a write with a signal.
+  // Allocate the pages now: later, a write on a full machine would raise SIGBUS.
   if (fallocate(segment_.descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {
     return world_error(fmt::format("cannot get {} of shared memory: {}",
                                    print_bytes(static_cast<double>(bytes)), std::strerror(errno)));
@@ -79,7 +79,7 @@ bool Heap::free(void* memory) {
   if (!holds(memory)) return false;
   const auto found = taken_.find(static_cast<std::size_t>(static_cast<std::byte*>(memory) - segment_.data()));
   if (found == taken_.end()) return false;
-  // Failing that, the pages stay until the heap goes.
+  // If this fails, the pages stay allocated until the heap is destroyed.
   (void)fallocate(segment_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(found->first), static_cast<off_t>(found->second));
   taken_.erase(found);

@@ -1,12 +1,13 @@
-// weft/communication/comm/heap.h -- memory that the other ranks of this machine can reach: what allocate() gives out.
+// weft/communication/comm/heap.h -- memory that the other ranks of this machine can access: what
+// allocate() returns.
 //
-//   one anonymous file a rank, a share of twice the machine's memory, mapped by all ranks at once, empty at first:
+//   one anonymous file per rank, a share of twice the machine's memory, mapped by all ranks, empty at first:
 //
 //   [ gradient 40 MiB | - | activations 8 MiB | ------------------------------------ ]
 //                                               ^ no pages until allocated
 //
-// So no rank has to be told of an allocation. Pages are had when memory is allocated and given back to the
-// machine when it is freed.
+// So no rank has to be notified of an allocation. Pages are allocated with the memory and released
+// to the system when it is freed.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -18,20 +19,20 @@ namespace weft::comm {
 
 class Heap {
  public:
-  static Result<Heap> create(std::int32_t ranks);  // that map it, this one among them
+  static Result<Heap> create(std::int32_t ranks);  // the number of ranks that map it, including this one
 
   const transport::Segment& segment() const { return segment_; }
 
-  // Zeroes, aligned to pages.
+  // Zeroed and page-aligned.
   Result<void*> allocate(std::size_t bytes);
-  // False when `memory` is not the beginning of an allocation.
+  // False if `memory` is not the start of an allocation.
   bool free(void* memory);
 
   bool holds(const void* memory) const;
 
  private:
   transport::Segment segment_;
-  std::map<std::size_t, std::size_t> taken_;  // offset to bytes
+  std::map<std::size_t, std::size_t> taken_;  // from offset to size in bytes
 };
 
 }  // namespace weft::comm

@@ -20,17 +20,17 @@ void for_each_chunk(const Move& move, const Visit& visit) {
   for (std::int32_t chunk = 0; chunk < move.count; ++chunk, ++from.index, ++to.index) visit(from, to);
 }
 
-// Of each move, whether anything it carries goes inter-host then or later.
+// For each move, whether any of its data goes inter-host in this move or a later one.
 std::vector<bool> find_inter_host_ahead(const std::vector<Move>& moves, std::int32_t local) {
   std::vector<bool> ahead(moves.size());
-  std::map<Place, bool> leads;  // whether what lies at a place goes inter-host later
+  std::map<Place, bool> leads;  // whether the data at a place goes inter-host later
   for (std::size_t i = moves.size(); i-- > 0;) {
     const Move& move = moves[i];
     const bool inter_host_move = move.from.rank / local != move.to.rank / local;
     for_each_chunk(move, [&](const Place& from, const Place& to) {
       bool& there = leads[to];
       const bool goes_on = inter_host_move || there;
-      if (move.verb != Move::Verb::reduce) there = false;  // what was there before is gone
+      if (move.verb != Move::Verb::reduce) there = false;  // previous contents are overwritten
       leads[from] = leads[from] || goes_on;
       ahead[i] = ahead[i] || goes_on;
     });
@@ -43,8 +43,9 @@ std::vector<bool> find_inter_host_ahead(const std::vector<Move>& moves, std::int
 InterHost inter_host_of(const collective::Moves& moves, std::int32_t hosts) {
   const std::int32_t local = moves.collective.ranks / hosts;
   const std::vector<bool> ahead = find_inter_host_ahead(moves.moves, local);
-  std::map<Place, std::int32_t> behind;  // how many inter-host moves what lies at a place has behind it
-  // Wires (sender, receiver, channel) that begin with what has none behind it and one ahead.
+  std::map<Place, std::int32_t> behind;  // inter-host moves that the data at a place has made
+  // Connections (sender, receiver, channel) whose first data has made no inter-host move and will
+  // make one.
   std::set<std::tuple<std::int32_t, std::int32_t, std::int32_t>> begin;
   std::vector<std::int64_t> leaving(static_cast<std::size_t>(hosts));
   InterHost inter_host;

@@ -1,8 +1,9 @@
-// weft/communication/comm/inter_host.h -- the inter-host part of an algorithm: what goes from host to host.
+// weft/communication/comm/inter_host.h -- the inter-host part of an algorithm: traffic between
+// hosts.
 //
 //   host 0: ranks 0 1   host 1: ranks 2 3        moves 0->1, 1->3, 3->2: one of them is inter-host
 //
-// Ranks lie on hosts in order, as many on each.
+// Ranks are numbered host by host, with equally many on each.
 #pragma once
 #include <cstdint>
 
@@ -11,11 +12,11 @@
 namespace weft::comm {
 
 struct InterHost {
-  std::int32_t steps = 0;  // inter-host moves one after the other, at most
-  // Of a wire whose data is still to leave the host: how many inter-host moves, at most, it waits for before
-  // it has carried the last of a piece. The next piece starts only then.
+  std::int32_t steps = 0;  // longest chain of inter-host moves
+  // For connections whose data has yet to leave the host: the most inter-host moves that one waits
+  // for before it has carried the last data of a slice. Only then does the next slice start.
   std::int32_t in_turn = 0;
-  double wire = 0;  // shares of the message that leave the host which sends most
+  double wire = 0;  // share of the message that leaves the host that sends most
 };
 
 // REQUIRES: hosts divides the ranks.

@@ -1,7 +1,8 @@
-// weft/communication/comm/meeting_place.h -- where a group that grows meets its newcomers.
+// weft/communication/comm/meeting_place.h -- rendezvous address of a growing group and its new
+// ranks.
 //
 //   "10.0.0.1:29600"   rank 0 of the group listens there
-//   "spring"           a name on this machine, known to this user alone
+//   "spring"           a name on this machine, private to this user
 //
 // Both sides prove that they know the same secret.
 #pragma once
@@ -16,11 +17,11 @@ namespace weft::comm {
 
 struct MeetingPlace {
   std::string where;
-  std::string secret;                    // empty: the job's, as the environment has it
-  std::chrono::milliseconds timeout{0};  // 0: that of the group; a newcomer: 30 s
+  std::string secret;                    // empty: the job's, from the environment
+  std::chrono::milliseconds timeout{0};  // 0: that of the group, or 30 s for a new rank
 };
 
-// What a rank brings there. Fails where the place is none.
+// The rendezvous of a rank at `place`. Fails if the place is malformed.
 Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks);
 
 }  // namespace weft::comm

@@ -1,4 +1,4 @@
-// A process's part in a job: the memory that it shares, what it records and what it counts.
+// Per-process state of a job: shared heaps, flight recorders and metrics.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::uint64_t kHeaps = 3;  // a topic of the world's
+constexpr std::uint64_t kHeaps = 3;  // topic of the world group
 
 }  // namespace
 
 Status share_heaps(Membership& membership) {
   transport::Job& job = *membership.job;
   std::vector<std::int32_t> everyone;
-  std::int32_t here = 0;  // ranks of this machine
+  std::int32_t here = 0;  // ranks on this machine
   for (std::int32_t rank = 0; rank < job.ranks(); ++rank) {
     everyone.push_back(rank);
     here += job.member(rank).host == job.member(job.rank()).host ? 1 : 0;

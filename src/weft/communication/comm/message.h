@@ -1,15 +1,17 @@
-// weft/communication/comm/message.h -- tagged messages: a rank sends at any time, and the receiver matches by source and tag.
+// weft/communication/comm/message.h -- tagged messages: a rank sends at any time, and the receiver
+// matches by source and tag.
 //
 //   group.send_tagged(job, n, ElementType::i32, 3, 7);                  // to rank 3, tag 7
 //   WEFT_TRY(got, group.receive_tagged(job, room, ElementType::i32));   // from any rank, any tag
 //   got->from, got->tag, got->count
 //
-// Messages of one rank to another are taken in the order they were sent, among those that a receive asks for.
-// A receive of too little room or of another type is refused and leaves the message where it is. A short send
-// returns at once and the message is kept at the receiver; a long one, or one after many that nobody took (1
-// MiB), waits for its receive. One that is late (a timeout) has sent, or taken, nothing, and the group goes on.
-// Messages travel over the job's quiet line, a copy at either end: work queues and odd sizes are what they are
-// for. Bulk data goes by send() and receive(), and by collectives.
+// Messages between two ranks are received in the order they were sent, among those that match a
+// receive. A receive with too small a buffer or another type fails and leaves the message in place.
+// A short send is eager: it returns at once and the receiver buffers the message. A long send, or
+// one after 1 MiB of unreceived messages, waits for its receive. A send or receive that times out
+// has no effect, and the group stays usable. Messages travel over the job's control links with one
+// copy at each end; they suit work queues and irregular sizes. For bulk data use send() and
+// receive(), or collectives.
 #pragma once
 #include <cstdint>
 
@@ -17,7 +19,7 @@
 
 namespace weft::comm {
 
-using Tag = std::int32_t;  // 0 or more
+using Tag = std::int32_t;  // 0 or greater
 inline constexpr Tag kAnyTag = -1;
 inline constexpr std::int32_t kAnySource = -1;
 

@@ -12,10 +12,10 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::size_t kOverhead = 128;  // what a message of no bytes takes of its room
+constexpr std::size_t kOverhead = 128;  // buffer space counted for an empty message
 constexpr std::chrono::milliseconds kLook{20}, kLastWords{1000};
 
-// What goes before the bytes of every word.
+// Precedes the payload of every message.
 struct MessageHead {
   std::uint64_t id = 0, number = 0;
   std::int64_t count = 0;
@@ -75,7 +75,8 @@ bool MessageBox::fits(const Received& what, std::int32_t from, Tag tag) {
   return (from == kAnySource || from == what.from) && (tag == kAnyTag || tag == what.tag);
 }
 
-// Other ranks are authenticated, and yet nothing they say is believed that would write where it must not.
+// Other ranks are authenticated, but still every field that could cause an invalid write is
+// checked.
 void MessageBox::hear(std::int32_t from, Word word, std::string_view bytes) {
   const auto sender = std::ranges::find(members_, from);
   MessageHead head;
@@ -97,7 +98,7 @@ void MessageBox::hear(std::int32_t from, Word word, std::string_view bytes) {
     case Word::taken: {
       std::size_t& kept = kept_[static_cast<std::size_t>(rank)];
       kept -= std::min<std::size_t>(kept, head.number);
-      return;  // nobody waits for room: what finds none goes as a long one does
+      return;  // no sender waits for space: without space, messages go as long ones
     }
     case Word::come:
     case Word::took: {
@@ -134,7 +135,7 @@ void MessageBox::arrive(Arrived arrived) {
       continue;
     }
     at = posted_.erase(at);
-    if (match(posted, std::prev(arrived_.end()))) return;  // or it was refused, and is the next one's
+    if (match(posted, std::prev(arrived_.end()))) return;  // otherwise refused: try the next receive
   }
 }
 
@@ -147,7 +148,7 @@ void MessageBox::post(Posted& posted) {
     match(posted, found);
 }
 
-// Its sender gave up before it heard that somebody wants it: no piece will come.
+// The sender gave up before it learned of the matching receive: no fragment will arrive.
 void MessageBox::withdraw(std::int32_t rank, std::uint64_t id) {
   std::erase_if(arrived_,
                 [&](const Arrived& one) { return one.is_long && one.id == id && one.what.from == rank; });
@@ -159,7 +160,7 @@ void MessageBox::withdraw(std::int32_t rank, std::uint64_t id) {
   post(posted);
 }
 
-// Takes the message out for the receive, or refuses it.
+// Delivers the message to the receive, or refuses it.
 bool MessageBox::match(Posted& posted, std::deque<Arrived>::iterator arrived) {
   const Received& what = arrived->what;
   if (what.type != posted.type || bytes_in(what) > posted.room.size()) {
@@ -196,7 +197,7 @@ std::optional<Error> MessageBox::nobody_left(std::int32_t from, Clock::time_poin
     if (std::ranges::find(gone, from) == gone.end()) return {};
     return world_error(fmt::format("rank {} has left the group", from));
   }
-  // Another thread of this rank might still send to it; one that is alone has nobody else.
+  // In a group of one, another thread of this rank may still send to it.
   if (gone.size() + 1 < members_.size() || members_.size() == 1) return {};
   return world_error("all other ranks have left the group");
 }
@@ -237,7 +238,7 @@ Result<bool> MessageBox::send(std::span<const std::byte> bytes, const Received& 
   Sending sending;
   const std::uint64_t id = next_id_++;
   sending_[id] = &sending;
-  struct Entry {  // goes when this call does
+  struct Entry {  // removed when this call returns
     std::map<std::uint64_t, Sending*>& all;
     std::uint64_t id;
     ~Entry() { all.erase(id); }
@@ -274,7 +275,7 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
   Lock lock(mutex_);
   if (const auto failure = failure_()) return *failure;
   post(posted);
-  struct Entry {  // nothing is written to the caller's memory once this call is over
+  struct Entry {  // no writes to the caller's memory after this call returns
     MessageBox& box;
     Posted& posted;
     ~Entry() {
@@ -282,7 +283,7 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
       std::erase_if(box.taking_, [&](const auto& one) { return one.second == &posted; });
     }
   } const entry{*this, posted};
-  // What has begun to come is waited for; what is withdrawn was never there.
+  // A transfer that has started is awaited to its end; a withdrawn message counts as never sent.
   while (!posted.done) {
     const auto matched = [&] { return posted.matched || posted.refused; };
     WEFT_TRY(in_time, wait(lock, deadline, matched, [&] { return nobody_left(from, since); }));

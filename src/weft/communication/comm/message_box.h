@@ -1,12 +1,12 @@
-// weft/communication/comm/message_box.h -- a rank's messages with tags: those that came and were not taken, and receives that
-// wait for one.
+// weft/communication/comm/message_box.h -- tagged messages of a rank: those not yet received, and
+// pending receives.
 //
-//   short     sender ── message ──▶ kept at the receiver until taken          taken ──▶ sender has room again
-//   long      sender ── announce ─▶ a receive asks for it ── come ──▶ sender ── pieces ─▶ into its memory
+//   short     sender ── message ──▶ buffered at the receiver until taken      taken ──▶ sender has room again
+//   long      sender ── announce ─▶ a receive asks for it ── come ──▶ sender ── fragments ─▶ into its memory
 //
-// What one rank may have kept at another is bounded (kRoom); beyond it short messages go as long ones do. An
-// announcement always passes, so that a receive finds any message, whatever else was not taken.
-// All of it from any thread.
+// The buffered bytes per sender and receiver are bounded (kRoom); beyond that, short messages use
+// the protocol of long ones. Announcements are always sent, so that a receive finds any message no
+// matter how many others are unreceived. Thread-safe.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -36,7 +36,7 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   static constexpr std::size_t kShort = 64 << 10, kRoom = 1 << 20;    // bytes
   static constexpr std::size_t kPiece = 256 << 10, kPiecesAhead = 4;  // of a long message
 
-  // `members` are job ranks in the order of the group. `failure` tells whether the group can go on;
+  // `members` are job ranks in group order. `failure` returns the error of a failed group;
   // `metrics` may be null.
   static std::shared_ptr<MessageBox> open(std::shared_ptr<transport::Job> job,
                                           std::vector<std::int32_t> members, std::int32_t rank,
@@ -44,11 +44,11 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
                                           std::shared_ptr<Metrics> metrics = nullptr);
   void close();
 
-  using Patience = std::chrono::milliseconds;  // 0: as long as the group lives
-  // Whether it came to that in time.
+  using Patience = std::chrono::milliseconds;  // 0: for the lifetime of the group
+  // Returns whether the message was sent in time.
   Result<bool> send(std::span<const std::byte> bytes, const Received& what, std::int32_t to,
                     Patience patience);
-  // None: nothing came in time.
+  // Empty: nothing arrived in time.
   Result<std::optional<Received>> receive(std::span<std::byte> room, device::ElementType type,
                                           std::int32_t from, Tag tag, Patience patience);
   Result<std::optional<Received>> probe(std::int32_t from, Tag tag);
@@ -57,11 +57,11 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   enum class Word : std::uint64_t { message = 1, announce, taken, come, piece, took, withdraw };
   struct Arrived {
     Received what;
-    std::uint64_t id = 0;  // of its sender
+    std::uint64_t id = 0;  // assigned by the sender
     bool is_long = false;
-    std::string bytes;  // of a short one
+    std::string bytes;  // payload of a short message
   };
-  struct Posted {  // a receive that waits
+  struct Posted {  // a pending receive
     std::span<std::byte> room;
     device::ElementType type = device::ElementType::u8;
     std::int32_t from = 0;
@@ -72,9 +72,9 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
     std::optional<Error> refused;
     bool done = false;
   };
-  struct Sending {  // of a long message
+  struct Sending {  // a long message
     bool come = false;
-    std::size_t taken = 0;  // pieces
+    std::size_t taken = 0;  // fragments
   };
   using Lock = std::unique_lock<std::mutex>;
   using Clock = std::chrono::steady_clock;
@@ -91,9 +91,10 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   void withdraw(std::int32_t rank, std::uint64_t id);
   void count(std::size_t bytes, std::int64_t began_at);  // as a send
   static bool fits(const Received& what, std::int32_t from, Tag tag);
-  // Why no message of these can come any more, after a moment for those that are under way.
+  // The error if no message from `from` can arrive any more, after a grace period for those in
+  // flight.
   std::optional<Error> nobody_left(std::int32_t from, Clock::time_point since) const;
-  // Waits until `done`; false: the deadline passed. `others` is asked now and then.
+  // Waits until `done`; false at the deadline. Polls `others` for errors.
   Result<bool> wait(Lock& lock, Moment deadline, const std::function<bool()>& done,
                     const std::function<std::optional<Error>()>& others);
 
@@ -106,12 +107,12 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Arrived> arrived_;  // in the order they came
-  std::list<Posted*> posted_;    // in the order they were made
+  std::deque<Arrived> arrived_;  // in order of arrival
+  std::list<Posted*> posted_;    // in the order they were posted
   std::map<std::pair<std::int32_t, std::uint64_t>, Posted*>
-      taking_;                                 // long messages under way, by sender and id
+      taking_;                                 // long messages in flight, by sender and id
   std::map<std::uint64_t, Sending*> sending_;  // by id
-  std::vector<std::size_t> kept_;              // bytes that others keep of this rank's
+  std::vector<std::size_t> kept_;              // this rank's bytes that each rank buffers
   std::uint64_t next_id_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// Messages with tags, as a communicator offers them.
+// The tagged messages of Communicator.
 #include <fmt/format.h>
 
 #include "weft/communication/comm/group.h"

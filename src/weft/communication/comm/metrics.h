@@ -1,9 +1,10 @@
-// weft/communication/comm/metrics.h -- what a rank has done so far, by collective: counters and nothing else.
+// weft/communication/comm/metrics.h -- counters per collective of a rank.
 //
 //   all_reduce   4711 calls   1.2 GiB   3.4 s   2 waits   0 faults
 //
-// Written by whoever runs the calls, one at a time, without a lock or a locked instruction; read at any time by
-// another thread. Times are taken only once somebody has asked for them: a call of 200 ns has none to spare.
+// Written by the thread that drives calls, one at a time, without locks or atomic
+// read-modify-writes; read at any time by another thread. Times are measured only after the first
+// query: reading a clock is too slow for a call of 200 ns.
 #pragma once
 #include <array>
 #include <atomic>
@@ -18,11 +19,11 @@ namespace weft::comm {
 
 inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::custom) + 1;
 
-// Of one collective. Calls that failed are not among `calls`.
+// Counts of one collective. `calls` excludes failed calls.
 struct Tally {
   std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;  // of the larger buffer, as message_bytes() counts
-  std::uint64_t waits = 0;  // calls that nothing moved in for some milliseconds
+  std::uint64_t bytes = 0;  // of the larger buffer, as in message_bytes()
+  std::uint64_t waits = 0;  // calls without progress for some milliseconds
   std::uint64_t faults = 0;
   double seconds = 0;
 
@@ -37,7 +38,7 @@ class Metrics {
   bool is_timed() const { return timed_.load(std::memory_order_relaxed); }
   void take_times() { timed_.store(true, std::memory_order_relaxed); }
 
-  // `elapsed` is in ticks(), 0 where no times are taken.
+  // `elapsed` is in ticks(); 0 if timing is off.
   void add(Kind kind, std::int64_t bytes, std::int64_t elapsed, bool waited, bool failed) {
     Counters& of = counters_[static_cast<std::size_t>(kind)];
     if (failed) {
@@ -64,7 +65,7 @@ class Metrics {
   std::atomic<bool> timed_{false};
 };
 
-// What a rank says of itself besides.
+// All metrics of a rank.
 struct RankMetrics {
   std::int32_t rank = 0, ranks = 0, dead = 0;  // of the job
   Tallies tallies = {};
@@ -72,10 +73,11 @@ struct RankMetrics {
   friend bool operator==(const RankMetrics&, const RankMetrics&) = default;
 };
 
-// Prometheus' text format: weft_comm_calls_total{rank="2",collective="all_reduce"} 4711
+// Prometheus text format: weft_comm_calls_total{rank="2",collective="all_reduce"} 4711
 std::string print_prometheus(const RankMetrics& metrics);
 
-// A line a collective, for `weft top`; fails where the text is none that print_tallies() wrote.
+// One line per collective, for `weft top`. The parser fails on text that print_tallies() did not
+// write.
 std::string print_tallies(const Tallies& tallies);
 Result<Tallies> parse_tallies(std::string_view text);
 

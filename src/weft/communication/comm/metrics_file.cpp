@@ -20,7 +20,7 @@ Status write_private_file(const std::string& path, std::string_view text) {
   const auto failed = [&](int code) {
     return world_error(fmt::format("cannot write {}: {}", path, std::strerror(code)));
   };
-  ::unlink(partial.c_str());  // of a process of the same number that was killed
+  ::unlink(partial.c_str());  // left by a killed process with the same pid
   const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return failed(errno);
   int code = 0;
@@ -40,7 +40,7 @@ std::unique_ptr<MetricsFile> MetricsFile::from_environment(std::int32_t rank,
                                                            std::function<std::string()> print) {
   const std::string directory(transport::variable("WEFT_METRICS"));
   if (directory.empty()) return nullptr;
-  ::mkdir(directory.c_str(), 0700);  // or it is there
+  ::mkdir(directory.c_str(), 0700);  // may already exist
   return std::make_unique<MetricsFile>(fmt::format("{}/weft_rank_{}.prom", directory, rank), std::move(print),
                                        kEvery);
 }

@@ -1,10 +1,11 @@
-// weft/communication/comm/metrics_file.h -- a rank's metrics in a file that Prometheus' node exporter collects.
+// weft/communication/comm/metrics_file.h -- metrics of a rank in a file for the textfile collector
+// of Prometheus' node exporter.
 //
-//   WEFT_METRICS=/run/weft/job7    /run/weft/job7/weft_rank_3.prom, of this user alone (0600)
+//   WEFT_METRICS=/run/weft/job7    /run/weft/job7/weft_rank_3.prom, readable only by this user (0600)
 //
-// Written every few seconds where something has changed, and at the end; always whole. The directory is made if
-// there is none, one for each job: ranks of two jobs would write the same names. What cannot be written is left:
-// no job fails of its metrics.
+// Written atomically every few seconds if something changed, and at exit. The directory is created
+// if missing. Use one per job: ranks of two jobs would write the same file names. Write errors are
+// ignored: no job fails because of its metrics.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +23,7 @@ class MetricsFile {
  public:
   static constexpr std::chrono::seconds kEvery{5};
 
-  // None where WEFT_METRICS is not set. `print` is called on a thread of its own, until this is gone.
+  // Null if WEFT_METRICS is not set. `print` runs on a separate thread until this is destroyed.
   static std::unique_ptr<MetricsFile> from_environment(std::int32_t rank, std::function<std::string()> print);
 
   MetricsFile(std::string path, std::function<std::string()> print, std::chrono::milliseconds every);
@@ -39,7 +40,7 @@ class MetricsFile {
   std::thread thread_;
 };
 
-// Makes `path` a file of this text that only its owner can read. A link in its place is replaced, not followed.
+// Writes `text` to `path`, readable only by its owner. A link at `path` is replaced, not followed.
 Status write_private_file(const std::string& path, std::string_view text);
 
 }  // namespace weft::comm

@@ -1,4 +1,4 @@
-// Opening a communicator: which transport, what memory, whose table.
+// Opens a communicator: transport, shared memory and choice table.
 
 #include <fcntl.h>
 
@@ -23,7 +23,7 @@ using transport::Job;
 using transport::Parcel;
 using transport::Segment;
 
-// Topics of a group's own exchanges; endpoints use numbers far above.
+// Topics of a group's own exchanges; those of endpoints are far above.
 enum : std::uint64_t { kOpening = 1, kSegment = 2 };
 
 bool is_one_process(const Job& job, const std::vector<std::int32_t>& members) {
@@ -35,7 +35,7 @@ bool is_one_process(const Job& job, const std::vector<std::int32_t>& members) {
 Result<TransportKind> pick(TransportKind wanted, const transport::Hosts& hosts, bool one_process) {
   switch (wanted) {
     case TransportKind::automatic:
-    case TransportKind::mixed:  // a part of a mixed group may be on one host
+    case TransportKind::mixed:  // a subset of a mixed group may be on one host
       if (hosts.is_mixed()) return TransportKind::mixed;
       if (hosts.count > 1) return TransportKind::tcp;
       return one_process ? TransportKind::inproc : TransportKind::shm;
@@ -51,7 +51,7 @@ Result<TransportKind> pick(TransportKind wanted, const transport::Hosts& hosts, 
   }
 }
 
-// What all ranks must see alike, and what rank 0 decides for all.
+// Checks that all ranks agree on the options, and distributes rank 0's choice table.
 Status open_together(Communicator::State& state) {
   Parcel mine;
   if (state.rank == 0) {
@@ -78,7 +78,7 @@ Status open_together(Communicator::State& state) {
   return {};
 }
 
-// Rank 0 makes the memory, the others map it.
+// Rank 0 creates the segment, the others map it.
 Status open_shared_memory(Communicator::State& state) {
   const DirectTuning tuning;
   const auto ranks = static_cast<std::int32_t>(state.members.size());
@@ -93,7 +93,7 @@ Status open_shared_memory(Communicator::State& state) {
       mine.descriptor = segment.descriptor();
     } else {
       made = std::move(created).error();
-      mine.bytes = made.error().message;  // so that nobody waits for what will not come
+      mine.bytes = made.error().message;  // so that no rank waits for it in vain
     }
   }
   WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSegment}, mine));
@@ -129,7 +129,7 @@ Result<std::unique_ptr<transport::Endpoint>> Communicator::State::make_endpoint(
       case TransportKind::tcp: return over_sockets();
       case TransportKind::mpi: return transport::mpi::make_endpoint(job, sorted, group);
       case TransportKind::mixed: {
-        const transport::Hosts those = transport::find_hosts(*job, sorted);  // a pair needs but one of both
+        const transport::Hosts those = transport::find_hosts(*job, sorted);  // a pair uses only one of them
         if (those.is_mixed()) return transport::mixed::make_endpoint(job, sorted, group);
         if (those.count > 1) return over_sockets();
         return transport::shm::make_endpoint(job, sorted, group);

@@ -1,13 +1,13 @@
-// weft/communication/comm/operation.h -- a collective under way: a state machine that never waits.
+// weft/communication/comm/operation.h -- a collective in flight: a state machine that never blocks.
 //
-//   step() ──▶ moved     some bytes moved; there may be more to do at once
-//          ──▶ blocked   nothing can go on until waiting_for() does something
-//          ──▶ done      this rank's buffers are complete and its own again
+//   step() ──▶ moved     some bytes moved; more may be possible at once
+//          ──▶ blocked   no progress until waiting_for() does something
+//          ──▶ done      this rank's buffers are complete and may be reused
 //          ──▶ failed    error() says why; nothing more will happen
 //
-// The engine calls step() on the operation of highest priority that can go on. One step moves about one
-// piece (some 100 KiB), so that a more urgent operation is never kept waiting for longer than that.
-// Operations do not lock: the engine does.
+// The engine calls step() on the highest-priority operation that can progress. One step moves about
+// one fragment (some 100 KiB), which bounds the delay of a higher-priority operation. Operations do
+// not lock: the engine does.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -24,15 +24,15 @@ class Operation {
 
   virtual Progress step() = 0;
 
-  // REQUIRES: the last step() answered blocked. A rank of the group, or -1 when it is not one alone.
+  // A rank of the group, or -1 if it waits for several. REQUIRES: the last step() returned blocked.
   virtual std::int32_t waiting_for() const = 0;
-  // How far it is, for people: pieces done and pieces in all.
+  // Progress for display: fragments done, and fragments in total.
   virtual std::int64_t pieces_done() const = 0;
   virtual std::int64_t pieces() const = 0;
 
   virtual std::string_view algorithm() const = 0;  // "direct two-shot", "all_reduce_ring"
 
-  // REQUIRES: the last step() answered failed.
+  // REQUIRES: the last step() returned failed.
   virtual Error error() const = 0;
 };
 

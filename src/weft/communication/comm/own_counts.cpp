@@ -1,4 +1,4 @@
-// Calls of ranks that know their own counts only: they tell each other, and then the call is like any other.
+// Calls of ranks that know only their own counts: an all_gather of the counts precedes the call.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-// What each rank says, one after another.
+// The counts of all ranks, concatenated.
 Result<Counts> tell_counts(Communicator& group, const Counts& mine) {
   Counts all(mine.size() * static_cast<std::size_t>(group.size()));
   WEFT_TRY_STATUS(group.run({.kind = Kind::all_gather,
@@ -30,7 +30,7 @@ Status check_length(std::string_view what, std::span<const std::int64_t> counts,
 
 }  // namespace
 
-// All ranks look at all counts, so that all refuse what one has wrong.
+// All ranks check all counts, so that all refuse a wrong one.
 Status Communicator::all_to_all(const void* input, std::span<const std::int64_t> give, void* output,
                                 std::span<const std::int64_t> take, ElementType type) {
   WEFT_TRY_STATUS(check_length("what is given", give, size()));
@@ -64,7 +64,7 @@ Result<Counts> Communicator::all_gather(const void* input, std::int64_t count, v
   for (std::size_t rank = 0; rank < all.size(); rank += 2) {
     if (all[rank] < 0)
       return user_error(fmt::format("count of rank {} is negative: {}", rank / 2, all[rank]));
-    // Of sums that no memory holds, run() says so.
+    // run() reports a sum that exceeds any memory.
     counts.push_back(std::min(all[rank], std::int64_t{1} << 61));
   }
   for (std::size_t rank = 1; rank < all.size(); rank += 2) {

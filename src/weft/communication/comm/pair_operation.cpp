@@ -29,7 +29,7 @@ class PairOperation final : public Operation {
     }
   }
 
-  // A call of no bytes still sends one empty message: the receiver waits for its sender.
+  // An empty call still sends one empty message: the receiver waits for its sender.
   Progress step() override {
     if (!pair_.opened.ok()) return Progress::failed;
     if (done_) return Progress::done;

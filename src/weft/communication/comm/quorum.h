@@ -1,8 +1,10 @@
-// weft/communication/comm/quorum.h -- whether those that are left of a group may go on without the others.
+// weft/communication/comm/quorum.h -- whether the surviving ranks of a group may continue without
+// the others.
 //
-// A network that is cut in two leaves two halves, and each thinks that the other one is dead. Only one of them
-// may go on, or two jobs train two models. Ranks whose end somebody saw do not count; of the rest, dead as far
-// as anyone can tell or alive, more than half must be left, or half with the lowest rank among them.
+// A network partition leaves two sides, each of which takes the other for failed. Only one may
+// continue, or two jobs train two models (split brain). Ranks whose exit was observed do not count.
+// Of all others, failed or alive, more than half must be left, or exactly half including the lowest
+// rank.
 #pragma once
 #include <cstdint>
 #include <span>

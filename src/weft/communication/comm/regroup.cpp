@@ -1,5 +1,5 @@
-// Groups made of groups: parts, those that are left, and those with newcomers, who meet the others as ranks do
-// that a launcher started.
+// Groups derived from groups: split, shrink and grow. New ranks join by the bootstrap that launched
+// ranks use.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -17,7 +17,7 @@
 namespace weft::comm {
 namespace {
 
-enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a group's
+enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a group
 constexpr std::int32_t kMostGrownRanks = 65536;
 constexpr std::chrono::hours kLongestMeeting{7 * 24};
 
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
   const std::uint64_t number = state.splits++;
   WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSplit + number},
                          {.bytes = fmt::format("{} {}", colour, key)}));
-  std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of those of this colour
+  std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of the ranks with this colour
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const std::string_view said = all[rank].bytes;
     const std::size_t blank = std::min(said.find(' '), said.size());
@@ -59,8 +59,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
   return std::make_unique<Communicator>(std::move(child));
 }
 
-// A rank may die while the others open their new group. Whether it did they settle once more: all of them have
-// a group then, or all try again without it.
+// A rank may fail while the others open the new group. So they agree once more: either all of them
+// have a group then, or all retry without it.
 Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
   State& state = *state_;
   transport::Job& job = *state.membership->job;

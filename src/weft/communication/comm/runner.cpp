@@ -5,7 +5,7 @@
 namespace weft::comm {
 namespace {
 
-template <class Sleeper>  // DirectGroup and Endpoint speak alike
+template <class Sleeper>  // DirectGroup or Endpoint: same wait interface
 class SleeperSource final : public Source {
  public:
   explicit SleeperSource(Sleeper& sleeper) : sleeper_(sleeper) {}
@@ -37,7 +37,7 @@ class DirectRunner final : public Runner {
   DirectWish wish_;
 };
 
-// One call at a time: the next one's messages follow on the same wires.
+// One call at a time: messages of the next call use the same connections.
 class ProgramRunner final : public Runner {
  public:
   ProgramRunner(ReadyProgram& program, Source& source) : program_(program), source_(source) {}
@@ -60,7 +60,7 @@ class ProgramRunner final : public Runner {
   std::unique_ptr<Operation> running_;
 };
 
-// One send and one receive of each priority at a time.
+// One send and one receive per priority at a time.
 class PairRunner final : public Runner {
  public:
   PairRunner(Pair& pair, Source& meanwhile, std::int32_t rank)

@@ -1,4 +1,5 @@
-// weft/communication/comm/runner.h -- what can run calls: shared memory, a chunk program, a pair of wires.
+// weft/communication/comm/runner.h -- runs calls by shared memory, a chunk program, or a pair of
+// connections.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,20 +20,20 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  // Calls that share a resource begin in the order they were made.
+  // Calls that share a resource start in the order they were made.
   virtual const void* resource(const Call& call) const = 0;
   virtual bool can_start(const Call& call) const = 0;
   virtual Operation* start(const Call& call, std::uint64_t number) = 0;
   virtual void finish(Operation* operation) = 0;
   virtual Source& source() = 0;
-  // Whether a mismatch of calls is told with what either side called.
+  // Whether the error of mismatched calls already names both sides' calls.
   virtual bool tells_both_sides() const { return false; }
 };
 
-// What is given must outlive the runner.
+// The arguments must outlive the runner.
 std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish);
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source);
-// Calls are queued until the pair is open; `meanwhile` is what a thread sleeps on until then.
+// Calls are queued until the pair is open; threads sleep on `meanwhile` until then.
 std::unique_ptr<Runner> pair_runner(Pair& pair, Source& meanwhile, std::int32_t rank);
 
 }  // namespace weft::comm

@@ -1,4 +1,4 @@
-// Scans: what the ranks before this one gave, and perhaps this one, combined.
+// Inclusive and exclusive scans.
 #include <cstring>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace weft::comm {
 namespace {
 
-// Puts where each rank's block lies what that rank is to have of it.
+// Replaces each rank's block by that rank's result.
 void scan_blocks(Blockwise& blocks, const UserOperation& op, std::int32_t ranks, bool exclusive) {
   const std::size_t bytes = blocks.own_bytes();
   if (bytes == 0) return;
@@ -23,7 +23,7 @@ void scan_blocks(Blockwise& blocks, const UserOperation& op, std::int32_t ranks,
 
 Status run_scan(Communicator& group, const Call& what, const UserOperation& op) {
   const bool exclusive = what.purpose == Purpose::exclusive_scan;
-  const bool keeps = exclusive && group.rank() == 0;  // its output
+  const bool keeps = exclusive && group.rank() == 0;  // keeps its output
   if (!op.combine) return user_error(fmt::format("{} has no operation", name(what.purpose)));
   Call checked = what;
   if (keeps) checked.output = const_cast<void*>(what.input);

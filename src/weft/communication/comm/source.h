@@ -1,6 +1,6 @@
-// weft/communication/comm/source.h -- where a rank sleeps until others have done something.
+// weft/communication/comm/source.h -- where a rank sleeps until another rank makes progress.
 //
-// As in endpoint.h: signal(), look again, wait().
+// As in endpoint.h: signal(), check again, wait().
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,7 +20,7 @@ class Source {
   virtual void wake() = 0;
 };
 
-// What is given must outlive the source.
+// The argument must outlive the source.
 std::unique_ptr<Source> source_of(DirectGroup& group);
 std::unique_ptr<Source> source_of(transport::Endpoint& endpoint);
 

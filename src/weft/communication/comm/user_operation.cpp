@@ -1,4 +1,4 @@
-// Reductions with operations of the caller's.
+// Reductions with user-defined operations.
 #include "weft/communication/comm/user_operation.h"
 
 #include <cstring>
@@ -17,10 +17,10 @@ Status check_operation(const Communicator& group, const Call& what, const UserOp
   return check_items(op, what.count);
 }
 
-// This rank's block of all inputs, combined: the first of the blocks.
+// Reduces this rank's block of all inputs into the first block.
 Result<Blockwise> fold_together(Communicator& group, const Call& what, const UserOperation& op) {
   WEFT_TRY_STATUS(check_operation(group, what, op));
-  // Of a reduce_scatter the count is a block's, which no rank shares with another.
+  // The count of a reduce_scatter is that of one block, and blocks are not divided among ranks.
   const std::int64_t all = what.kind == Kind::reduce_scatter ? what.count * group.size() : what.count;
   const std::int64_t item = what.kind == Kind::reduce_scatter && what.count > 0 ? what.count : op.item;
   Blockwise blocks(group, all, what.type, item, Purpose::user_operation, ReduceOp::sum);

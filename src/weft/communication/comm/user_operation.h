@@ -1,9 +1,10 @@
-// weft/communication/comm/user_operation.h -- a reduction that the caller defines.
+// weft/communication/comm/user_operation.h -- a user-defined reduction.
 //
 //   const UserOperation longest{.combine = [](const void* right, void* left, std::int64_t items) { ... }};
 //
-// left = left op right, item by item; left holds what lower ranks gave. It must be associative and need not be
-// commutative. It is called on the thread that calls, on memory that is aligned as the caller's type is.
+// left = left op right, per item; left holds the result of lower ranks. It must be associative but
+// need not be commutative. It runs on the calling thread, on memory with the alignment of the
+// element type.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,13 +15,13 @@ namespace weft::comm {
 
 struct UserOperation {
   std::function<void(const void* right, void* left, std::int64_t items)> combine;
-  std::int64_t item = 1;  // elements that belong together: 2 for complex numbers. Divides every count
+  std::int64_t item = 1;  // elements per item: 2 for complex numbers; divides every count
 };
 
-// Refuses a count that its items do not divide.
+// Refuses a count that is not a multiple of the item size.
 Status check_items(const UserOperation& op, std::int64_t count);
 
-// A built-in operation as if it were the caller's. REQUIRES: it is defined for the type, and is not avg.
+// A built-in operation as a UserOperation. REQUIRES: it is defined for the type, and is not avg.
 UserOperation operation_of(ReduceOp op, ElementType type);
 
 }  // namespace weft::comm

@@ -20,7 +20,7 @@ namespace {
 
 thread_local std::string last_error;
 
-// The numbers of the header are those of the library.
+// The C enumerators equal the C++ ones.
 static_assert(WEFT_USER == static_cast<int>(weft::Fault::user) &&
               WEFT_WORLD == static_cast<int>(weft::Fault::world));
 static_assert(WEFT_BARRIER == static_cast<int>(weft::comm::Kind::barrier) &&
@@ -87,7 +87,7 @@ Status check_operation(int op) {
   return user_error(fmt::format("no such operation: {}", op));
 }
 
-// Others would be cut to a byte and might then mean something.
+// Other values would be truncated to a byte and might become valid.
 Status check_numbers(const weft_call& call) {
   const auto within = [](int number, int last) { return number >= 0 && number <= last; };
   if (!within(call.kind, WEFT_BARRIER)) return user_error(fmt::format("no such kind of call: {}", call.kind));

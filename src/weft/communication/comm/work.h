@@ -1,4 +1,4 @@
-// weft/communication/comm/work.h -- a call that goes on while its caller does something else.
+// weft/communication/comm/work.h -- handle of an asynchronous call.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace weft::comm {
 
-// A call that was started. Cheap to copy; outlives the communicator.
+// A started call. Cheap to copy; outlives the communicator.
 class Work {
  public:
   Status wait() const;
-  // Waits no longer than that; nothing where the call goes on.
+  // Waits at most `patience`; returns nothing if the call is not done.
   std::optional<Status> wait_for(std::chrono::milliseconds patience) const;
-  bool done() const;  // also when it failed
-  // Takes the call back on all ranks, unless one of them has begun it: then it runs to its end and the answer
-  // is false. One rank asks; wait() of all of them fails with "cancelled by rank 2".
+  bool done() const;  // also true if it failed
+  // Cancels the call on all ranks, unless one has started it: then it runs to completion and this
+  // returns false. Called on one rank; wait() fails on all with "cancelled by rank 2".
   bool cancel() const;
 
   struct State;

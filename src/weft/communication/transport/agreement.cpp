@@ -29,7 +29,8 @@ std::vector<Agreement::Message> Agreement::hear(std::int32_t from, Word word, Ra
       }
       break;
     case Word::proposed:
-      // From a leader that this rank takes for alive. A lower one would have been heard to its end before.
+      // Accept only from the leader that this rank takes for alive. Messages of a lower leader all
+      // arrived before its failure.
       if (decision_ || members_.empty() || from != leader()) break;
       held_ = std::move(ranks);
       out.push_back({from, Word::accepted});
@@ -81,7 +82,7 @@ void Agreement::advance(std::vector<Message>& out) {
   }
   if (!awaited().empty()) return;
   if (!proposing_) {
-    // What this rank holds may have been decided by a leader that is dead now.
+    // The list this rank holds may have been decided by a leader that has failed.
     if (!held_) {
       held_.emplace();
       std::ranges::copy_if(members_, std::back_inserter(*held_),
@@ -112,7 +113,7 @@ std::optional<std::pair<Agreement::Word, Agreement::Ranks>> unpack_agreement(std
     for (std::size_t i = 0; i < 4; ++i) {
       rank |= std::uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
     }
-    // Lists are ascending; a number that is no rank would be an index into nothing.
+    // Lists are ascending; an invalid rank would be used as an index.
     if (rank > INT32_MAX || (!ranks.empty() && static_cast<std::int32_t>(rank) <= ranks.back())) return {};
     ranks.push_back(static_cast<std::int32_t>(rank));
   }

@@ -19,7 +19,7 @@ struct Answering::State {
 
   void serve() const {
     sigset_t all;
-    ::sigfillset(&all);  // the application's threads have its signals
+    ::sigfillset(&all);  // signals go to the application's threads
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (;;) {
       pollfd wanted[] = {{stop.descriptor(), POLLIN, 0}, {questions.descriptor(), POLLIN, 0}};
@@ -41,7 +41,7 @@ Answering::Answering(std::function<std::string()> answer) : state_(std::make_uni
   try {
     state_->thread = std::thread([state = state_.get()] { state->serve(); });
   } catch (const std::system_error&) {
-    state_->questions.close();  // nobody would answer there
+    state_->questions.close();  // without a thread, queries would hang
   }
 }
 

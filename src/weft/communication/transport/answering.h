@@ -1,7 +1,8 @@
-// weft/communication/transport/answering.h -- answers `weft doctor` for ranks that are in no job of processes.
+// weft/communication/transport/answering.h -- answers `weft doctor` for ranks outside a process
+// job.
 //
-// A rank whose process is a job's has the job's watcher for that (Job::on_question). One that computes alone, or is a
-// thread beside others, has this: a socket and a thread that sleeps until it is asked.
+// In a process job, the job's watcher thread answers (Job::on_question). A single rank, or one that
+// is a thread, has this instead: a socket and a thread that sleeps until a query arrives.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,8 +12,8 @@ namespace weft::transport {
 
 class Answering {
  public:
-  // `answer` begins as doctor.h says; it runs on the thread, until this is gone. Where there can be no socket nobody is
-  // answered.
+  // `answer` returns text as doctor.h describes; it runs on the internal thread until this is
+  // destroyed. Without a socket, queries are not answered.
   explicit Answering(std::function<std::string()> answer);
   ~Answering();
   Answering(const Answering&) = delete;

@@ -17,7 +17,7 @@ void Caller::try_later(Error error) {
   hand_.reset();
 }
 
-// True when there is a connection; else it is tried again, or waited for.
+// True once connected; otherwise the connection is pending or will be retried.
 bool Caller::connect() {
   const auto now = std::chrono::steady_clock::now();
   if (!tcp::wait_for(socket_, POLLOUT, now)) {
@@ -28,7 +28,8 @@ bool Caller::connect() {
     try_later(status.error());
     return false;
   }
-  // While nobody listens at a port that the kernel deals out, a socket may be dealt it and meet itself.
+  // Without a listener on an ephemeral port, the kernel may assign that port to this socket, which
+  // then connects to itself.
   const Result<tcp::Address> here = tcp::local_address(socket_);
   if (here.ok() && here->text() == address_->text()) {
     try_later(tcp::socket_error(fmt::format("cannot connect to {}", peer_), ECONNREFUSED));
@@ -55,7 +56,7 @@ Caller::State Caller::step() {
   if (!connected_ && !connect()) return state_;
   switch (hand_->step(socket_.descriptor())) {
     case Handshake::State::going:
-      // A listener that is flooded may never have heard of us.
+      // A listener under flood may have dropped the connection before the handshake.
       if (std::chrono::steady_clock::now() >= give_up_)
         try_later(handshake_error(hand_->state(), peer_, traffic_));
       break;
@@ -67,7 +68,8 @@ Caller::State Caller::step() {
       state_ = State::refused;
       break;
     case Handshake::State::proven:
-      // A Unix name is anyone's to take; the secret was proven, but descriptors go to this user's alone.
+      // Any user can bind an abstract Unix name. The secret is proven, but descriptors must go only
+      // to this user.
       state_ = address_ || is_same_user(socket_) ? State::through : State::refused;
       if (state_ == State::refused) error_ = world_error(fmt::format("{} is another user's process", peer_));
       break;

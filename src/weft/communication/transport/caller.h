@@ -1,11 +1,12 @@
-// weft/communication/transport/caller.h -- gets through to a rank that listens, trying again until it answers.
+// weft/communication/transport/caller.h -- connects to a listening rank, with retries until it
+// answers.
 //
-//   dial ──▶ connect ──▶ handshake ──▶ line
+//   dial ──▶ connect ──▶ handshake ──▶ link
 //     ▲         │            │
-//     └─ later ─┴─ refused, ─┘ lost          no secret, another protocol, one of the two
-//                                            encrypts: no use trying again
+//     └─ later ─┴─ refused, ─┘ lost          wrong secret, another protocol, only one side
+//                                            encrypts: not retried
 //
-// Nothing here waits, but for `dial` where it looks up a name.
+// Nothing here blocks, except `dial` while it resolves a name.
 #pragma once
 #include <poll.h>
 
@@ -23,10 +24,10 @@
 
 namespace weft::transport {
 
-// Starts a connection: the `attempt`th, from 0.
+// The result of starting connection attempt number `attempt`, from 0.
 struct Dialled {
   tcp::Socket socket;
-  std::optional<tcp::Address> address;  // of TCP: not connected yet
+  std::optional<tcp::Address> address;  // of a TCP connection in progress
 };
 using Dial = std::function<Result<Dialled>(std::int32_t attempt)>;
 
@@ -34,22 +35,22 @@ class Caller {
  public:
   enum class State : std::uint8_t { trying, through, refused };
 
-  // `peer` is for people: "rank 0 at 10.0.0.1:29500".
+  // `peer` is for messages: "rank 0 at 10.0.0.1:29500".
   Caller(Dial dial, std::string_view key, Traffic traffic, std::string peer)
       : dial_(std::move(dial)), key_(key), traffic_(traffic), peer_(std::move(peer)) {}
 
   State step();
   void add_to(std::vector<pollfd>& wanted) const;
-  // When step() has something to do even if poll finds nothing.
+  // When to call step() even if poll reports no event.
   Deadline next_try() const;
 
   ControlLink take_line();  // REQUIRES: through
-  // Why it is refused, or what the last try failed with.
+  // Why it was refused, or why the last attempt failed.
   const Error& error() const { return error_; }
   const std::string& peer() const { return peer_; }
 
  private:
-  static constexpr std::chrono::milliseconds kPatience{5'000};  // with one address that does not answer
+  static constexpr std::chrono::milliseconds kPatience{5'000};  // per connection attempt
 
   void try_later(Error error);
   bool connect();

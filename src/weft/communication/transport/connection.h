@@ -1,12 +1,13 @@
-// weft/communication/transport/connection.h -- one way from one rank to another: messages in order, a few at a time.
+// weft/communication/transport/connection.h -- unidirectional FIFO connection between two ranks
+// with a bounded number of slots.
 //
 //   rank 0                                         rank 1
 //   Outgoing  --[ slot | slot | slot | slot ]-->   Incoming        slots: bounded, a free one is a credit
 //
-// Nothing here waits. A call that cannot go on returns false or nullptr and is made again, with the same
-// arguments, after Endpoint::wait(). Both ends know how long the next message is: a message of another
-// length is a fault, as is one that was damaged on its way (see wire.h); it is reported by
-// Endpoint::fault() and the call never succeeds.
+// Nothing here blocks. A call that cannot progress returns false or nullptr and is repeated with
+// the same arguments after Endpoint::wait(). Both ends know the length of the next message. A
+// message of another length is a fault, as is one that was corrupted in transit (see wire.h).
+// Endpoint::fault() reports it, and the call never succeeds.
 //
 // Not thread-safe: one thread at a time drives a connection.
 #pragma once
@@ -18,24 +19,24 @@ namespace weft::transport {
 
 struct Capacity {
   std::int32_t slots = 4;
-  std::int64_t slot_bytes = 128 << 10;  // no message is longer
+  std::int64_t slot_bytes = 128 << 10;  // maximum message length
 };
 
 class Outgoing {
  public:
   virtual ~Outgoing() = default;
 
-  // What the following messages belong to (a call's fingerprint): the receiver must expect the same label,
-  // or the message is a fault. 0 at first.
+  // Labels the following messages (with a call's fingerprint): the receiver must expect the same
+  // label, otherwise the message is a fault. Initially 0.
   virtual void set_label(std::uint64_t label) = 0;
 
-  // Where to write the next message, `bytes` long; nullptr while no slot is free.
+  // The buffer for the next message of `bytes` bytes; nullptr while no slot is free.
   virtual std::byte* room(std::size_t bytes) = 0;
-  // Sends what was written there. REQUIRES: room() gave a place.
+  // Sends the message written there. REQUIRES: room() returned a buffer.
   virtual void send() = 0;
 
-  // The two in one, from the caller's memory, copied as seldom as the transport can. True when the memory
-  // may be changed again; until then the call is repeated with the same bytes.
+  // room() and send() combined, from the caller's memory, with as few copies as the transport can.
+  // True when the memory may be reused; until then the call is repeated with the same bytes.
   virtual bool send_from(std::span<const std::byte> bytes) = 0;
 };
 
@@ -45,12 +46,12 @@ class Incoming {
 
   virtual void set_label(std::uint64_t label) = 0;
 
-  // The next message, `bytes` long; nullptr while it is not all there. Stays until pop().
+  // The next message, of `bytes` bytes; nullptr until all of it has arrived. Valid until pop().
   virtual const std::byte* front(std::size_t bytes) = 0;
   virtual void pop() = 0;
 
-  // The two in one, into the caller's memory. True when the message is there and its slot is free again;
-  // until then the call is repeated with the same target.
+  // front() and pop() combined, into the caller's memory. True when the message is there and its
+  // slot is free; until then the call is repeated with the same target.
   virtual bool receive_into(std::span<std::byte> target) = 0;
 };
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kHeader = 32;
 constexpr std::size_t kReadAtOnce = 64 << 10;
-constexpr int kReadsInTurn = 32;       // then other lines have their turn
-constexpr std::size_t kMostFiles = 4;  // in one message of the kernel; we send one
+constexpr int kReadsInTurn = 32;       // per call, so that other links get their turn
+constexpr std::size_t kMostFiles = 4;  // per received control message; the sender puts one
 
 void put(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
@@ -35,7 +35,7 @@ std::uint64_t checksum(std::string_view header, std::string_view bytes) {
   return Hasher().text(header).text(bytes).digest().low;
 }
 
-// The kernel has sent again and again and got no answer.
+// The kernel has retransmitted repeatedly without an answer.
 bool is_silence(int error) { return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH; }
 
 ssize_t send_with_file(int socket, std::string_view bytes, int file) {
@@ -94,19 +94,19 @@ void ControlLink::send(FrameKind kind, std::uint64_t group, std::uint64_t number
 
 void ControlLink::flush() {
   while (has_queued() && !deaf_) {
-    // What is sealed already goes first; then there may be nothing more.
+    // Data that is already sealed is sent first; then the queue may be empty.
     const bool rest = queue_.empty();
     const int file = !rest && queue_.front().sent == 0 ? queue_.front().file.descriptor() : -1;
     const ssize_t sent =
         rest ? (out_->flush(descriptor()) ? 0 : -1)
              : send_some(std::string_view(queue_.front().bytes).substr(queue_.front().sent), file);
     if (sent < 0 && errno == EINTR) continue;
-    // ETOOMANYREFS: so many descriptors are under way that the kernel wants some taken first.
+    // ETOOMANYREFS: too many descriptors are in flight; the receiver must accept some first.
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS))
       return;
     if (sent < 0) {
       deaf_ = true;
-      silent_ = is_silence(errno);  // said once: the next call finds no more than an end
+      silent_ = is_silence(errno);  // reported only once: the next call sees a plain close
       break;
     }
     if (rest) break;
@@ -144,7 +144,7 @@ bool ControlLink::read_some() {
     state_ = error == EBADMSG ? State::damaged : silent_ || is_silence(error) ? State::silent : State::reset;
     return false;
   }
-  if (in_) message.msg_controllen = 0;  // nothing comes beside the bytes
+  if (in_) message.msg_controllen = 0;  // encrypted links carry no descriptors
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= part->cmsg_len; ++i) {
@@ -153,7 +153,7 @@ bool ControlLink::read_some() {
       files_.emplace_back(file);
     }
   }
-  // A descriptor that this process had no room for: its frame comes without.
+  // This process could not take another descriptor: the frame arrives without it.
   if ((message.msg_flags & MSG_CTRUNC) != 0) files_.emplace_back();
   if (came == 0) state_ = silent_ ? State::silent : State::ended;
   return came > 0;

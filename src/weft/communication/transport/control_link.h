@@ -1,10 +1,12 @@
-// weft/communication/transport/control_link.h -- a quiet line between two ranks of a job: frames both ways over one socket.
+// weft/communication/transport/control_link.h -- control channel between two ranks of a job: frames
+// in both directions over one socket.
 //
 //   length 4 | kind 1 | descriptor? 1 | 0 2 | group 8 | number 8 | checksum 8 | bytes ...      little endian
 //
-// Nothing here waits. What cannot be sent at once is queued; a queue that grows past kMostQueued breaks the
-// line, as does a frame that is damaged or longer than a Job allows. A descriptor travels with its frame when
-// both ranks are on one host. With keys all of it is sealed (seal.h). Not thread-safe.
+// Nothing here blocks. Data that cannot be sent at once is queued. A queue longer than kMostQueued
+// breaks the link, as does a corrupted frame or one longer than a Job allows. A descriptor travels
+// with its frame if both ranks are on one host. With keys, everything is encrypted (seal.h). Not
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -20,7 +22,7 @@
 namespace weft::transport {
 
 enum class FrameKind : std::uint8_t {
-  // while ranks come together: see meeting.h
+  // during bootstrap: see meeting.h
   hello = 1,
   waiting,
   table,
@@ -41,24 +43,24 @@ struct Frame {
   FrameKind kind = FrameKind::alive;
   std::uint64_t group = 0, number = 0;
   std::string bytes = {};
-  tcp::Socket descriptor = {};  // any open file: closes itself
+  tcp::Socket descriptor = {};  // any open file, closed automatically
 };
 
 class ControlLink {
  public:
   enum class State : std::uint8_t {
     open,
-    ended,    // the other end closed
-    reset,    // the other end threw away what we sent: it closed, in a hurry
-    silent,   // the kernel got no answer for too long
-    damaged,  // what came is not a frame
-    overfull  // the other end does not read
+    ended,    // the peer closed the connection
+    reset,    // the peer closed without reading everything sent
+    silent,   // no acknowledgement within the timeout
+    damaged,  // received data is not a frame
+    overfull  // the peer does not read
   };
 
   static constexpr std::size_t kMostQueued = 64 << 20;
 
-  ControlLink() = default;  // no line: neither sends nor receives
-  // Takes over a connected socket. `local`: it is a Unix socket.
+  ControlLink() = default;  // empty: neither sends nor receives
+  // Takes ownership of a connected socket. `local`: it is a Unix socket.
   ControlLink(tcp::Socket socket, bool local, const std::optional<SealKeys>& keys = {});
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
@@ -67,14 +69,14 @@ class ControlLink {
   State state() const { return state_; }
   const tcp::Socket& socket() const { return socket_; }
 
-  // A file is sent only on a local line; it is duplicated and stays the caller's.
+  // `file` is sent only on a local link; it is duplicated, and the caller keeps its own.
   void send(FrameKind kind, std::uint64_t group, std::uint64_t number, std::string_view bytes, int file = -1);
   bool has_queued() const { return !queue_.empty() || (out_ && out_->has_kept()); }
-  // Sends what is queued as far as the kernel takes it. When that fails the other end is gone, but what it
-  // sent before may still be read: receive() finds the end.
+  // Sends queued data as far as the kernel accepts it. On failure the peer is gone, but data that
+  // it sent before may still be read: receive() detects the end.
   void flush();
 
-  // The frames that have come. The state tells whether there will be more.
+  // The frames that have arrived. state() tells whether there can be more.
   std::vector<Frame> receive();
 
   void close() { *this = {}; }
@@ -92,15 +94,15 @@ class ControlLink {
 
   tcp::Socket socket_;
   bool local_ = false;
-  std::unique_ptr<SealedOut> out_;  // null: plain
+  std::unique_ptr<SealedOut> out_;  // null: unencrypted
   std::unique_ptr<SealedIn> in_;
-  bool deaf_ = false;    // the other end takes no more
-  bool silent_ = false;  // because nothing was heard of it
+  bool deaf_ = false;    // the peer accepts no more data
+  bool silent_ = false;  // because it stopped answering
   State state_ = State::open;
   std::deque<Queued> queue_;
   std::size_t queued_bytes_ = 0;
   std::string arrived_;
-  std::size_t used_ = 0;  // of arrived_
+  std::size_t used_ = 0;  // consumed bytes of arrived_
   std::deque<tcp::Socket> files_;
 };
 

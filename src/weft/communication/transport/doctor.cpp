@@ -24,7 +24,7 @@ namespace weft::transport {
 namespace {
 
 constexpr std::string_view kName = "weft-doctor-";
-constexpr std::int64_t kMostSockets = 64 << 20;  // bytes of the kernel's list
+constexpr std::int64_t kMostSockets = 64 << 20;  // bytes of /proc/net/unix
 constexpr std::size_t kMostAnswer = 4 << 20;
 constexpr std::string_view kGone = "gone";
 
@@ -42,7 +42,8 @@ pid_t process_of(std::string_view name) {
   return whole ? process : 0;
 }
 
-// Names look like "@weft-doctor-4711.5f..." at the ends of lines; a listener and each of its connections have one.
+// Lines end in names like "@weft-doctor-4711.5f..."; a listener and its connections have the same
+// name.
 std::set<std::string> names_in(std::string_view sockets) {
   std::set<std::string> names;
   while (!sockets.empty()) {
@@ -118,13 +119,13 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
   std::vector<std::string> names;
   for (const std::string& name : names_in(sockets)) {
     const pid_t owner_of = process_of(name);
-    // Another user's ranks would not answer; who names one is told so.
+    // Ranks of other users would not answer; a user who names such a process is told so.
     if (process ? owner_of == *process : !is_anothers(owner_of)) names.push_back(name);
   }
   std::vector<Question> questions(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     Result<tcp::Socket> socket = connect_unix(names[i]);
-    // Names are anyone's to take: an answer counts only from this user or root.
+    // Any user can bind such a name: accept answers only from this user or root.
     if (socket.ok() && (::geteuid() == 0 || is_same_user(*socket))) questions[i].socket = std::move(*socket);
     questions[i].done = !questions[i].socket;
   }
@@ -152,7 +153,7 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
 }
 
 tcp::Socket open_for_questions() {
-  // Part of it is random: names are anyone's to take, and a process may be in several jobs.
+  // Part of the name is random: any user can bind names, and a process may be in several jobs.
   Result<tcp::Socket> socket = listen_unix(fmt::format("{}{}.{}", kName, ::getpid(), hex(random_bytes(8))));
   return socket.ok() ? std::move(*socket) : tcp::Socket();
 }
@@ -163,7 +164,7 @@ Result<tcp::Socket> next_question(const tcp::Socket& listener) {
 }
 
 void answer_question(tcp::Socket asker, std::string_view text) {
-  // What does not fit the kernel's buffer is cut off: the watcher waits for nobody.
+  // Text beyond the kernel's buffer is dropped: the watcher never blocks.
   tcp::set_buffers(asker, 1 << 20);
   [[maybe_unused]] const ssize_t sent =
       ::send(asker.descriptor(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,10 +1,11 @@
-// weft/communication/transport/doctor.h -- asks the ranks that run on this machine what they are doing.
+// weft/communication/transport/doctor.h -- queries the state of the ranks on this machine.
 //
 //   weft doctor ──▶ @weft-doctor-4711.5f... (a socket of every process in a job)
 //               ◀── rank 2 of 4, process 4711
 //                   waits for rank 3 in an exchange for 4.2 s ...
 //
-// To connect is to ask; the answer is text until the end. Only root and the process's own user are answered.
+// Connecting is the query; the answer is text up to the end of the stream. Only root and the user
+// who owns the process get an answer.
 #pragma once
 #include <sys/types.h>
 
@@ -19,23 +20,25 @@
 
 namespace weft::transport {
 
-// Between what is for people and what is for programs.
+// Separates human-readable text from machine-readable figures.
 inline constexpr char kBeforeFigures = '\f';
 
 struct Patient {
   pid_t process = 0;
-  std::int32_t rank = -1, ranks = 0;  // as it says; -1: it did not
-  std::string answer = {};            // empty: it did not answer in time
-  std::string state = {};             // where it did not: "stopped (T)", "sleeping (S)", as /proc has it
-  std::string figures = {};           // for programs: what an answer has after kBeforeFigures
+  std::int32_t rank = -1, ranks = 0;  // from its answer; -1: none
+  std::string answer = {};            // empty: no answer in time
+  std::string state = {};             // without an answer: "stopped (T)", "sleeping (S)", from /proc
+  std::string figures = {};           // machine-readable part, after kBeforeFigures
 };
 
-// All processes of jobs of this user, root's of everyone, in this network namespace, or only `process`, by rank, each asked for at most
-// `patience` and all at once. Fails when the kernel's list of sockets cannot be read.
+// Queries all job processes in this network namespace, or only `process`, concurrently, waiting at
+// most `patience`. Covers this user's processes, or all users' for root. Sorted by rank. Fails if
+// the kernel's list of sockets cannot be read.
 Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience);
 
-// The other side: a socket to be asked at; empty where there can be none. Then, when it is readable, whoever
-// asks: an empty Socket for nobody, or nobody who may. Fails when the listener is of no use any more.
+// The answering side. open_for_questions(): a listening socket; empty if there can be none.
+// next_question(): once it is readable, the connection of a querying process; empty if there is
+// none, or if it has no permission. Fails if the listener is unusable.
 tcp::Socket open_for_questions();
 Result<tcp::Socket> next_question(const tcp::Socket& listener);
 void answer_question(tcp::Socket asker, std::string_view text);

@@ -19,16 +19,16 @@ namespace {
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 static_assert(std::atomic<std::uint16_t>::is_always_lock_free);
 
-// Longer sleeps than this are cut short: the caller looks again and goes on sleeping.
+// Longer sleeps are cut short: the caller checks again and continues to sleep.
 constexpr std::chrono::seconds kLongestSleep{3600};
 
-// Ranks that share a core return it sooner, to wait themselves.
+// Ranks that share a core yield it back sooner than this, since they wait too.
 constexpr std::chrono::microseconds kLongYield{1000};
-// One long yield in so long a time costs a few percent.
+// One long yield per this interval costs a few percent.
 constexpr std::chrono::milliseconds kAsleepAfterLongYield{100};
-std::atomic<std::int64_t> asleep_until{0};  // of the steady clock
+std::atomic<std::int64_t> asleep_until{0};  // steady-clock time
 
-// Not the private kind: the word is in memory of several processes.
+// Not FUTEX_PRIVATE: the word is shared among processes.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
   return syscall(SYS_futex, &word, operation, value, limit, nullptr, 0);
 }
@@ -43,7 +43,7 @@ void barrier_on_all_processors() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL
 
 Patience patience_for(std::int32_t ranks) {
   Patience patience;
-  // A core that spins is one that the awaited rank may need.
+  // A spinning rank would occupy a core that the awaited rank may need.
   if (ranks > available_processors()) patience.spins = 0;
   return patience;
 }
@@ -74,7 +74,7 @@ void Doorbells::enter(std::int32_t ranks) {
 bool Doorbells::wake(std::int32_t rank) {
   const std::uint16_t before = sleepers_[rank].fetch_or(kWoken, std::memory_order_acq_rel);
   if ((before & kWoken) != 0) return false;
-  // Release: who reads the new count also sees the change that it is rung for.
+  // Release: a thread that reads the new count also sees the change that caused the ring.
   bells_[rank].count.fetch_add(1, std::memory_order_release);
   futex(bells_[rank].count, FUTEX_WAKE, INT_MAX, nullptr);
   return true;
@@ -83,7 +83,7 @@ bool Doorbells::wake(std::int32_t rank) {
 void Doorbells::fence() {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"  // the fence orders, the sanitizer just learns nothing from it
+#pragma GCC diagnostic ignored "-Wtsan"  // the fence is correct; the sanitizer just does not model it
 #endif
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
@@ -97,7 +97,8 @@ void Doorbells::fence_against_ringers() const {
 }
 
 std::uint32_t Doorbells::prepare(std::int32_t rank) {
-  // Read before this sleeper is counted: whoever finds it changes the bell, and sleep() returns at once.
+  // Read before this sleeper is counted: a ringer that finds it changes the bell, and sleep()
+  // returns at once.
   const std::uint32_t seen = read(rank);
   std::uint16_t others = sleepers_[rank].load(std::memory_order_relaxed);
   while (!sleepers_[rank].compare_exchange_weak(others, static_cast<std::uint16_t>((others & ~kWoken) + 1),
@@ -112,13 +113,13 @@ void Doorbells::sleep(std::int32_t rank, std::uint32_t seen, std::chrono::nanose
   const auto nanoseconds = std::min<std::chrono::nanoseconds>(limit, kLongestSleep).count();
   const timespec relative{static_cast<time_t>(nanoseconds / 1'000'000'000),
                           static_cast<long>(nanoseconds % 1'000'000'000)};
-  // Signals, time and late comers all end it: the caller looks again in each case.
+  // Signals, the timeout and a changed bell all end it: the caller checks again in each case.
   futex(bells_[rank].count, FUTEX_WAIT, seen, &relative);
 }
 
 void Doorbells::finish(std::int32_t rank) {
   std::uint16_t before = sleepers_[rank].load(std::memory_order_relaxed);
-  const auto after = [&] {  // nobody left who was woken
+  const auto after = [&] {  // clear kWoken with the last sleeper
     return static_cast<std::uint16_t>((before & ~kWoken) == 1 ? 0 : before - 1);
   };
   while (!sleepers_[rank].compare_exchange_weak(before, after(), std::memory_order_acq_rel,

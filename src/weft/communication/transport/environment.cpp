@@ -18,9 +18,10 @@
 namespace weft::transport {
 namespace {
 
-constexpr std::int64_t kMostRanks = 65536;  // a line between any two would be out of the question long before
+constexpr std::int64_t kMostRanks = 65536;  // links between all pairs of ranks fail long before
 
-// Which variables a launcher says a rank's place in; the first whose rank is set is believed.
+// The variables in which launchers pass rank and size; the first launcher whose rank is set is
+// used.
 struct Launcher {
   std::string_view name;
   const char *rank, *ranks;
@@ -39,8 +40,8 @@ Result<std::int64_t> number(const char* name, std::int64_t low, std::int64_t hig
       fmt::format("{} must be a whole number from {} to {}: '{}'", name, low, high, text.substr(0, 40)));
 }
 
-// MPICH's launcher tells ranks no name of the job, but leaves them a socket to a process that is the same for
-// all of them on a machine.
+// MPICH's launcher gives ranks no job name, but a socket to a process that is the same for all of
+// them on a machine.
 std::string hydra_name() {
   const Result<std::int64_t> socket = number("PMI_FD", 0, 1 << 20);
   ucred other = {};
@@ -53,7 +54,7 @@ std::string hydra_name() {
   return fmt::format("hydra {}", other.pid);
 }
 
-// What tells this job from others that the same launcher started, where it says so.
+// Identifies this job among those of the same launcher, if the launcher does.
 std::string job_name() {
   for (const char* name : {"WEFT_JOB", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"}) {
     if (const auto value = variable(name); !value.empty()) return fmt::format("{}={}", name, value);
@@ -108,7 +109,7 @@ Status find_meeting_point(Rendezvous& out) {
   return {};
 }
 
-// The variable outlives the socket: a later join, or a child, may find something else under that number.
+// The variable outlives the socket: in a later join or a child, the number may be another file.
 int find_listener(const Rendezvous& rendezvous) {
   if (rendezvous.rank != 0 || variable("WEFT_LISTENER_FD").empty()) return -1;
   const Result<std::int64_t> given = number("WEFT_LISTENER_FD", 3, 1 << 20);

@@ -17,15 +17,16 @@ namespace {
 
 constexpr std::size_t kMostGroups = 4096;
 
-// After a fork in a program that may have threads: nothing here allocates.
+// Runs after a fork in a possibly multi-threaded program: nothing here allocates.
 [[noreturn]] void keep(int pipe) {
-  // What the terminal and whoever ends the launcher's group say is not for this process.
+  // Signals from the terminal and to the launcher's group must not reach this process.
   ::setsid();
   ::prctl(PR_SET_NAME, "weft keeper");
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  // Whoever waits for the end of the launcher's output, or of its pipes, does not wait for this process.
+  // Close inherited files, so that readers of the launcher's output or pipes do not wait for this
+  // process.
   if (pipe != 0) ::dup2(pipe, 0);
   if (::syscall(SYS_close_range, 1U, ~0U, 0U) != 0)
     for (int file = 1; file < 1024; ++file) ::close(file);

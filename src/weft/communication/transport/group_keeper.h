@@ -1,11 +1,13 @@
-// weft/communication/transport/group_keeper.h -- ends process groups when the process that looks after them is gone.
+// weft/communication/transport/group_keeper.h -- kills process groups when the process that
+// supervises them is gone.
 //
-//   launcher ──pipe──▶ keeper      a small process in a session of its own, which sleeps
+//   launcher ──pipe──▶ keeper      a small process in its own session, which sleeps
 //      ├─ rank 0, group 4711: sh, sleep 300
-//      └─ rank 1, group 4712        the launcher is killed: the pipe ends, and the keeper kills all groups in its list
+//      └─ rank 1, group 4712        when the launcher is killed, the pipe closes and the keeper
+//                                   kills all groups in its list
 //
-// A rank dies with its launcher by itself (PR_SET_PDEATHSIG); what the rank has started does not, and nobody else is
-// left who knows its group.
+// A rank is killed with its launcher (PR_SET_PDEATHSIG), but the processes it has started are not,
+// and no other process knows their group.
 #pragma once
 #include <sys/types.h>
 
@@ -14,7 +16,7 @@
 
 namespace weft::transport {
 
-// Of a fork that failed.
+// The error for a failed fork.
 Error no_process(int code);
 
 class GroupKeeper {
@@ -24,11 +26,11 @@ class GroupKeeper {
   GroupKeeper() = default;
   GroupKeeper(GroupKeeper&&) = default;
   GroupKeeper& operator=(GroupKeeper&&) = default;
-  ~GroupKeeper();  // the groups that are still in the list are ended
+  ~GroupKeeper();  // kills the groups still in the list
 
-  // From the process that is the group, too, between fork and exec: one write.
+  // A single write, so the group's own process may also call it between fork and exec.
   void add(pid_t group) const { tell(group); }
-  // REQUIRES: the group's first process is not reaped yet, so that its number is nobody else's.
+  // REQUIRES: the group's first process is not reaped yet, so that its pid is not reused.
   void remove(pid_t group) const { tell(-group); }
 
  private:

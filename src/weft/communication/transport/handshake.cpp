@@ -17,7 +17,7 @@ namespace {
 // 8 bytes; the number is the protocol's version.
 constexpr std::string_view kPlainMagic = "weft-2\n\n", kSealedMagic = "weft-2s\n";
 constexpr std::size_t kMagicBytes = kPlainMagic.size();
-// Instead of a proof, and as long.
+// Sent instead of a proof, with the same length.
 constexpr std::string_view kRefusal = "weft: you do not know the secret";
 static_assert(kRefusal.size() == std::tuple_size_v<Sha256>);
 
@@ -61,7 +61,7 @@ Handshake::State Handshake::step(int socket) {
     if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return state_;
     if (came <= 0) return state_ = State::lost;
     arrived_.append(buffer, static_cast<std::size_t>(came));
-    // Whoever speaks another language is known by its first bytes, before it has sent a whole hello.
+    // Another protocol is detected by its first bytes, before a whole hello has arrived.
     if (awaited_ == kHello && !knows(std::string_view(arrived_).substr(0, kMagicBytes)))
       return state_ = State::stranger;
     if (arrived_.size() == awaited_) turn();
@@ -81,7 +81,7 @@ void Handshake::turn() {
   ++turns_;
   const std::string arrived = std::exchange(arrived_, {});
   const Role other = role_ == Role::caller ? Role::listener : Role::caller;
-  const int heard = role_ == Role::caller ? 2 : 1;  // the turn at which the other's hello is complete
+  const int heard = role_ == Role::caller ? 2 : 1;  // the turn at which the peer's hello is complete
   if (turns_ == heard) {
     theirs_ = arrived;
     const bool alike = theirs_.starts_with(magic_of(traffic_));
@@ -89,7 +89,7 @@ void Handshake::turn() {
       state_ = State::unlike;
       return;
     }
-    // A caller that is unlike us is told by our hello.
+    // A client with the other kind of traffic learns this from our hello.
     if (!alike) farewell_ = State::unlike;
     sending_ = role_ == Role::caller ? proof(role_) : mine_;
   } else if (turns_ == heard + 2) {

@@ -1,20 +1,21 @@
-// weft/communication/transport/handshake.h -- how the two ends of a new socket prove to each other that they belong to the
-// job.
+// weft/communication/transport/handshake.h -- mutual authentication of the two ends of a new
+// socket.
 //
 //   caller                                            listener
 //   "weft-2\n\n", 32 random bytes c          ──▶
 //                                            ◀──      "weft-2\n\n", 32 random bytes l
-//   HMAC(key, "caller"   c l)                ──▶                          wrong: told so, and closed
+//   HMAC(key, "caller"   c l)                ──▶                          wrong: refused and closed
 //                                            ◀──      HMAC(key, "listener" c l)
 //
-// The key itself never travels. Both sides' random bytes go into both proofs, so nothing can be replayed, and
-// the roles do, so that a side's own proof sent back to it does not pass. A stranger at the listener gets to
-// see random bytes and nothing made with the key. No byte is read past the last one that is shown here: what
-// follows on the socket is the caller's.
+// The key itself is never sent. Both proofs cover both sides' random bytes, which prevents replay.
+// They also cover the roles, so that a proof reflected to its sender is not accepted. A stranger
+// that connects to the listener sees random bytes and nothing derived from the key. No byte is read
+// past the messages shown here: the rest of the stream belongs to the user of the socket.
 //
-// Where all traffic is to be sealed (WEFT_SECURE=1) the first line is "weft-2s\n", which is part of the proofs:
-// both sides want it or neither. What follows is sealed with keys made from the key and both sides' random
-// bytes. `key` is of one listener (bound_to), so that a call that was meant for one does not pass at another.
+// If all traffic is to be encrypted (WEFT_SECURE=1), the first line is "weft-2s\n". It is covered
+// by the proofs: both sides encrypt or neither. The traffic is sealed with keys derived from the
+// key and both sides' random bytes. `key` is specific to a listener (bound_to), so a proof for one
+// listener is not accepted by another.
 #pragma once
 #include <array>
 #include <chrono>
@@ -32,10 +33,11 @@ namespace weft::transport {
 enum class Role : std::uint8_t { caller, listener };
 enum class Traffic : std::uint8_t { plain, sealed };
 
-// The key for calls to one listener, of all that have `key`: "rank 2 at 10.0.0.3:4711".
+// The key for connections to one listener, "rank 2 at 10.0.0.3:4711", derived from the common
+// `key`.
 std::string bound_to(std::string_view listener, std::string_view key);
 
-// One side of it, as a state machine that never waits: an accept loop drives many at once.
+// One side, as a state machine that never blocks: an accept loop drives many at once.
 //
 //   Handshake hand(key, Role::listener);
 //   while (poll({fd, hand.events()})) if (hand.step(fd) != Handshake::State::going) break;
@@ -45,20 +47,20 @@ class Handshake {
 
   enum class State : std::uint8_t {
     going,      // wait for events(), then step() again
-    proven,     // the other side knows the key, and knows that we do
-    stranger,   // it does not speak this protocol, or another version of it
-    no_secret,  // it speaks it, but does not know the key (or thinks that we do not)
-    unlike,     // it speaks it, but one of us seals and the other does not
+    proven,     // both sides have proven that they know the key
+    stranger,   // the peer uses another protocol or version
+    no_secret,  // the peer does not know the key (or says that we do not)
+    unlike,     // only one of the two encrypts
     lost        // the socket failed or was closed
   };
 
-  // Moves on as far as the socket (connected, non-blocking) allows. Never closes it.
+  // Progresses as far as the socket (connected, non-blocking) allows. Never closes it.
   State step(int socket);
   State state() const { return state_; }
   short events() const;  // POLLIN or POLLOUT
-  // Whether the other side has said its hello: a listener's caller has begun to prove itself.
+  // Whether the peer's hello has arrived: a listener's client has started to authenticate.
   bool has_begun() const { return !theirs_.empty(); }
-  // For what follows. REQUIRES: proven, with sealed traffic.
+  // Keys of the following traffic. REQUIRES: proven, with sealed traffic.
   SealKeys keys() const;
 
  private:
@@ -66,29 +68,29 @@ class Handshake {
   static constexpr std::size_t kHello = 8 + kNonce;
 
   bool knows(std::string_view magic) const;
-  void turn();  // what was to be sent is sent, or what was to come is there
+  void turn();  // the pending send or receive is complete
   std::string proof(Role of) const;
 
   std::string key_;
   Role role_;
   Traffic traffic_;
   State state_ = State::going;
-  int turns_ = 0;        // completed halves of the picture, 0 to 4
+  int turns_ = 0;        // completed messages of the diagram, 0 to 4
   std::string mine_;     // our hello
-  std::string theirs_;   // theirs
-  std::string sending_;  // bytes that are to be sent still
-  std::string arrived_;  // bytes of the answer so far
+  std::string theirs_;   // the peer's hello
+  std::string sending_;  // bytes still to be sent
+  std::string arrived_;  // bytes received of the awaited message
   std::size_t awaited_ = 0;
-  State farewell_ = State::going;  // what it ends with when that is sent
+  State farewell_ = State::going;  // final state once everything is sent
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// The same, waiting: for one socket whose other side is `peer` ("rank 2 at 10.0.0.3:4711"). A world_error
-// says what was wrong: "... does not know the job's secret".
+// The same, blocking, for one socket whose other end is `peer` ("rank 2 at 10.0.0.3:4711"). A
+// world_error says what was wrong: "... does not have the job's secret".
 Status authenticate(int socket, std::string_view key, Role role, Deadline deadline, std::string_view peer);
 
-// What to tell people of a handshake that ended without proof. `traffic` is this side's.
+// The error of a handshake that ended without proof. `traffic` is this side's.
 Error handshake_error(Handshake::State state, std::string_view peer, Traffic traffic = Traffic::plain);
 
 }  // namespace weft::transport

@@ -3,7 +3,7 @@
 namespace weft::transport {
 
 bool Inbox::put(std::int32_t from, Frame frame) {
-  // An empty one takes memory as well.
+  // Counts the frame itself, so that empty ones are bounded too.
   const std::size_t size = frame.bytes.size() + sizeof(Frame);
   std::size_t& kept = kept_[from];
   if (kept + size > kMostKept) return false;

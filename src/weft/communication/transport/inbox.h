@@ -1,9 +1,9 @@
-// weft/communication/transport/inbox.h -- what other ranks have sent and nobody here has taken yet.
+// weft/communication/transport/inbox.h -- received data that this rank has not consumed yet.
 //
-//   parcels of an exchange    by topic and sender, in the order they came
-//   messages                  by group, in the order they came
+//   parcels of an exchange    by topic and sender, in order of arrival
+//   messages                  by group, in order of arrival
 //
-// Holds at most kMostKept bytes of one sender. Not thread-safe.
+// Holds at most kMostKept bytes per sender. Not thread-safe.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,17 +30,17 @@ class Inbox {
     std::string bytes;
   };
 
-  // Keeps a parcel or a message; false, keeping nothing, when its sender has too much here already.
+  // Stores a parcel or message; returns false without storing it if its sender exceeds the limit.
   bool put(std::int32_t from, Frame frame);
 
-  // Who of `members` but `self` has no parcel here.
+  // The ranks of `members`, except `self`, whose parcel has not arrived.
   std::vector<std::int32_t> missing(std::span<const std::int32_t> members, std::int32_t self,
                                     Topic topic) const;
   // REQUIRES: it is not missing.
   Parcel take(std::int32_t from, Topic topic);
   void drop(Topic topic);
 
-  // The oldest message of the first group that `wanted` is true of, and its group.
+  // The oldest message of the first group for which `wanted` returns true, and that group.
   template <class Wanted>
   std::optional<std::pair<std::uint64_t, Message>> next(Wanted wanted) {
     for (auto at = messages_.begin(); at != messages_.end(); ++at) {
@@ -50,13 +50,13 @@ class Inbox {
   }
 
  private:
-  using Key = std::pair<std::uint64_t, std::uint64_t>;  // of a Topic
+  using Key = std::pair<std::uint64_t, std::uint64_t>;  // from a Topic
   using Messages = std::map<std::uint64_t, std::deque<Message>>;
 
   std::pair<std::uint64_t, Message> take_message(Messages::iterator at);
 
-  std::map<Key, std::map<std::int32_t, std::deque<Frame>>> parcels_;  // no empty ones
-  Messages messages_;                                                 // no empty ones
+  std::map<Key, std::map<std::int32_t, std::deque<Frame>>> parcels_;  // without empty entries
+  Messages messages_;                                                 // without empty entries
   std::map<std::int32_t, std::size_t> kept_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A host's names may hold any bytes; what is not UTF-8 is replaced.
+// Host names may contain any bytes; invalid UTF-8 is replaced.
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json to_json(const Attendee& attendee) {

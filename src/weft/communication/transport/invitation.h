@@ -1,11 +1,12 @@
-// weft/communication/transport/invitation.h -- what ranks tell each other of themselves when they come together, as text.
+// weft/communication/transport/invitation.h -- bootstrap messages between ranks, as text.
 //
 //   hello   {"rank": 2, "ranks": 4, "host": "...", "address": "10.0.0.3:41234", "door": "weft-5f...",
 //            "process": 77}
 //   table   {"session": "...", "members": [hello, ...]}
 //   failed  {"message": "...", "hint": "..."}
 //
-// Read from authenticated peers, and yet checked: a field of the wrong kind is an error, not an exception.
+// Peers are authenticated, but their messages are still validated: a field of the wrong type is an
+// error, not an exception.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,11 +22,11 @@ namespace weft::transport {
 struct Attendee {
   std::int32_t rank = 0, ranks = 0;
   Member member;
-  std::string door;  // the Unix socket where it waits for lines of its own host
+  std::string door;  // Unix socket for links within its host
 };
 
 struct Table {
-  std::string session;  // random: tells this run of the job from all others
+  std::string session;  // random: identifies this run of the job
   std::vector<Attendee> attendees;
 };
 

@@ -23,16 +23,16 @@
 #include "weft/communication/transport/rendezvous.h"
 #include "weft/communication/transport/tcp/socket.h"
 
-extern char** environ;  // NOLINT: POSIX has it so
+extern char** environ;  // NOLINT: declared by POSIX
 
 namespace weft::transport {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Descriptor = tcp::Socket;  // closes itself
+using Descriptor = tcp::Socket;  // closed automatically
 
 constexpr std::chrono::milliseconds kLastWarning{1'000};  // between SIGTERM and SIGKILL
-constexpr std::size_t kLongestLine = 1 << 20;             // bytes; a longer one is given in pieces
+constexpr std::size_t kLongestLine = 1 << 20;             // bytes; longer lines are split
 
 struct Pipe {
   Descriptor read, write;
@@ -44,7 +44,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// The environment of a rank as execve wants it.
+// The environment of a rank, in the format of execve.
 class Variables {
  public:
   Variables() {
@@ -76,24 +76,25 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// What a child is to be, made ready before the fork: between fork and exec it must not allocate.
+// Parameters of a child process, prepared before the fork: between fork and exec it must not
+// allocate.
 struct Child {
   std::vector<std::string> command, variables;
   std::vector<char*> arguments = {}, environment = {};
-  int input = -1, output = -1, error = -1;  // -1: as they are
+  int input = -1, output = -1, error = -1;  // -1: inherited
   int listener = -1;                        // stays open
-  int launcher = -1;                        // this too
-  int complaint = -1;                       // where errno goes when the program cannot be started
+  int launcher = -1;                        // stays open
+  int complaint = -1;                       // receives errno if the program cannot be started
   const GroupKeeper* keeper = nullptr;
   pid_t parent = 0;
 };
 
 [[noreturn]] void become(const Child& child) {
-  // A process group of its own, so that what the rank starts can be ended with it.
+  // A separate process group, so that processes started by the rank can be killed with it.
   ::setpgid(0, 0);
   child.keeper->add(::getpid());
-  // Dies with the launcher, also when that died before this line. What it starts, should it be a shell, does
-  // not: the keeper ends that.
+  // The rank is killed with the launcher, even if the launcher exited before this line. Processes
+  // that it starts (if it is a shell) are not: the keeper kills those.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
   sigset_t none;
@@ -111,7 +112,7 @@ struct Child {
   ::_exit(127);
 }
 
-// One rank's output so far: whole lines are handed on.
+// Buffered output of a rank; whole lines are passed on.
 struct Tap {
   Descriptor pipe;
   Stream stream = Stream::output;
@@ -120,7 +121,7 @@ struct Tap {
 
 struct Running {
   RankEnd end;
-  Descriptor process;  // becomes readable when it ends
+  Descriptor process;  // pidfd: readable when the process exits
   std::vector<Tap> taps;
   bool done = false;
 };
@@ -129,7 +130,7 @@ class Launch {
  public:
   explicit Launch(const LaunchOptions& options) : options_(options) {}
 
-  // However this ends, no rank outlives it.
+  // No rank outlives this object.
   ~Launch() {
     tell_all(SIGKILL);
     for (Running& rank : running_) {
@@ -162,13 +163,13 @@ class Launch {
 
   const LaunchOptions& options_;
   std::vector<Running> running_;
-  std::vector<std::int32_t> failed_;  // by themselves, in order
+  std::vector<std::int32_t> failed_;  // not stopped by us, in order
   LaunchEnd end_;
-  Pipe life_;  // closes with this process, however it ends
+  Pipe life_;  // closes when this process exits
   GroupKeeper keeper_;
   Descriptor signals_;
   sigset_t old_mask_ = {};
-  bool stopping_ = false;                                 // what ends from now on does so because of us
+  bool stopping_ = false;                                 // ranks that exit from now on do so because of us
   Clock::time_point end_at_ = Clock::time_point::max();   // then SIGTERM
   Clock::time_point kill_at_ = Clock::time_point::max();  // then SIGKILL
 };
@@ -177,7 +178,7 @@ Status Launch::start_all() {
   const std::string host = "127.0.0.1";
   WEFT_TRY(listener, tcp::listen(host, 0));
   WEFT_TRY(meeting, tcp::local_address(listener));
-  // A port that is free now, for programs that open a store of their own there.
+  // A free port, for programs that open their own store there.
   WEFT_TRY(spare, tcp::listen(host, 0));
   WEFT_TRY(store, tcp::local_address(spare));
   spare.close();
@@ -213,7 +214,7 @@ Status Launch::start(std::int32_t rank, Variables variables, const tcp::Socket& 
   child.arguments = pointers(child.command);
   child.environment = pointers(child.variables);
   if (rank == 0) child.listener = listener.descriptor();
-  // A rank in a process group of its own may not read from the terminal.
+  // A rank in its own process group may not read from the terminal.
   const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (rank != 0 || ::isatty(STDIN_FILENO) == 1) child.input = nothing.descriptor();
 
@@ -235,7 +236,7 @@ Status Launch::start(std::int32_t rank, Variables variables, const tcp::Socket& 
   const pid_t process = ::fork();
   if (process < 0) return no_process(errno);
   if (process == 0) become(child);
-  ::setpgid(process, process);  // here as well: whoever is first
+  ::setpgid(process, process);  // also done by the child: whichever is first
   running.end.process = process;
   running.process = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   running_.push_back(std::move(running));
@@ -267,7 +268,7 @@ void Launch::tell_all(int signal) {
 
 void Launch::step() {
   std::vector<pollfd> wanted = {{signals_.descriptor(), POLLIN, 0}};
-  bool blind = false;  // a kernel before 5.3 does not tell of ends
+  bool blind = false;  // no pidfd: a kernel before 5.3
   for (const Running& rank : running_) {
     if (rank.done) continue;
     blind = blind || !rank.process;
@@ -287,8 +288,8 @@ void Launch::step() {
   }
   for (std::int32_t rank = 0; rank < options_.ranks; ++rank) reap(rank);
   if (!failed_.empty() && !end_.first_failure) {
-    // Of those that ended since the last look, the one that was killed has most likely brought down the
-    // others.
+    // Among ranks that exited since the last check, one that was killed has most likely caused the
+    // others to fail.
     const auto killed = [&](std::int32_t rank) {
       return running_[static_cast<std::size_t>(rank)].end.signal != 0;
     };
@@ -305,7 +306,7 @@ void Launch::hurry() {
     end_.timed_out = end_.timed_out || (!stopping_ && !end_.first_failure);
     stopping_ = true;
     tell_all(SIGTERM);
-    // A stopped process gets no other signal.
+    // A stopped process handles no other signal.
     tell_all(SIGCONT);
     end_at_ = Clock::time_point::max();
     kill_at_ = now + kLastWarning;
@@ -342,7 +343,8 @@ void Launch::reap(std::int32_t rank) {
   siginfo_t about = {};
   const auto process = static_cast<id_t>(running.end.process);
   if (::waitid(P_PID, process, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) return;
-  // While it is not reaped its number stays its own: what it left behind in its group can be ended safely.
+  // Until the rank is reaped its pid cannot be reused, so its leftover process group can be killed
+  // safely.
   ::kill(-running.end.process, SIGKILL);
   keeper_.remove(running.end.process);
   ::waitid(P_PID, process, &about, WEXITED);

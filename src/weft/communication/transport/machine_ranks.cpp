@@ -8,7 +8,7 @@
 namespace weft::transport {
 namespace {
 
-// The text of a host begins with the machine: see host_identity().
+// Member::host begins with the machine: see host_identity().
 std::string_view machine_of(const Member& member) {
   return std::string_view(member.host).substr(0, member.host.find('/'));
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Rank 0 knows best who is missing: the others give it this long to say so.
+// Rank 0 knows best which ranks are missing: the others wait this long for its report.
 constexpr std::chrono::milliseconds kCourtesy{1'000};
 
 std::string derive(const std::string& secret, std::string_view what) {
@@ -150,7 +150,7 @@ class Host {
   }
 
   void open_table() {
-    reception_.reset();  // nobody else is expected
+    reception_.reset();  // all ranks have connected
     table_.session = hex(random_bytes(16));
     for (const auto& each : came_) table_.attendees.push_back(*each);
     for (ControlLink& line : visitors_) line.send(FrameKind::table, 0, 0, print(table_));

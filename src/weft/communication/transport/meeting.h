@@ -1,15 +1,16 @@
-// weft/communication/transport/meeting.h -- ranks come together at rank 0: all of them, or none.
+// weft/communication/transport/meeting.h -- bootstrap at rank 0: all ranks connect, or none.
 //
 //   rank 2             rank 0
-//   hello         ──▶            checked: the same number of ranks, none twice
-//                 ◀──  waiting   who is missing still, whenever one has come
-//                 ◀──  table     when all have come
-//   (mesh: a line to every other rank, see mesh.h)
+//   hello         ──▶            checked: equal number of ranks, no duplicates
+//                 ◀──  waiting   ranks still missing, after each arrival
+//                 ◀──  table     when all have arrived
+//   (mesh: a link to every other rank, see mesh.h)
 //   ready         ──▶
 //                 ◀──  go        when all are ready
 //
-// At any moment either side may say `failed`, with the reason, which rank 0 passes on to everyone. A rank
-// that ends in between is noticed by rank 0 at once. So all ranks fail together and say the same.
+// At any time either side may send `failed` with the reason, which rank 0 forwards to all ranks. A
+// rank that exits during bootstrap is detected by rank 0 at once. So all ranks fail together and
+// report the same reason.
 #pragma once
 #include <chrono>
 #include <string>
@@ -28,10 +29,10 @@ struct MeetingPlan {
   Traffic traffic = Traffic::plain;
 };
 
-// Rank 0, at a listening socket; `local`: it is a Unix socket.
+// Rank 0, with a listening socket; `local`: it is a Unix socket.
 Result<Circle> host_meeting(MeetingPlan plan, tcp::Socket listener, bool local);
 
-// Another rank, which finds rank 0 by `dial`; `where` is for people: "127.0.0.1:29500".
+// Any other rank, which connects to rank 0 by `dial`; `where` is for messages: "127.0.0.1:29500".
 Result<Circle> visit_meeting(MeetingPlan plan, Dial dial, const std::string& where);
 
 }  // namespace weft::transport

@@ -25,7 +25,7 @@ Dial dial_address(std::string text) {
   };
 }
 
-// Whom a line leads to, as both its ends know it from the table.
+// The key of links to a listener, which both ends derive from the table.
 std::string key_of_lines_to(const Attendee& listener, std::string_view key) {
   return bound_to(fmt::format("rank {} at {} and {}", listener.rank, listener.member.address, listener.door),
                   key);
@@ -74,7 +74,7 @@ void Mesh::let_in(Reception::Guest guest) {
       rank >= lines_.size())
     return;
   const bool same_host = hosts_[rank] == hosts_[static_cast<std::size_t>(rank_)];
-  // One that calls again has lost its first line before it knew that it had it.
+  // A client that connects again has lost its first link before it learned that it was established.
   if (same_host == guest.line.local()) lines_[rank] = std::move(guest.line);
 }
 

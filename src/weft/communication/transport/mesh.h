@@ -1,8 +1,9 @@
-// weft/communication/transport/mesh.h -- a line between any two ranks: each calls those below it and waits for those above.
+// weft/communication/transport/mesh.h -- a link between every two ranks: each connects to lower
+// ranks and accepts higher ones.
 //
 //   rank 0 ◀── rank 1 ◀── rank 2 ◀── rank 3
 //     ▲          ▲──────────────────── │
-//     └────────────────────────────────┘     within a host by its door (a Unix socket), else by its address
+//     └────────────────────────────────┘     within a host by a Unix socket (its door), otherwise by address
 #pragma once
 #include <poll.h>
 
@@ -17,10 +18,10 @@
 
 namespace weft::transport {
 
-// Where a rank waits for those above it; opened before the others can know of it.
+// Listeners for higher ranks; opened before the others can learn of them.
 struct Doors {
   tcp::Socket local;   // a Unix socket
-  tcp::Socket remote;  // empty where all ranks are on one machine
+  tcp::Socket remote;  // empty if all ranks are on one machine
 };
 
 class Mesh {
@@ -28,11 +29,11 @@ class Mesh {
   Mesh(std::int32_t rank, const Table& table, std::string_view key, Traffic traffic, Doors doors);
 
   void add_to(std::vector<pollfd>& wanted) const;
-  // Moves on; fails when a rank can never be reached.
+  // Progresses; fails if a rank can never be reached.
   Status step();
   bool complete() const;
   std::vector<std::int32_t> missing() const;
-  // Why a rank below is missing, as far as it is known; empty for one above.
+  // Why a lower rank is missing, if known; empty for a higher one.
   std::string why_missing(std::int32_t rank) const;
   std::chrono::steady_clock::time_point next_try() const;
 
@@ -44,7 +45,7 @@ class Mesh {
   std::int32_t rank_;
   std::vector<std::string> hosts_;
   Reception reception_;
-  std::vector<Caller> calls_;  // by rank, those below
+  std::vector<Caller> calls_;  // to lower ranks, by rank
   std::vector<ControlLink> lines_;
 };
 

@@ -5,7 +5,7 @@
 namespace weft::transport {
 
 Status share_outcome(Job& job, std::span<const std::int32_t> members, Topic topic, const Status& mine) {
-  // The others learn of it even where this rank already knows that it cannot go on.
+  // The others are informed even if this rank already knows that it has failed.
   const auto parcels = job.exchange(members, topic, Parcel{mine.ok() ? "" : mine.error().message});
   if (!mine.ok()) return mine;
   if (!parcels.ok()) return parcels.error();

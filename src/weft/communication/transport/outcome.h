@@ -1,4 +1,5 @@
-// weft/communication/transport/outcome.h -- ranks that do something together all succeed or all fail.
+// weft/communication/transport/outcome.h -- makes a joint step of several ranks succeed or fail on
+// all of them.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,8 +9,8 @@
 
 namespace weft::transport {
 
-// Collective over `members`, after a step that opens wires. Answers `mine` where the step failed here, else
-// the failure of the first other rank, named by its place among `members`.
+// Collective over `members`, after a step that opens connections. Returns `mine` if the step failed
+// here, otherwise the failure of the first other rank, identified by its position in `members`.
 Status share_outcome(Job& job, std::span<const std::int32_t> members, Topic topic, const Status& mine);
 
 }  // namespace weft::transport

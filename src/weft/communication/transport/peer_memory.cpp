@@ -25,7 +25,7 @@ bool read_from_process(std::int64_t process, std::uint64_t address, std::span<st
   return true;
 }
 
-// The next number of a card; none at its end or when it is something else.
+// Parses the next number of a card; false at the end or if it is not a number.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -38,7 +38,7 @@ bool take_number(std::string_view& text, Number& number) {
 }  // namespace
 
 PeerMemory::PeerMemory() : token_(std::make_unique<std::uint64_t>()) {
-  // Not secret: it only must not be met by chance.
+  // Not secret: it must only be unlikely to occur by chance.
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   *token_ = Hasher()
                 .number(static_cast<std::uint64_t>(now))
@@ -71,7 +71,8 @@ Status PeerMemory::meet(std::span<const std::string_view> cards) {
 void PeerMemory::meet(const Card& next) { peers_.push_back({next.process, probe(next)}); }
 
 PeerMemory::Reach PeerMemory::probe(const Card& card) {
-  // Through the kernel also for what looks like our own process: a wrong address is an answer, not a signal.
+  // Through the kernel even for our own process: a wrong address is then an error instead of a
+  // crash.
   std::uint64_t found = 0;
   if (!read_from_process(card.process, card.address, std::as_writable_bytes(std::span(&found, 1))))
     return Reach::none;

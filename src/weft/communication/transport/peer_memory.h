@@ -1,11 +1,12 @@
-// weft/communication/transport/peer_memory.h -- reads another rank's memory where the kernel allows it.
+// weft/communication/transport/peer_memory.h -- reads another rank's memory if the kernel permits
+// it (cross-memory attach).
 //
 //   rank 0: card {process 4711, address 0xffff9000, token}  ──▶  rank 1: is the token there? then read on
 //
-// In containers a process number may mean another process to the reader. So a rank reads from another only
-// after it found that one's token where its card says. Threads of one process copy. Processes use
-// process_vm_readv, which needs the right to trace the other. Without that right, read() returns false and
-// nothing else happens.
+// In containers a pid may identify a different process to the reader. So a rank reads another's
+// memory only after it has found that rank's token at the address on its card. Threads of one
+// process copy. Processes use process_vm_readv, which needs ptrace permission. Without it, read()
+// returns false and nothing else happens.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,20 +24,20 @@ class PeerMemory {
  public:
   PeerMemory();
 
-  // What the others need to know to read from here; as text where it travels by message.
+  // What other ranks need in order to read this rank's memory; text when sent in a message.
   struct Card {
     std::int64_t process = 0;
     std::uint64_t address = 0, token = 0;
   };
   Card introduction() const;
   std::string card() const;
-  // The cards of all ranks, in order. Tries each.
+  // Probes the cards of all ranks, in rank order.
   Status meet(std::span<const std::string_view> cards);
   void meet(const Card& next);
 
-  // Whether anything of that rank can be read.
+  // Whether the memory of that rank can be read.
   bool reaches(std::int32_t rank) const;
-  // Copies from `address` of that rank; false when that is not possible.
+  // Copies from `address` of that rank; false if that is not possible.
   bool read(std::int32_t rank, std::uint64_t address, std::span<std::byte> target) const;
 
  private:

@@ -21,7 +21,7 @@ void Porch::add_to(std::vector<pollfd>& wanted) const {
 
 Result<std::vector<Porch::Proven>> Porch::step() {
   std::vector<Proven> proven;
-  // Those who are here already come first; one poll finds the few who have something to say.
+  // Pending connections come first; one poll finds the few with events.
   std::vector<pollfd> polled;
   for (const Waiting& caller : callers_)
     polled.push_back({caller.socket.descriptor(), caller.hand.events(), 0});
@@ -40,10 +40,10 @@ Result<std::vector<Porch::Proven>> Porch::step() {
 
 Status Porch::accept(std::vector<Proven>& proven) {
   for (const Door& door : doors_) {
-    // At most a full house in a turn.
+    // At most kMostAtOnce per step.
     for (std::size_t turn = 0; turn < kMostAtOnce; ++turn) {
       Result<tcp::Socket> socket = tcp::accept(door.listener);
-      // No descriptor is left: one is, when a stranger goes.
+      // Out of descriptors: dropping an unauthenticated connection frees one.
       if (!socket.ok() && put_out({})) continue;
       if (!socket.ok()) return callers_.empty() ? Status(socket.error()) : Status();
       if (!*socket) break;
@@ -51,13 +51,13 @@ Status Porch::accept(std::vector<Proven>& proven) {
       std::string address;
       if (!door.local) {
         const Result<tcp::Address> from = tcp::remote_address(*socket);
-        if (!from.ok()) continue;  // it has gone again
+        if (!from.ok()) continue;  // already disconnected
         address = from->host();
       }
       if (!make_place(address)) continue;
       callers_.push_back({Handshake(key_, Role::listener, traffic_), std::move(*socket), door.local,
                           std::move(address), std::chrono::steady_clock::now() + kPatience});
-      hear(callers_.back(), proven);  // a rank says hello as it comes
+      hear(callers_.back(), proven);  // ranks send their hello at once
     }
   }
   return {};
@@ -76,7 +76,7 @@ bool Porch::make_place(const std::string& address) {
 bool Porch::put_out(std::string_view address) {
   const auto counts = [&](const Waiting& caller) { return address.empty() || caller.address == address; };
   const auto now = std::chrono::steady_clock::now();
-  // What has come unread says whether one is silent: it may have spoken since it was looked at last.
+  // Read pending data first: the client may have sent something since the last check.
   const auto is_silent = [&](Waiting& caller) {
     if (!caller.hand.has_begun()) listen_to(caller, now);
     return !caller.hand.has_begun();

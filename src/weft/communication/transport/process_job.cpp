@@ -38,7 +38,8 @@ ProcessJob::ProcessJob(Circle circle)
   for (std::size_t i = 0; i < circle.lines.size(); ++i) {
     ControlLink& line = peers_[i].line = std::move(circle.lines[i]);
     if (!line || line.local()) continue;
-    // From the first sign of life that nobody acknowledged, which is an eighth of it after the last at most.
+    // Counts from the first unacknowledged heartbeat, which follows the last acknowledged one by at
+    // most 1/8 of the timeout.
     const auto patience = static_cast<unsigned>(std::max<std::int64_t>(timeout_.count(), 1));
     ::setsockopt(line.descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
   }
@@ -117,8 +118,8 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
     const std::vector<std::int32_t> missing = inbox_.missing(members, rank_, topic);
     if (missing.empty()) break;
     error = trouble_with(missing);
-    // A rank may have died after its parcel came here and before it reached the others: those that are
-    // missing have given up then.
+    // A rank may have failed after its parcel arrived here and before it reached the others: the
+    // missing ranks have given up in that case.
     for (const Death& death : deaths_)
       if (!error && !death.left && std::ranges::binary_search(members, death.rank))
         error = lost_process(death);
@@ -197,7 +198,7 @@ Result<std::vector<std::int32_t>> ProcessJob::agree_on_survivors(std::span<const
   post(topic, ours.begin(members));
   for (bool late = false; !ours.decision() && !late;) {
     late = changed_.wait_until(lock, deadline) == std::cv_status::timeout;
-    // A rank that all others have given up would agree with itself alone.
+    // A rank that all others have dropped would agree with itself alone.
     if (auto error = trouble_with({})) return *std::move(error);
   }
   if (!ours.decision()) {
@@ -223,7 +224,7 @@ void ProcessJob::leave() {
       wake();
     }
   }
-  if (std::this_thread::get_id() == watcher_.get_id()) return;  // it ends when its handler has returned
+  if (std::this_thread::get_id() == watcher_.get_id()) return;  // it exits when its handler has returned
   const std::lock_guard one_at_a_time(joining_);
   if (watcher_.joinable()) watcher_.join();
 }

@@ -1,15 +1,15 @@
-// weft/communication/transport/process_job.h -- a job whose ranks are processes: a thread that watches a line to every
-// other.
+// weft/communication/transport/process_job.h -- a job whose ranks are processes: a thread watches a
+// link to every other rank.
 //
-//   application threads ── send, exchange ──▶ lines ──▶ other ranks
-//   watcher thread      ◀── frames, ends of lines, `weft doctor`
+//   application threads ── send, exchange ──▶ links ──▶ other ranks
+//   watcher thread      ◀── frames, closed links, `weft doctor`
 //
-// Deaths: a line that ends without a goodbye is a death, at once. Between hosts every side says that it is
-// alive eight times in a timeout, and the kernel reports a line whose bytes nobody acknowledges. So a machine
-// that is gone is noticed within the timeout. A process that is stopped is not called dead, since its kernel
-// still answers (unless so much is sent to it that its kernel can hold no more). A rank that learns of a
-// death tells all others once; a death is for good. A rank that was given up wrongly is told so, and gives up
-// the others.
+// Failure detection: a link that closes without a goodbye means a failed rank, at once. Between
+// hosts each side sends eight heartbeats per timeout, and the kernel reports links with
+// unacknowledged bytes. So a lost machine is detected within the timeout. A stopped process is not
+// a failure, since its kernel still answers (unless it is sent more than its kernel can buffer). A
+// rank that learns of a failure notifies all others once; a failure is permanent. A rank that was
+// dropped by mistake is notified and drops the others.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -23,12 +23,12 @@
 
 namespace weft::transport {
 
-// Ranks that have come together: see meeting.h.
+// The result of bootstrap: see meeting.h.
 struct Circle {
   std::int32_t rank = 0;
   std::vector<Member> members;
-  std::vector<ControlLink> lines;  // by rank; none to this one
-  std::string secret;              // of this run of the job
+  std::vector<ControlLink> lines;  // by rank; empty for this one
+  std::string secret;              // for this run of the job
   std::chrono::milliseconds timeout{30'000};
   Traffic traffic = Traffic::plain;
 };

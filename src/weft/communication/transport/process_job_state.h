@@ -1,10 +1,10 @@
-// weft/communication/transport/process_job_state.h -- the job of process_job.h from inside: both sides of its lock.
+// weft/communication/transport/process_job_state.h -- internals of the job in process_job.h.
 //
-//   process_job.cpp       what application threads call
-//   process_watcher.cpp   what the watcher thread does: it alone closes lines and calls back
+//   process_job.cpp       functions that application threads call
+//   process_watcher.cpp   the watcher thread: only it closes links and invokes callbacks
 //
-// Everything below `mutex_` is guarded by it, but for the descriptors, which only start() sets. No callback
-// runs under the lock.
+// `mutex_` guards everything below it, except the descriptors, which only start() sets. Callbacks
+// run without the lock.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -60,17 +60,17 @@ class ProcessJob final : public Job {
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
 
-  static constexpr std::chrono::milliseconds kLinger{1'000};  // to get goodbyes on their way
+  static constexpr std::chrono::milliseconds kLinger{1'000};  // for goodbyes to be sent
 
   struct Peer {
     ControlLink line;
-    const Death* death = nullptr;  // in deaths_
+    const Death* death = nullptr;  // points into deaths_
   };
   struct Listener {
-    std::size_t from = 0;  // the first death that it is told of
+    std::size_t from = 0;  // index of the first failure to report
     std::shared_ptr<const DeathListener> call;
   };
-  struct Waiting {  // somebody in exchange(): for the doctor
+  struct Waiting {  // a thread in exchange(): for `weft doctor`
     Topic topic;
     std::span<const std::int32_t> members;
     Clock::time_point since;
@@ -85,9 +85,9 @@ class ProcessJob final : public Job {
   std::optional<Error> trouble_with(std::span<const std::int32_t> members) const;
 
   void wake() const;
-  void settle(Lock& lock);  // waits until the callback that runs now has returned
+  void settle(Lock& lock);  // waits until the current callback has returned
 
-  // The watcher's own.
+  // Called only by the watcher.
   void watch();
   void call_back(Lock& lock);
   template <class Call>
@@ -98,7 +98,7 @@ class ProcessJob final : public Job {
   void answer_doctor(Lock& lock);
   std::string report() const;
   bool may_stop();
-  int patience() const;  // of poll(2)
+  int patience() const;  // timeout for poll(2)
 
   const std::int32_t rank_;
   const std::vector<Member> members_;
@@ -109,25 +109,25 @@ class ProcessJob final : public Job {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Peer> peers_;
-  std::deque<Death> deaths_;  // addresses stay
+  std::deque<Death> deaths_;  // a deque: addresses stay valid
   Inbox inbox_;
   std::map<std::uint64_t, std::shared_ptr<const Handler>> handlers_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Agreement> agreements_;  // by topic
   std::map<std::uint64_t, Listener> listeners_;
   std::uint64_t next_listener_ = 1;
-  std::size_t announced_ = 0;  // deaths that listeners were called for
+  std::size_t announced_ = 0;  // failures already reported to listeners
   std::shared_ptr<const std::function<std::string()>> answer_;
   std::list<Waiting> waiting_;
-  std::optional<std::string> given_up_;  // why the others think that this rank is dead
-  std::uint64_t calls_ = 0;              // callbacks begun and ended: odd while one runs
+  std::optional<std::string> given_up_;  // why the others have dropped this rank
+  std::uint64_t calls_ = 0;              // callback begins and ends: odd while one runs
   bool leaving_ = false;
   Clock::time_point leave_by_;
   Clock::time_point say_alive_at_ = Clock::now();
 
   tcp::Socket wake_, doctor_;
-  int launcher_ = -1;  // a pipe that hangs up when the launcher is gone
+  int launcher_ = -1;  // pipe that hangs up when the launcher exits
   std::thread watcher_;
-  std::mutex joining_;  // of leave()
+  std::mutex joining_;  // serializes leave()
 };
 
 }  // namespace weft::transport

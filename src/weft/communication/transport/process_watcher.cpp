@@ -30,7 +30,7 @@ std::string how_it_ended(ControlLink::State state, std::chrono::milliseconds tim
 
 void ProcessJob::watch() {
   sigset_t all;
-  ::sigfillset(&all);  // the application's threads have its signals
+  ::sigfillset(&all);  // signals go to the application's threads
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 
   Lock lock(mutex_);
@@ -53,13 +53,13 @@ void ProcessJob::watch() {
     ::poll(wanted.data(), wanted.size(), limit);
     lock.lock();
 
-    // Nobody would ever reap or end this rank, and the next job may want its cores.
+    // No process would reap or kill this rank any more, and the next job may need its cores.
     if ((wanted[2].revents & (POLLHUP | POLLERR)) != 0) ::kill(::getpid(), SIGKILL);
     std::uint64_t count = 0;
     if (wanted[0].revents != 0) [[maybe_unused]]
       const auto read = ::read(wake_.descriptor(), &count, sizeof count);
     if (wanted[1].revents != 0) answer_doctor(lock);
-    // All of them and not only those that poll found: a line may have broken while something was sent.
+    // All of them, not only those that poll reported: a link may have broken during a send.
     for (const std::int32_t rank : whose) look_after(rank);
     if (Clock::now() >= say_alive_at_) {
       say_alive_at_ = Clock::now() + timeout_ / 8;
@@ -80,8 +80,8 @@ int ProcessJob::patience() const {
   return remote ? tcp::milliseconds_until(say_alive_at_) : -1;
 }
 
-// Within a host nothing that was sent is lost. Between hosts a socket that is closed too early may take its
-// last bytes with it, the goodbye: the others close first.
+// Within a host no sent data is lost. Between hosts a socket that is closed too early may lose its
+// last bytes, the goodbye: the other side closes first.
 bool ProcessJob::may_stop() {
   if (Clock::now() >= leave_by_) return true;
   bool done = true;
@@ -116,7 +116,7 @@ void ProcessJob::call_back(Lock& lock) {
     }
     ++announced_;
     for (const std::uint64_t number : numbers) {
-      const auto listener = listeners_.find(number);  // it may have been taken off meanwhile
+      const auto listener = listeners_.find(number);  // may have been removed meanwhile
       if (listener == listeners_.end()) continue;
       without_lock(lock, [call = listener->second.call, &death] { (*call)(death); });
     }
@@ -136,10 +136,10 @@ void ProcessJob::look_after(std::int32_t rank) {
   line.flush();
   for (Frame& frame : line.receive()) {
     take(rank, std::move(frame));
-    if (!line) return;  // it said goodbye, or we were given up
+    if (!line) return;  // goodbye received, or this rank was dropped
   }
   if (line.state() == ControlLink::State::open) return;
-  // Who has heard our goodbye hangs up.
+  // A peer hangs up after it has received our goodbye.
   if (leaving_) return line.close();
   const bool ended = line.state() == ControlLink::State::ended || line.state() == ControlLink::State::reset;
   bury({rank, how_it_ended(line.state(), timeout_), false, !ended});
@@ -170,7 +170,7 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
         post(topic, agreement(topic).hear(from, heard->first, std::move(heard->second)));
       }
       break;
-    default: break;  // a sign of life
+    default: break;  // a heartbeat
   }
   changed_.notify_all();
 }
@@ -178,7 +178,8 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
 void ProcessJob::bury(Death death) {
   Peer& gone = peer(death.rank);
   if (gone.death != nullptr) return;
-  // It may be alive still: then it shall know, and give up too. Whom the others gave up accuses nobody.
+  // The rank may still be alive: notify it, so that it gives up too. A rank that was itself dropped
+  // reports no failures.
   const bool tell = !death.left && !given_up_;
   const Topic topic{death.presumed ? 1U : 0U, static_cast<std::uint64_t>(death.rank)};
   if (tell) gone.line.send(FrameKind::death, topic.group, topic.number, death.how);
@@ -207,7 +208,7 @@ std::string ProcessJob::report() const {
 
 void ProcessJob::answer_doctor(Lock& lock) {
   Result<tcp::Socket> asker = next_question(doctor_);
-  if (!asker.ok()) doctor_.close();  // or poll would find it again and again
+  if (!asker.ok()) doctor_.close();  // otherwise poll would return at once forever
   if (!asker.ok() || !*asker) return;
   std::string text = report();
   if (const auto answer = answer_) without_lock(lock, [&] { text += (*answer)(); });

@@ -24,7 +24,7 @@ Reception::Fate Reception::look_at(ControlLink& line, Frame& first) {
   std::vector<Frame> frames = line.receive();
   if (frames.empty()) return line.state() == ControlLink::State::open ? Fate::waits : Fate::dropped;
   first = std::move(frames.front());
-  // Nobody says more before it was answered.
+  // A client sends nothing more before it gets an answer.
   return frames.size() == 1 ? Fate::comes_in : Fate::dropped;
 }
 

@@ -1,10 +1,10 @@
-// weft/communication/transport/reception.h -- lets ranks of the job in at listening sockets, and nobody else.
+// weft/communication/transport/reception.h -- accepts only ranks of the job at listening sockets.
 //
-//   stranger, garbage, silence ──▶ dropped, without a word
+//   stranger, garbage, silence ──▶ dropped, without an answer
 //   rank of the job            ──▶ handshake ──▶ its first frame ──▶ a Guest
 //
-// Nothing here waits: put the sockets into a poll and call step(). Who may wait, and for how long, is told in
-// porch.h: strangers cost a bounded amount and hold up nobody.
+// Nothing here blocks: add the sockets to a poll and call step(). porch.h describes which
+// connections may wait, and for how long: strangers have a bounded cost and delay no rank.
 #pragma once
 #include <poll.h>
 
@@ -29,11 +29,11 @@ class Reception {
 
   Reception(std::string_view key, Traffic traffic) : porch_(key, traffic) {}
 
-  // `local`: a Unix socket, where only this user and root are let in.
+  // `local`: a Unix socket, which accepts only this user and root.
   void open(tcp::Socket listener, bool local) { porch_.open(std::move(listener), local); }
 
   void add_to(std::vector<pollfd>& wanted) const;
-  // Who has come through since. Fails when no more can be let in.
+  // The ranks accepted since the last call. Fails if no more can be accepted.
   Result<std::vector<Guest>> step();
 
   const Porch& porch() const { return porch_; }
@@ -44,7 +44,7 @@ class Reception {
   static Fate look_at(ControlLink& line, Frame& first);
 
   Porch porch_;
-  std::list<ControlLink> newcomers_;  // of the job, whose first frames have not come yet
+  std::list<ControlLink> newcomers_;  // authenticated, but without a first frame yet
 };
 
 }  // namespace weft::transport

@@ -22,7 +22,7 @@
 namespace weft::transport {
 namespace {
 
-constexpr std::chrono::milliseconds kNextTry{200};  // to find a host's address
+constexpr std::chrono::milliseconds kNextTry{200};  // retry interval of name resolution
 
 bool is_loopback(const tcp::Address& address) {
   if (address.storage.ss_family == AF_INET) {
@@ -33,7 +33,7 @@ bool is_loopback(const tcp::Address& address) {
   return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
-// The address of this machine that packets to `address` leave from. Nothing is sent to find out.
+// The local address from which packets to `address` leave. Sends nothing.
 Result<std::string> source_towards(const tcp::Address& address) {
   const std::string what = fmt::format("cannot find a route to {}", address.text());
   const tcp::Socket probe(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -46,7 +46,7 @@ Result<std::string> source_towards(const tcp::Address& address) {
   return source.host();
 }
 
-// The name of a host that is only just starting may be unknown for a while.
+// The name of a host that is just starting may not resolve for a while.
 Result<std::vector<tcp::Address>> resolve_in_time(const Rendezvous& rendezvous) {
   const auto deadline = std::chrono::steady_clock::now() + rendezvous.timeout;
   for (;;) {
@@ -69,7 +69,7 @@ Result<bool> wants_security(const Rendezvous& rendezvous) {
   return wanted;
 }
 
-// Opens what this rank waits at, and says where that is.
+// Opens this rank's listeners and records their addresses.
 Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
   MeetingPlan plan{{rendezvous.rank, rendezvous.ranks, {}, {}}, {}, rendezvous.secret, rendezvous.timeout};
   WEFT_TRY(secure, wants_security(rendezvous));
@@ -100,7 +100,7 @@ Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
 }
 
 std::string meeting_name(const Rendezvous& rendezvous) {
-  // Made with the secret: whoever else is on this machine cannot know it and take it first.
+  // Derived from the secret: other users of this machine cannot know it and take it first.
   const Sha256 name = hmac_sha256(rendezvous.secret, "meeting " + rendezvous.name);
   return "weft-meet-" + hex(bytes_of(name)).substr(0, 32);
 }

@@ -23,7 +23,7 @@ std::atomic<std::uint64_t>* taken_in(std::byte* memory) {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(memory);
 }
 
-// A line between: processors that fetch lines in pairs do not tie the counter to the first slot.
+// A spare line: adjacent-line prefetch must not couple the counter to the first slot.
 constexpr std::size_t kFirstSlot = 2 * kRingLine;
 
 }  // namespace
@@ -46,7 +46,7 @@ RingWriter::RingWriter(std::byte* memory, const Capacity& capacity)
 
 Slot* RingWriter::next() {
   if (sent_ == free_until_) {
-    // Acquire: the reader has read the slot before we write over it.
+    // Acquire: the reader has read the slot before we overwrite it.
     free_until_ = taken_->load(std::memory_order_acquire) + count_;
     if (sent_ == free_until_) return nullptr;
   }

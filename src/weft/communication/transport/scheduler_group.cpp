@@ -11,7 +11,8 @@
 namespace weft::transport {
 namespace {
 
-// Of lines like "0::/job" (version 2) and "4:cpu,cpuacct:/job" (version 1), which rules where both are.
+// Parses lines like "0::/job" (version 2) and "4:cpu,cpuacct:/job" (version 1), which takes
+// precedence.
 std::string_view control_group_of(std::string_view lines) {
   std::string_view found = "/";
   while (!lines.empty()) {
@@ -32,7 +33,7 @@ std::string_view control_group_of(std::string_view lines) {
 
 std::uint64_t scheduler_group(std::string_view control_groups, bool by_session, pid_t session) {
   const std::string_view group = control_group_of(control_groups);
-  // Sessions count only for processes that no control group takes care of.
+  // Sessions matter only for processes in the root control group.
   const auto its_session = group == "/" && by_session ? static_cast<std::uint64_t>(session) : 0;
   return Hasher().text(group).number(its_session).digest().low | 1;
 }

@@ -1,9 +1,9 @@
-// weft/communication/transport/scheduler_group.h -- which group of the scheduler this process is in.
+// weft/communication/transport/scheduler_group.h -- the scheduler group of this process.
 //
-// The scheduler first chooses among groups, then among the processes of one. A yield only says "another of my
-// group": where ranks share cores and each is in a group of its own, it gives the core to nobody. A control
-// group with a share of processors is such a group; so is each session where sessions are grouped by
-// themselves (autogroup), as with launchers that give every rank a session.
+// The Linux scheduler first chooses among groups, then among the processes of a group. A yield only
+// means "another of my group": if ranks share cores and each is in a separate group, it gives the
+// core to no other rank. A control group with a CPU share is such a group. So is each session with
+// autogroup enabled, as under launchers that start every rank in a session.
 #pragma once
 #include <sys/types.h>
 
@@ -12,9 +12,10 @@
 
 namespace weft::transport {
 
-// Never 0; the same for two processes of one group.
+// Never 0; equal for processes of one group.
 std::uint64_t scheduler_group();
-// What that makes of /proc/self/cgroup, of whether sessions are grouped, and of the process' session.
+// The same, computed from the contents of /proc/self/cgroup, whether autogroup is enabled, and the
+// process's session.
 std::uint64_t scheduler_group(std::string_view control_groups, bool by_session, pid_t session);
 
 }  // namespace weft::transport

@@ -15,7 +15,7 @@
 namespace weft::transport {
 namespace {
 
-constexpr std::size_t kRecordsAtOnce = 4;  // of one call to the kernel: what is sealed is still in the cache
+constexpr std::size_t kRecordsAtOnce = 4;  // per system call: sealed data is still in the cache
 constexpr std::size_t kLongestRecord = kSealLength + kMostSealed + kSealTag;
 constexpr std::size_t kKeptBytes = kRecordsAtOnce * kLongestRecord;
 
@@ -27,12 +27,12 @@ Length encode_length(std::size_t bytes) {
   return out;
 }
 
-// Walks over bytes that lie in several places.
+// Iterates over scattered bytes.
 class Places {
  public:
   explicit Places(std::span<const iovec> parts) : parts_(parts) {}
 
-  // The next bytes that lie together, at most so many; empty: there are no more.
+  // The next contiguous bytes, at most `most`; empty at the end.
   std::span<std::uint8_t> next(std::size_t most) {
     while (!parts_.empty() && used_ == parts_.front().iov_len) {
       parts_ = parts_.subspan(1);
@@ -58,8 +58,8 @@ std::size_t bytes_in(std::span<const iovec> parts) {
 
 #ifdef WEFT_HAS_OPENSSL
 
-// One direction's AES-128-GCM, which TLS 1.3 asks for too; 256 bits take 1.4 times as long: begin(),
-// add() as often as there are places, end().
+// AES-128-GCM for one direction, which TLS 1.3 requires too; 256 bits take 1.4 times as long. Per
+// record: begin(), add() once per contiguous range, end().
 class RowOfRecords {
  public:
   RowOfRecords(const SealKey& key, bool seals, std::uint64_t records_a_key)
@@ -229,12 +229,12 @@ ssize_t SealedIn::receive(int socket, std::span<const iovec> parts) {
 
 ssize_t SealedIn::fill(int socket) {
   if (!came_) came_ = std::make_unique_for_overwrite<std::uint8_t[]>(kKeptBytes);
-  if (begin_ > 0) {  // what is left is part of a record, if anything
+  if (begin_ > 0) {  // the rest, if any, is a partial record
     std::memmove(came_.get(), came_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
-  if (end_ == kKeptBytes) {  // records are kept here that nobody has asked for
+  if (end_ == kKeptBytes) {  // full of records that were not asked for
     errno = EAGAIN;
     return -1;
   }
@@ -249,7 +249,7 @@ std::size_t SealedIn::record() const {
   return length;
 }
 
-// Straight to where it is wanted. Whoever wanted it has nothing until the tag was found right.
+// Decrypts straight into the target. The caller must not use it unless the tag is valid.
 ssize_t SealedIn::open(std::span<const iovec> parts, std::size_t length) {
   const std::uint8_t* from = came_.get() + begin_ + kSealLength;
   cipher_->begin(encode_length(length));

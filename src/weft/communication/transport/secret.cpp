@@ -36,7 +36,7 @@ Status check_length(const std::string& secret, std::string_view where) {
       "create one with head -c 32 /dev/urandom | base64");
 }
 
-// Opened first and looked at then, so that what was checked is what is read.
+// Opened before it is checked, so that the checked file is the one that is read.
 Result<std::string> read_secret_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return file_error(path, errno);
@@ -72,10 +72,10 @@ std::optional<std::filesystem::path> configuration_folder() {
   return {};
 }
 
-// Written under a name of its own and then linked: when several ranks do this at once, one link wins and
-// all read the same whole file.
+// Written under a temporary name and then linked: if several ranks do this at once, one link wins
+// and all read the same complete file.
 Status make_key_file(const std::filesystem::path& path) {
-  // A folder that others may write to is no place for a key: they could put theirs there.
+  // Not in a directory that others can write to: they could substitute their key.
   WEFT_TRY(folder, PrivateFolder::make(path.parent_path().string()));
   const std::string partial = fmt::format("{}.{}", path.string(), hex(random_bytes(8)));
   const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

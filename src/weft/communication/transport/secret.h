@@ -1,8 +1,8 @@
-// weft/communication/transport/secret.h -- where a job's secret comes from.
+// weft/communication/transport/secret.h -- source of a job's secret.
 //
 //   WEFT_JOB_SECRET         from weft launch, or the user's own launcher
 //   WEFT_JOB_SECRET_FILE    a file that only its owner can read
-//   ~/.config/weft/job_key  made at first use, one for each user: enough where home directories are shared
+//   ~/.config/weft/job_key  created on first use, one per user: enough if home directories are shared
 //
 // A secret is never on a command line, where every user of the machine could read it.
 #pragma once
@@ -13,11 +13,11 @@
 
 namespace weft::transport {
 
-// From the kernel; fit for keys.
+// From the kernel; cryptographically secure.
 std::string random_bytes(std::size_t count);
 
-// The first of the above that there is. Refuses a file that others can read or that is not the user's, and
-// a secret of fewer than 16 bytes.
+// The first of the above that exists. Refuses a file that others can read or that the user does not
+// own, and a secret shorter than 16 bytes.
 Result<std::string> find_secret();
 
 }  // namespace weft::transport

@@ -22,11 +22,12 @@ namespace weft::transport {
 namespace {
 
 constexpr std::size_t kHugePage = 2u << 20;  // x86_64, and aarch64 with pages of 4 KiB
-// How much is taken between two looks at what is left: zeroing it takes some 100 times longer than a look.
+// Bytes populated between checks of free memory: zeroing them takes some 100 times longer than a
+// check.
 constexpr std::size_t kTakenAtOnce = 64u << 20;
 constexpr auto kFallbackFolder = "/dev/shm";
 
-// Linux 5.14; older C libraries have no name for it.
+// Linux 5.14; older C libraries lack the constant.
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulateWrite = MADV_POPULATE_WRITE;
 #else
@@ -40,10 +41,10 @@ Error no_memory(std::size_t bytes, std::string_view reason) {
                      "use smaller buffers or fewer ranks, or raise the memory limit of this job");
 }
 
-// A file without a name.
+// An unnamed file.
 struct Anonymous {
   int descriptor = -1;   // -1: errno says why
-  bool limited = false;  // by the size of a file system: running out would be a signal
+  bool limited = false;  // limited by a file system: running out raises SIGBUS
 };
 
 Anonymous make_anonymous() {
@@ -52,21 +53,21 @@ Anonymous make_anonymous() {
   return {open(kFallbackFolder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), true};
 }
 
-// Gets pages for a stretch of `data`, which is mapped from the start of the file.
+// Populates a range of `data`, which is mapped from the start of the file.
 Status take_pages(int descriptor, std::byte* data, std::size_t offset, std::size_t bytes) {
-  // Whole pages around the stretch, as madvise wants them.
+  // Rounded to whole pages for madvise.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t end = offset + bytes;
   for (std::size_t at = offset / page * page; at < end; at += kTakenAtOnce) {
     const std::size_t now = std::min(kTakenAtOnce, end - at);
-    // The kernel would rather kill a process than say no.
+    // Out of memory, the kernel would kill a process instead of failing the call.
     const std::int64_t available = available_memory();
     if (available > 0 && end - at > static_cast<std::size_t>(available))
       return no_memory(bytes, "the machine is full");
     if (madvise(data + at, now, kPopulateWrite) == 0) continue;
     if (errno != EINVAL) return no_memory(bytes, std::strerror(errno));
     if (fallocate(descriptor, 0, static_cast<off_t>(at), static_cast<off_t>(now)) == 0) continue;
-    // Where neither is known to the kernel, pages come when they are touched, as they do for any memory.
+    // If the kernel supports neither, pages are allocated on first touch, as for any memory.
     if (errno != EOPNOTSUPP && errno != ENOSYS) return no_memory(bytes, std::strerror(errno));
   }
   return {};
@@ -74,8 +75,8 @@ Status take_pages(int descriptor, std::byte* data, std::size_t offset, std::size
 
 }  // namespace
 
-// A file's pages in this process's addresses. One for each file: ranks that are threads of one process meet
-// at the same address, so that caches of translations are shared and tools that watch threads see them meet.
+// A mapping of a file in this process, one per file: ranks that are threads use the same addresses.
+// That saves TLB entries, and thread sanitizers see the synchronization.
 class Segment::Mapping {
  public:
   static Result<std::shared_ptr<const Mapping>> of(int descriptor, std::size_t bytes) {
@@ -101,7 +102,7 @@ class Segment::Mapping {
   ~Mapping() {
     Registry& all = registry();
     const std::lock_guard lock(all.mutex);
-    // Another may have taken the place since the last user let go of this one.
+    // The entry may have been replaced since the last reference was released.
     if (const auto known = all.mappings.find(key_); known != all.mappings.end() && known->second.expired())
       all.mappings.erase(known);
     munmap(data_, bytes_);
@@ -118,20 +119,20 @@ class Segment::Mapping {
     std::map<Key, std::weak_ptr<const Mapping>> mappings;
   };
   static Registry& registry() {
-    static auto* const kept = new Registry;  // segments of static life may end after it
+    static auto* const kept = new Registry;  // never destroyed: static segments may outlive it
     return *kept;
   }
 
   Mapping(Key key, std::byte* data, std::size_t bytes) : key_(key), data_(data), bytes_(bytes) {}
 
-  // nullptr and errno when there is no room for it.
+  // nullptr, with errno, if it cannot be mapped.
   static std::byte* map_aligned(int descriptor, std::size_t bytes) {
     constexpr int kAccess = PROT_READ | PROT_WRITE;
     if (bytes < kHugePage) {
       void* const mapped = mmap(nullptr, bytes, kAccess, MAP_SHARED, descriptor, 0);
       return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
     }
-    // Takes more addresses than needed, puts the file where they are aligned, gives the rest back.
+    // Reserves extra address space, maps the file at the aligned part, and releases the rest.
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     if (bytes > SIZE_MAX - kHugePage - page) return errno = ENOMEM, nullptr;
     const std::size_t whole = (bytes + page - 1) / page * page;
@@ -171,7 +172,7 @@ Result<Segment> Segment::create(std::size_t bytes, Backing backing) {
     close(file.descriptor);
     return no_memory(bytes, std::strerror(reason));
   }
-  // Nobody who is given the descriptor can pull pages away from under the others.
+  // Sealed, so that no receiver of the descriptor can truncate the memory under the others.
   fcntl(file.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   WEFT_TRY(segment, adopt(file.descriptor, bytes));
   if (backing == Backing::full && bytes >= kHugePage) madvise(segment.data_, bytes, MADV_HUGEPAGE);

@@ -1,17 +1,17 @@
-// weft/communication/transport/segment.h -- memory that several ranks of one machine see.
+// weft/communication/transport/segment.h -- shared memory among ranks of one machine.
 //
 //   rank 0: 0xffff9000  ┐
 //   rank 1: 0xfffe4000  ├─ one memory       an anonymous file of the kernel (memfd), mapped once by
 //   rank 2: 0xffff1000  ┘                   each process: ranks that are threads share one mapping
 //
-// It has no name in any file system and is gone with the last process that maps it, however that ended:
-// nothing can be left behind. Unless it is `sparse`, it gets all its pages when it is made: a full machine is
-// an error then, not a signal later.
+// It has no name in any file system and disappears with the last process that maps it, however that
+// exits: nothing is left behind. Unless it is `sparse`, all its pages are allocated at creation, so
+// that a full machine is an error and not a later signal.
 //
-// On machines with several memory nodes a page lies near the rank that touched it first. A `full` segment
-// therefore lies near its creator, who should be the one that reads it most (a rank's own buffers). What
-// others read most is made `sparse`, and each of them calls populate() on its part (slots of messages: the
-// receiver), where several_memory_nodes() says that it matters.
+// On NUMA machines a page is placed on the node of the rank that touches it first. A `full` segment
+// is therefore near its creator, which should be the rank that reads it most (a rank's own
+// buffers). Memory that other ranks read most is created `sparse`, and each of them calls
+// populate() on its part (message slots: the receiver) if several_memory_nodes().
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +26,10 @@ enum class Backing : bool { full, sparse };
 
 class Segment {
  public:
-  // All zero. Large ones are aligned to huge pages, and made of them where the kernel allows it.
+  // Zeroed. Large segments are aligned to huge pages, and use them if the kernel allows.
   static Result<Segment> create(std::size_t bytes, Backing backing);
-  // Maps what another rank created; takes over `descriptor`, also when it fails. A file that is shorter than
-  // `bytes` is refused: touching what is not there would be a signal.
+  // Maps a segment that another rank created; takes ownership of `descriptor`, even on failure.
+  // Refuses a file shorter than `bytes`: accessing the missing part would raise SIGBUS.
   static Result<Segment> map(int descriptor, std::size_t bytes);
 
   Segment() = default;
@@ -39,9 +39,10 @@ class Segment {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  int descriptor() const { return descriptor_; }  // to be handed to others, stays ours; -1 when empty
+  int descriptor() const { return descriptor_; }  // to pass to other ranks; stays owned; -1 when empty
 
-  // Gets pages near the caller for a stretch that has none yet. Contents stay. REQUIRES: inside.
+  // Allocates the missing pages of a range, near the calling thread. Preserves contents. REQUIRES:
+  // inside.
   Status populate(std::size_t offset, std::size_t bytes) const;
 
  private:
@@ -55,7 +56,7 @@ class Segment {
   int descriptor_ = -1;
 };
 
-// Whether it matters who touches a page first.
+// Whether the machine has several NUMA nodes, so that first touch matters.
 bool several_memory_nodes();
 
 }  // namespace weft::transport

@@ -26,7 +26,7 @@ struct AbstractName {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-// The first byte of such a name is 0; what follows is not ended by one.
+// An abstract name begins with a zero byte and is not null-terminated.
 Result<AbstractName> abstract(const std::string& name) {
   AbstractName out;
   out.address.sun_family = AF_UNIX;

@@ -1,7 +1,8 @@
-// weft/communication/transport/unix_socket.h -- sockets between processes of one machine, met by a name in no file system.
+// weft/communication/transport/unix_socket.h -- sockets between processes of one machine, with
+// abstract names.
 //
-// Abstract names (Linux) live in a network namespace and are gone with the socket: nothing is ever left
-// behind. Anyone on the machine may connect: ask user_of() whom you have got.
+// Abstract names (Linux) belong to a network namespace and disappear with the socket: nothing is
+// left in a file system. Any user of the machine may connect: check the peer with is_same_user().
 #pragma once
 #include <sys/types.h>
 
@@ -15,14 +16,15 @@ namespace weft::transport {
 
 Result<tcp::Socket> listen_unix(const std::string& name);
 
-// At once: nobody listening, or too many waiting, is an error.
+// Does not block: fails if there is no listener, or if its backlog is full.
 Result<tcp::Socket> connect_unix(const std::string& name);
 
-// Whether the process at the other end is this user's or root's.
+// Whether the process at the other end belongs to this user or root.
 bool is_same_user(const tcp::Socket& socket);
 
-// What tells machines apart, and network namespaces of one: ranks that share it can share memory and meet by
-// abstract names. WEFT_HOST parts them further, as if ranks with different values were on different hosts.
+// Identifies the machine and network namespace: ranks with equal identities can share memory and
+// connect by abstract names. WEFT_HOST subdivides them, as if ranks with different values were on
+// different hosts.
 Result<std::string> host_identity();
 
 }  // namespace weft::transport

@@ -1,6 +1,6 @@
-// weft/communication/transport/variable.h -- a variable of the environment.
+// weft/communication/transport/variable.h -- environment variables.
 //
-//   const std::string_view home = variable("HOME");   // empty where it is not set
+//   const std::string_view home = variable("HOME");   // empty if not set
 #pragma once
 #include <cstdlib>
 #include <string_view>

@@ -45,7 +45,7 @@ class Reader {
   const std::byte* at_;
 };
 
-// The last four bytes are the checksum of all before them.
+// The last four bytes are the checksum of all preceding ones.
 template <std::size_t kBytes>
 std::uint32_t own_checksum(const std::array<std::byte, kBytes>& bytes) {
   return crc32c(std::span(bytes).template first<kBytes - 4>());

@@ -1,4 +1,5 @@
-// weft/communication/transport/wire.h -- what travels over a socket: frames, and the hello that says which wire this is.
+// weft/communication/transport/wire.h -- wire format of a socket: frames, and the hello that
+// identifies the connection.
 //
 //   frame     0      4     6     8         12       16       24         28         32
 //             "Weft" |vers.|flags|sequence | length | label  | checksum | checksum | payload ...
@@ -7,9 +8,9 @@
 //   hello     0      4     6     8         16       24    28    32        36         40
 //             "Helo" |vers.|  0  | group   | opening| from| to  | channel | checksum of 0..36
 //
-// Little endian. Sequence numbers count the frames of a connection from 0, so a lost or doubled one is found.
-// Payloads carry a checksum (flag 1) where the wire leaves the machine; elsewhere the word is free for what
-// the two ends agree on. Nothing here touches a socket.
+// Little endian. Sequence numbers count the frames of a connection from 0, so lost or duplicated
+// ones are detected. Payloads carry a checksum (flag 1) on connections between machines; otherwise
+// the field is available to the two ends. Nothing here accesses a socket.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -32,12 +33,12 @@ struct FrameHeader {
   std::uint32_t length = 0;  // of the payload, in bytes
   std::uint64_t label = 0;
   bool checked = false;
-  std::uint32_t checksum = 0;  // crc32c of the payload; where it is not checked, any word
+  std::uint32_t checksum = 0;  // crc32c of the payload; any value if unchecked
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };
 
-// What is not as it should be: "checksum 0x1234, expected 0x5678".
+// A mismatch: "checksum 0x1234, expected 0x5678".
 struct Deviation {
   WireFault::What what = WireFault::What::damaged;
   std::string text;
@@ -46,15 +47,15 @@ struct Deviation {
 using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameBytes encode(const FrameHeader& header);
-// The header, whole and of this version; its numbers may be any.
+// Decodes a header and checks its version and checksum; its numbers may be arbitrary.
 std::variant<FrameHeader, Deviation> decode(const FrameBytes& bytes);
 
-// Whether this is the frame whose turn it is, and no longer than the receiver has room for.
+// Whether this is the next frame in sequence, and fits the receiver's buffer.
 std::optional<Deviation> check_turn(const FrameHeader& header, std::uint32_t sequence, bool checked,
                                     std::int64_t slot_bytes);
-// Whether it belongs to the call that the receiver is in.
+// Whether it belongs to the receiver's current call.
 std::optional<Deviation> check_call(const FrameHeader& header, std::uint64_t label, std::size_t length);
-// Whether the payload is what was sent.
+// Whether the payload is intact.
 std::optional<Deviation> check_payload(const FrameHeader& header, std::uint32_t checksum);
 
 struct Hello {

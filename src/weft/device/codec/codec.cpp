@@ -16,7 +16,7 @@
 namespace weft::device {
 namespace {
 
-// Loops over this many numbers at once are what compilers make vectors of.
+// Loops over this many elements, which compilers vectorize.
 constexpr std::size_t kCodecLanes = 16;
 
 std::size_t blocks_of(const Codec& codec, std::size_t count) {
@@ -28,7 +28,7 @@ std::size_t codes_before(CodecKind kind, std::size_t begin) {
   return static_cast<std::size_t>(ops::code_bytes(kind, static_cast<std::int64_t>(begin)));
 }
 
-// The largest magnitude, or NaN where a number is not finite: their sum of zeros tells.
+// The largest magnitude, or NaN if a value is not finite: x * 0 is then NaN, and so is the sum.
 float largest_of(const float* values, std::size_t count) {
   float most[kCodecLanes] = {}, poison[kCodecLanes] = {};
   std::size_t i = 0;
@@ -45,14 +45,15 @@ float largest_of(const float* values, std::size_t count) {
   return *std::max_element(most, most + kCodecLanes) + std::accumulate(poison, poison + kCodecLanes, 0.0f);
 }
 
-// To the nearest whole number, for magnitudes below 2^22: the sum's last bit is worth one.
+// Rounds to the nearest integer, for magnitudes below 2^22: the last bit of the sum is worth one.
 std::int32_t nearest_whole(float value) {
   constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
   return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(value + kMagic) -
                                    std::bit_cast<std::uint32_t>(kMagic));
 }
 
-// A float of 8 bits with `mantissa` bits of it, exponents as IEEE has them; magnitudes up to the largest code's.
+// An 8-bit float with `mantissa` fraction bits and IEEE exponents, for magnitudes up to the largest
+// code's.
 template <int mantissa>
 struct Float8 {
   static constexpr int kExponentBits = 7 - mantissa;
@@ -63,7 +64,8 @@ struct Float8 {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value), magnitude = bits & 0x7fffffffu;
     const std::uint32_t rounded = magnitude + ((1u << (kShift - 1)) - 1) + (magnitude >> kShift & 1u);
     const std::uint32_t normal = (rounded >> kShift) - (static_cast<std::uint32_t>(127 - kBias) << mantissa);
-    // Below the smallest normal: whole multiples of the smallest code, by a sum whose last bit that is.
+    // Subnormals: multiples of the smallest code, rounded by a sum whose last bit is worth that
+    // code.
     const float anchor =
         std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - kBias - mantissa + 23) << 23);
     const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + anchor) -
@@ -147,7 +149,7 @@ void decode_block(CodecKind kind, const std::uint8_t* codes, std::size_t count, 
       return;
     }
     case CodecKind::one_bit: {
-      // The sign is the bit, wherever in its byte it stands.
+      // The code bit is the sign bit.
       const std::uint32_t bits = std::bit_cast<std::uint32_t>(scale);
       const auto value = [&](std::uint32_t code, std::size_t bit) {
         return std::bit_cast<float>(bits | (code >> bit & 1u) << 31);
@@ -186,17 +188,17 @@ void decode_bf16(const std::uint8_t* codes, std::size_t count, float* values) {
   }
 }
 
-// Places in ascending order, then the values there.
+// Positions in ascending order, then their values.
 void encode_top_k(std::size_t kept, std::span<const float> values, std::uint8_t* codes) {
   if (kept == 0) return;
-  // What is not a number is kept before all others, so that it is seen: as bits it is larger than any.
+  // NaN is kept first, so that it is not lost: its bits compare above those of any number.
   const auto magnitude = [](float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; };
   std::vector<std::uint32_t> magnitudes(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) magnitudes[i] = magnitude(values[i]);
   const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(kept) - 1;
   std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
   const std::uint32_t threshold = *last;
-  // Of those as large as the last, the first.
+  // Of the values tied at the threshold, keep the first ones.
   auto ties = static_cast<std::size_t>(std::count(magnitudes.begin(), last + 1, threshold));
   std::size_t found = 0;
   for (std::size_t i = 0; i < values.size() && found < kept; ++i) {

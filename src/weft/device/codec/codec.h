@@ -1,10 +1,10 @@
-// weft/device/codec/codec.h -- numbers made small for the wire, and back.
+// weft/device/codec/codec.h -- lossy compression for communication.
 //
-// Which there are, their bytes and their errors: ops/codec.h.
+// ops/codec.h lists the codecs with their sizes and error bounds.
 //
-// With error feedback what a code loses is added to what is encoded next, so that over many steps nothing is lost:
-// one_bit, top_k and low_rank are of no use without.
-// A block with a number that is not finite decodes to NaN: it must not pass for a gradient.
+// With error feedback the compression error is added to the next message, so that nothing is lost
+// over many steps. one_bit, top_k and low_rank need it. A block with a value that is not finite
+// decodes to NaN, so that it does not pass for a gradient.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +20,12 @@ using ops::CodecKind;
 using ops::encoded_bytes;
 using ops::error_bound;
 
-// Writes encoded_bytes() to `codes`. `carried`, where it is not empty, is as long as `values`: it is added to them,
-// and holds afterwards what was lost.
+// Writes encoded_bytes() to `codes`. `carried` is empty or as long as `values`: the error carried
+// over from the last message, which is added to `values`. It receives the new error.
 Status encode(const Codec& codec, std::span<const float> values, std::span<std::byte> codes,
               std::span<float> carried = {});
 
-// Fails where `codes` is not as long as encode() makes it, or names a place that does not exist.
+// Fails if `codes` does not have encode()'s length or contains a position out of range.
 Status decode(const Codec& codec, std::span<const std::byte> codes, std::span<float> values);
 
 }  // namespace weft::device

@@ -24,17 +24,17 @@ using program::Side;
 constexpr std::int64_t kKeyTile = 384;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// A tile of scores, and what its rows need.
+// A tile of scores: its queries and keys.
 struct Tile {
-  std::int64_t head, query, queries;  // the first, and how many
+  std::int64_t head, query, queries;  // first query and number of queries
   std::int64_t key = 0, keys = 0;
 
-  // What a query sees of the tile's keys, counted from the tile's first.
+  // The keys that a query attends to, relative to the tile's first key.
   Range seen(const ops::Attending& of, std::int64_t row) const {
     return {std::clamp<std::int64_t>(of.first_key(query + row) - key, 0, keys),
             std::clamp<std::int64_t>(of.end_key(query + row) - key, 0, keys)};
   }
-  // The part that lies above the diagonal, of a product whose rows and columns, or summands, are these.
+  // The band above the diagonal, in a product where keys and queries run along these sides.
   Band hidden(const ops::Attending& of, Side key_side, Side query_side) const {
     return {key_side, query_side, of.causal ? of.begin + query - key : keys};
   }
@@ -50,7 +50,7 @@ void for_key_tiles(const ops::Attending& of, Tile& tile, Each each) {
   }
 }
 
-// Rows of f32, one `step` after the other.
+// f32 rows, `step` apart.
 template <class Float>
 struct FloatRows {
   Float* first;
@@ -61,7 +61,7 @@ struct FloatRows {
 using Rows = FloatRows<const float>;
 using OwnRows = FloatRows<float>;
 
-// Where they lie, or widened into `room`.
+// The rows in place if they are f32, else widened into `room`.
 Rows wide_rows(const AttentionInput& x, std::int64_t at, std::int64_t step, std::int64_t rows,
                std::int64_t width, float* room) {
   const std::byte* const first = x.data + at * plan::size_in_bytes(x.dtype);
@@ -71,7 +71,7 @@ Rows wide_rows(const AttentionInput& x, std::int64_t at, std::int64_t step, std:
   return {room, width};
 }
 
-// An operand of a product: f32, or bf16 where the processor multiplies those.
+// An operand of a product: f32, or bf16 where the processor multiplies it natively.
 struct Factor {
   Factor(Rows rows) : data(rows.first), step(rows.step) {}
   Factor(Bf16Products by, const Bf16* first, std::int64_t apart) : way(by), data(first), step(apart) {}
@@ -83,14 +83,14 @@ struct Factor {
   std::int64_t step;
 };
 
-// Where they lie, if products take them so; else in f32.
+// The rows in place if the product reads bf16, else as f32.
 Factor factor_rows(Bf16Products way, const AttentionInput& x, std::int64_t at, std::int64_t step,
                    std::int64_t rows, std::int64_t width, float* room) {
   if (way == Bf16Products::widened) return wide_rows(x, at, step, rows, width, room);
   return {way, reinterpret_cast<const Bf16*>(x.data) + at, step};
 }
 
-// C = scale op(A) op(B) + beta C. REQUIRES: both of one type, and a scale of 1 if that is bf16.
+// C = scale op(A) op(B) + beta C. REQUIRES: A and B have one type; scale is 1 if that is bf16.
 void multiply_factors(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float scale,
                       Factor A, Factor B, float beta, OwnRows C, const Band& nothing) {
   if (A.is_bf16())
@@ -101,7 +101,8 @@ void multiply_factors(Transpose a, Transpose b, std::int64_t m, std::int64_t n, 
          B.step, beta, C.first, C.step, nothing);
 }
 
-// Weights of a tile, of which products take what bf16 they round to: each row where it was, in half the room.
+// The weights of a tile. For bf16 products they are rounded in place: a row keeps its start and
+// takes half the space.
 Factor weights_of(Bf16Products way, float* tile, std::int64_t rows, std::int64_t columns) {
   if (way == Bf16Products::widened) return Rows{tile, kKeyTile};
   for (std::int64_t row = 0; row < rows; ++row)
@@ -110,14 +111,14 @@ Factor weights_of(Bf16Products way, float* tile, std::int64_t rows, std::int64_t
   return {way, reinterpret_cast<const Bf16*>(tile), 2 * kKeyTile};
 }
 
-// Products take bf16 where all are.
+// Uses bf16 products only if all operands are bf16.
 Bf16Products products_of(const Attention& how, std::initializer_list<AttentionInput> operands) {
   const bool bf16 =
       std::ranges::all_of(operands, [](const AttentionInput& x) { return x.dtype == plan::DType::bf16; });
   return bf16 ? how.products : Bf16Products::widened;
 }
 
-// Rows that are summed up: where they go to, or in `room` until they are done.
+// Accumulated rows: in their destination if that is f32, else in `room` until finish().
 class SummedRows {
  public:
   SummedRows(const AttentionOutput& to, std::int64_t at, std::int64_t step, std::int64_t rows,
@@ -148,7 +149,7 @@ class SummedRows {
   std::int64_t step_, rows_, width_;
 };
 
-// What is computed with a tile, in a worker's own memory. What is f32 already needs the first three alone.
+// Per-worker scratch for a tile. f32 operands need only the first three arrays.
 struct Room {
   Room(const Attention& how, void* scratch) {
     const auto take = [&](std::int64_t count) {
@@ -180,7 +181,7 @@ void scale_row(float factor, float* x, std::int64_t n) {
   run_lane(Lane::mul, n, both.data(), x);
 }
 
-// scores = factor * q k^T, where they are seen; -inf where the mask says so.
+// scores = factor * q k^T where a query attends to a key; -inf where the mask is 0.
 void score(const Attention& how, const Tile& tile, Factor q, Factor k, const std::uint8_t* mask,
            float* scores) {
   const auto h = static_cast<std::size_t>(tile.head);
@@ -271,7 +272,8 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
 
 namespace {
 
-// A head's part in the gradients of its queries, and of the keys and values that it shares.
+// The contribution of one head to the gradients of its queries and of the keys and values it
+// shares.
 void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q, AttentionInput k,
                       AttentionInput v, AttentionInput y, const float* log_sum, AttentionInput dy,
                       const std::uint8_t* mask, AttentionOutput dq, OwnRows dk, OwnRows dv,
@@ -293,7 +295,7 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
     const SummedRows dq_rows(dq, how.dq.heads[h] + query * how.dq.step, how.dq.step, m, how.inner, room.dq);
     dq_rows.clear();
     const float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
-    float* const along = room.by_query;  // of each row: the sum of p dp
+    float* const along = room.by_query;  // per row: the sum of p dp
     for (std::int64_t row = 0; row < m; ++row) along[row] = dot_lanes(y_rows[row], wide_dy[row], how.values);
     for_key_tiles(how.of, tile, [&] {
       const std::int64_t n = tile.keys;
@@ -344,7 +346,7 @@ void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, Att
   };
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t first = item * how.sharing, last = first + how.sharing;
-    // All are zero before the first adds to any: some heads may share keys and not values.
+    // Clear all before adding to any: some heads may share keys but not values.
     for (std::int64_t head = first; head < last; ++head) keys_of(head).clear(), values_of(head).clear();
     for (std::int64_t head = first; head < last; ++head)
       attend_head_back(how, head, q, k, v, y, log_sum, dy, mask, to.dq, keys_of(head).sums,

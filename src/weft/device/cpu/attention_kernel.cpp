@@ -13,7 +13,7 @@ namespace {
 
 using program::Place;
 
-// Where rows begin, and how far it is from one point along `step` to the next.
+// Where rows begin, and the distance between neighbours along `step`.
 AttentionRows rows_at(const Place& place, std::span<const plan::Dim> heads, const plan::Dim& step,
                       std::int64_t width) {
   AttentionRows rows;
@@ -25,7 +25,7 @@ AttentionRows rows_at(const Place& place, std::span<const plan::Dim> heads, cons
       for (std::int64_t i = 0; i < dim.size; ++i) next.push_back(before + i * stride);
     rows.heads = std::move(next);
   }
-  // A single row has no next; products still ask that it lie beyond this one.
+  // A single row has no stride, but products require one of at least the row's width.
   rows.step = step.size == 1 ? std::max<std::int64_t>(width, 1) : place.stride(step.index);
   return rows;
 }
@@ -45,7 +45,7 @@ class AttentionKernel final : public Kernel {
     how_.keys = of.over.size;
     how_.inner = ops::points_of(of.inner);
     how_.values = ops::points_of(of.values);
-    // Heads that share keys and values come one after the other.
+    // Heads that share keys and values are consecutive.
     ops::DimList heads;
     const auto is_apart = [&](const plan::Dim& dim) {
       return node.input_type(1).has(dim.index) && node.input_type(2).has(dim.index);
@@ -73,7 +73,7 @@ class AttentionKernel final : public Kernel {
     mask_ = is_gradient_ ? 6 : 3;
     if (mask_ < in_.size()) {
       how_.mask = at(call.operands[mask_], of.along, 0);
-      how_.mask.step = call.operands[mask_].stride(of.along.index);  // 0: all queries see the same
+      how_.mask.step = call.operands[mask_].stride(of.along.index);  // 0: one mask for all queries
       how_.mask_step = call.operands[mask_].stride(of.over.index);
     }
   }
@@ -97,7 +97,7 @@ class AttentionKernel final : public Kernel {
  private:
   Attention how_;
   bool is_gradient_ = false;
-  std::size_t mask_ = 0;  // the operand that it would be
+  std::size_t mask_ = 0;  // the mask's operand number, if there is one
   std::vector<AttentionInput> in_;
   std::vector<AttentionOutput> out_;
 };

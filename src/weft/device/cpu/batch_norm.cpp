@@ -12,8 +12,8 @@ namespace {
 using PerChannel = std::array<float, kMostChannels>;
 using Totals = std::array<double, kMostChannels>;
 
-// A few channels at a time, so that the second cache still holds them when they are read again; with an inner of
-// 1 as many as there may be, since vectors lie across them.
+// Works on a few channels at a time, so that they are still in the L2 cache when they are read
+// again. With inner == 1 it takes as many as allowed, since vectors run across channels.
 template <class Run>
 void for_channels(const BatchNorm& norm, std::int64_t begin, std::int64_t end, const float* x, Run run) {
   constexpr std::int64_t kCached = 1 << 17;  // floats

@@ -1,14 +1,14 @@
-// weft/device/cpu/batch_norm.h -- every channel shifted and scaled to mean 0 and variance 1.
+// weft/device/cpu/batch_norm.h -- batch normalization: mean 0 and variance 1 per channel.
 //
 //   y = (x - m) * rstd,  rstd = 1 / sqrt(v + epsilon)
 //
-//   train   m, v are the mean and biased variance of the batch; the running ones move towards m and the
-//           unbiased v by `momentum`
-//   infer   m, v are the running ones
+//   train   m, v are the mean and biased variance of the batch; the running statistics move towards m and
+//           the unbiased v by `momentum`
+//   infer   m, v are the running statistics
 //
-// x is [batch, channels, inner], contiguous: an image's rows and columns are one inner index, and plain
-// features have an inner of 1. A call works on channels [begin, end). next_mean and next_variance may
-// be mean and variance themselves.
+// x is [batch, channels, inner], contiguous: rows and columns of an image form one inner index, and
+// plain features have inner == 1. A call works on channels [begin, end). next_mean and
+// next_variance may alias mean and variance.
 #pragma once
 #include <cstdint>
 

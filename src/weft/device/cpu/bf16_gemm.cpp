@@ -25,9 +25,9 @@ std::string_view name(Bf16Products way) {
 
 namespace {
 
-// Where vdpbf16ps is issued half as often as fma or less there is nothing to win. One core of a Xeon with AMX,
-// GFLOP/s of 128 x 128 x 128: amx 670, widened 115, avx512 75. AMD's are not measured: they
-// are said to issue as many of the one as of the other.
+// avx512 does not pay where vdpbf16ps has at most half the throughput of fma. One core of a Xeon
+// with AMX, GFLOP/s at 128 x 128 x 128: amx 670, widened 115, avx512 75. AMD processors are not
+// measured; they are said to issue both at the same rate.
 bool dots_are_faster() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("amd") != 0;
@@ -53,7 +53,8 @@ Bf16Products bf16_products() {
 #if defined(__x86_64__)
 namespace {
 
-// The system saves tiles for those alone who asked for it: a process, and all its threads.
+// Linux saves AMX tile data only for a process that has requested it; the permission covers all its
+// threads.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -64,18 +65,19 @@ bool may_use_tiles() {
 
 constexpr std::int64_t kTile = 2 * kSquareLines;  // rows and columns of C at a time
 
-// What a kernel multiplies: strips of squares of A by line and of B by pair. At most two strips each.
+// Operands of a kernel: strips of squares of A, by line, and of B, by pair. At most two strips
+// each.
 struct Strips {
   const Bf16 *a, *b;
-  std::int64_t a_step, b_step;  // from one strip to the next
+  std::int64_t a_step, b_step;  // distance between strips
   std::int64_t squares;
 };
 
-// Sums are in `tile`, ldc apart, before and after; before, where `add` says so.
+// Writes the sums to `tile`, with leading dimension ldc. With `add` it adds to what is there.
 using Kernel32 = void (*)(const Strips& of, int a_strips, int b_strips, bool add, float* tile,
                           std::int64_t ldc);
 
-// Eight rows and a strip or two of columns.
+// Eight rows by one or two strips of columns.
 template <int kStrips>
 [[gnu::always_inline, gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] inline void dot_rows(
     const Bf16* a, const Bf16* b, std::int64_t b_step, std::int64_t squares, bool add, float* tile,
@@ -119,7 +121,7 @@ template <int kStrips>
   }
 }
 
-// Tiles 0 to 3 are sums, 4 and 5 of A, 6 and 7 of B, all of 16 rows of 64 bytes.
+// Tiles 0 to 3 hold sums, 4 and 5 hold A, 6 and 7 hold B; all have 16 rows of 64 bytes.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start = 0, unused[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -183,7 +185,7 @@ static_assert(sizeof(TileShapes) == 64);
   if (two_a && two_b) _tile_stored(3, tile + kSquareLines * ldc + kSquareLines, step);
 }
 
-// What is packed at a time. A strip of B, two wide, stays in the first cache while A goes past it.
+// Block sizes for packing. A two-wide strip of B stays in L1 while A streams past it.
 constexpr std::int64_t kDeepest = 512, kHigh = 256, kWide = 768;
 
 struct PackedSquares {
@@ -203,7 +205,7 @@ void multiply_squares(Kernel32 kernel, Transpose a, Transpose b, std::int64_t m,
                       float beta, float* C, std::int64_t ldc, const program::Band* nothing) {
   const View<Bf16> left(a, A, lda), right(b, B, ldb);
   PackedSquares& buffers = packed_squares();
-  // Equal shares of the depth, in whole squares: what they are depends on k alone.
+  // Equal shares of the depth in whole squares; they depend only on k.
   const std::int64_t parts = (k + kDeepest - 1) / kDeepest;
   const std::int64_t share = round_up((k + parts - 1) / parts, kSquareDepth);
   alignas(64) float tile[kTile * kTile];
@@ -228,7 +230,7 @@ void multiply_squares(Kernel32 kernel, Transpose a, Transpose b, std::int64_t m,
                   {{row + i, row + i + rows}, {column + j, column + j + columns}, {depth, depth + deep}});
               first = needed.empty() ? 0 : (needed.k.begin - depth) / kSquareDepth;
               last = needed.empty() ? 0 : round_up(needed.k.end - depth, kSquareDepth) / kSquareDepth;
-              if (first >= last && add) continue;  // without anything to add it becomes zero
+              if (first >= last && add) continue;  // without add, C must still become zero
             }
             const Strips of{buffers.a + i / kSquareLines * strip + first * kSquareElements,
                             buffers.b + j / kSquareLines * strip + first * kSquareElements, strip, strip,

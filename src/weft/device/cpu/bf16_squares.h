@@ -1,12 +1,13 @@
-// weft/device/cpu/bf16_squares.h -- blocks of a bf16 matrix as instructions that multiply pairs read them.
+// weft/device/cpu/bf16_squares.h -- packs blocks of a bf16 matrix for instructions that multiply
+// pairs.
 //
-// A square is 16 lines, rows of A or columns of B, times 32 depths: 1 KiB, 16 registers. Squares of the same lines
-// follow each other along the depth, and one strip of lines follows the other.
+// A square is 16 lines (rows of A or columns of B) by 32 depths: 1 KiB, 16 registers. Squares of
+// the same lines follow each other along the depth, and strips of lines follow each other.
 //
-//   by line     a line's 32 depths lie side by side: A, of which a tile or a broadcast takes pairs of a row
-//   by pair     a pair of depths of all 16 lines lies side by side: B
+//   by line     the 32 depths of a line are contiguous: A, from which a tile or a broadcast loads row pairs
+//   by pair     one pair of depths of all 16 lines is contiguous: B
 //
-// Lines and depths that are not there are zeros. What is not there is not read either.
+// Lines and depths past the edge are zero-filled and not read.
 #pragma once
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -26,7 +27,7 @@ enum class SquareOrder : bool { by_line, by_pair };
 
 typedef std::uint32_t SquarePairs [[gnu::vector_size(64), gnu::may_alias]];
 
-// Rows of pairs become columns: pairs, then twos of pairs within quarters of a register, then the quarters.
+// Transposes 16 x 16 pairs: single pairs, then twos of pairs within 128-bit lanes, then the lanes.
 [[gnu::always_inline, WEFT_AVX512]] inline void turn_square(SquarePairs (&x)[16]) {
   SquarePairs y[16];
 #pragma GCC unroll 8
@@ -44,7 +45,7 @@ typedef std::uint32_t SquarePairs [[gnu::vector_size(64), gnu::may_alias]];
       x[i + 2 * j + 1] = __builtin_shufflevector(y[i + j], y[i + j + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11,
                                                  26, 27, 14, 15, 30, 31);
     }
-    // x[4 i + j] holds column j of every four, of rows 4 i to 4 i + 3.
+    // x[4 i + j] holds column j of every four, for rows 4 i to 4 i + 3.
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
     SquarePairs even[2], odd[2];
@@ -69,13 +70,13 @@ typedef std::uint32_t SquarePairs [[gnu::vector_size(64), gnu::may_alias]];
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
-// The first depths of 16 lines, of which `there` are there, side by side: a half of each pair.
+// Loads one depth of 16 contiguous lines, masked by `there`: the low half of each pair.
 [[gnu::always_inline, WEFT_AVX512]] inline SquarePairs halves_of(const Bf16* from, __mmask16 there) {
   typedef std::uint16_t Halves [[gnu::vector_size(32), gnu::may_alias]];
   return __builtin_convertvector((Halves)_mm256_maskz_loadu_epi16(there, from), SquarePairs);
 }
 
-// Of `lines` lines and `depth` depths, at most 16 and 32.
+// Packs `lines` lines and `depth` depths, at most 16 and 32.
 template <SquareOrder kOrder>
 [[WEFT_AVX512]] inline void pack_square(const Lines<Bf16>& of, std::int64_t lines, std::int64_t depth,
                                         const Bf16* from, Bf16* to) {
@@ -102,11 +103,12 @@ template <SquareOrder kOrder>
   for (int i = 0; i < 16; ++i) *reinterpret_cast<SquarePairs*>(to + i * kSquareDepth) = square[i];
 }
 
-// All strips; that of line i begins at to + i * squares * kSquareDepth. REQUIRES: one of the two steps is 1.
+// Packs all strips; the strip of line i begins at to + i * squares * kSquareDepth. REQUIRES: one
+// step is 1.
 template <SquareOrder kOrder>
 [[WEFT_AVX512]] inline void pack_squares(const Lines<Bf16>& lines, Bf16* to) {
   const std::int64_t squares = (lines.depth + kSquareDepth - 1) / kSquareDepth;
-  // Lines that lie beside each other share cache lines: then all strips of a depth, before the next depth.
+  // Contiguous lines share cache lines: then pack all strips of a depth before the next depth.
   const std::int64_t strips = (lines.count + kSquareLines - 1) / kSquareLines;
   const bool beside = lines.depth_step != 1;
   for (std::int64_t i = 0; i < strips * squares; ++i) {

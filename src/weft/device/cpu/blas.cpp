@@ -13,20 +13,21 @@
 namespace weft::device::cpu {
 namespace {
 
-// OpenBLAS counts in int.
+// OpenBLAS takes sizes as int.
 bool countable(std::initializer_list<std::int64_t> sizes) {
   return std::ranges::all_of(sizes,
                              [](std::int64_t size) { return size <= std::numeric_limits<int>::max(); });
 }
 
-// Measured against OpenBLAS 0.3.21, one core. On Neoverse V1 without SVE, GFLOP/s of m = n = k:
+// Measured against OpenBLAS 0.3.21 on one core. On Neoverse V1 without SVE, GFLOP/s at m = n = k:
 //
 //               32   64  128  256  512 1024
 //   OpenBLAS     9   21   39   50   51   60
 //   ours        54   64   70   75   76   76
 //
-// On a Xeon with AVX-512 all products of a step of char_gpt: OpenBLAS 1205 ms, ours 1124; four processes at
-// once 1411 and 1291. Elsewhere OpenBLAS has kernels for processors that ours does not know.
+// On a Xeon with AVX-512, all products of one char_gpt step: OpenBLAS 1205 ms, ours 1124 ms; with
+// four processes at once 1411 ms and 1291 ms. Elsewhere OpenBLAS has tuned kernels for processors
+// that ours lacks.
 bool ours_is_faster() {
 #if defined(__x86_64__)
   return instruction_set() == InstructionSet::avx512;
@@ -61,7 +62,7 @@ void openblas_gemv(bool a, int rows, int columns, double alpha, const double* A,
 template <class T>
 void multiply_vector(bool a, int m, int k, T alpha, const T* A, int lda, const T* x, int x_step, T beta, T* y,
                      int y_step) {
-  // Some versions multiply y by a beta of 0, which keeps a NaN.
+  // Some OpenBLAS versions multiply y by a beta of 0, which keeps a NaN.
   if (beta == 0) {
     for (std::int64_t i = 0; i < m; ++i) y[i * y_step] = 0;
     beta = 1;
@@ -74,7 +75,7 @@ void multiply(bool a, bool b, int m, int n, int k, T alpha, const T* A, int lda,
               T* C, int ldc) {
   if (n == 1)
     multiply_vector(a, m, k, alpha, A, lda, B, b ? 1 : ldb, beta, C, ldc);
-  else if (m == 1)  // the same, transposed
+  else if (m == 1)  // the transposed product
     multiply_vector(!b, n, k, alpha, B, ldb, A, a ? lda : 1, beta, C, 1);
   else
     openblas_gemm(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
@@ -110,7 +111,8 @@ void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t
   choose(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
-// OpenBLAS knows no bands: a few rows or columns at a time, each with what it needs.
+// OpenBLAS has no bands: call it for a few rows or columns at a time, with only what each block
+// needs.
 void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
           const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
           std::int64_t ldc, const program::Band& nothing) {
@@ -118,7 +120,7 @@ void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t
     return portable_gemm(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nothing);
   using program::ProductBlock, program::Range, program::Side;
   constexpr std::int64_t kPiece = 64;
-  portable_gemm(a, b, m, n, 0, alpha, A, lda, B, ldb, beta, C, ldc);  // beta * C alone
+  portable_gemm(a, b, m, n, 0, alpha, A, lda, B, ldb, beta, C, ldc);  // beta * C only
   const Side side = nothing.later == Side::m || nothing.earlier == Side::m ? Side::m : Side::n;
   const View<float> left(a, A, lda), right(b, B, ldb);
   ProductBlock whole{{0, m}, {0, n}, {0, k}};

@@ -2,14 +2,14 @@
 // ACM TOMS 34(3), 2008:
 //
 //        n            A block of B, deep x kWide, is packed into strips as wide as a tile, and a block of
-//      +----+----+    A, kHigh x deep, into strips as high as one, so that the kernel, which keeps a tile
-//    k | B  |    |    of C in registers, reads both from start to end. A strip of the one stays in the first
-//      +----+----+    cache while the block of the other goes past it out of the second.
+//      +----+----+    A, kHigh x deep, into strips as high as one. The kernel keeps a tile of C in
+//    k | B  |    |    registers and reads both strips from start to end. A strip of one operand stays in
+//      +----+----+    L1 while the block of the other streams past it from L2.
 //  +-+ +----+----+
-// m|A| | C  |    |    A short A meets each strip of B too few times to pay for its packing: then full
-//  +-+ +----+----+    strips are read where they lie.
+// m|A| | C  |    |    A short A uses each strip of B too few times to pay for packing: then full strips
+//  +-+ +----+----+    are read in place.
 //
-// There is one order of additions for every place in C, whatever the tile that it falls into.
+// Every element of C has one order of additions, whatever tile it falls into.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -22,9 +22,9 @@
 namespace weft::device::cpu {
 namespace {
 
-// How much of C a kernel keeps in registers: kRows x kVectors vectors, as many as there is room for
-// beside a column of A and a row of B; and how many bytes of each row it sums up in one go: more write C
-// less often, but the strip that stays should leave room in the first cache. All measured.
+// A kernel's register tile of C, kRows x kVectors vectors: as many as fit beside a column of A and
+// a row of B. kDeepBytes is how many bytes of each row it sums at a time: more writes C less often,
+// but the strip that stays should leave room in L1. All measured.
 enum class Stays : bool { strip_of_a, strip_of_b };
 
 template <std::size_t kBytes, std::int64_t kTileRows, std::int64_t kTileVectors, std::size_t kDepthBytes,
@@ -46,8 +46,8 @@ struct Block {
   static_assert(kWide % kTileColumns == 0);
 };
 
-// tile (+)= strip of A times strip of B, whose rows are b_step apart. Inlined into each kernel, to be
-// compiled for that kernel's instructions.
+// tile (+)= strip of A times strip of B, whose rows are b_step apart. Inlined into each kernel, so
+// that it is compiled for that kernel's instruction set.
 template <class T, class Kernel, std::int64_t kVectors>
 [[gnu::always_inline]] inline void multiply_strips(const T* a, const T* b, std::int64_t b_step,
                                                    std::int64_t depth, bool add, T* tile,
@@ -63,7 +63,7 @@ template <class T, class Kernel, std::int64_t kVectors>
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kVectors; ++j) row[j] = *reinterpret_cast<const Vector*>(b + j * kLanes);
 #if defined(__aarch64__)
-    // A product with one lane of a vector is one instruction here, so A needs few registers.
+    // Multiplying by one lane of a vector is one instruction here, so A needs few registers.
     Vector column[kRows / kLanes];
 #pragma GCC unroll 8
     for (std::int64_t i = 0; i < kRows / kLanes; ++i)
@@ -118,7 +118,7 @@ struct Plain : PlainShape {
   }
 };
 
-// A is cut into strips of a tile's rows.
+// Cuts A into strips as high as a tile.
 template <class Kernel>
 struct RowStrips {
   template <class Then>
@@ -127,7 +127,7 @@ struct RowStrips {
   }
 };
 
-// B is cut into strips of a tile's columns; what is left at the end takes few vectors of zeros along:
+// Cuts B into strips as wide as a tile. The remainder is split so that little padding is computed:
 // 64 columns of 4 lanes are 12 12 12 12 8 8.
 template <class T, class Kernel, std::int64_t kMost = Kernel::kVectors>
 struct ColumnStrips {
@@ -143,7 +143,7 @@ struct ColumnStrips {
   }
 };
 
-// A MiB and a half.
+// 1.5 MiB.
 template <class T, class Kernel>
 struct Packed {
   using Sizes = Block<T, Kernel>;
@@ -151,15 +151,15 @@ struct Packed {
   alignas(64) T b[Sizes::kDeepest * Sizes::kWide];
 };
 
-// One for each thread, made at its first product: thread_local memory itself is taken off every thread's
-// stack and cleared when it starts.
+// One per thread, allocated at its first product: a plain thread_local array would take space on
+// every thread's stack and be cleared when the thread starts.
 template <class T, class Kernel>
 Packed<T, Kernel>& packed() {
   static thread_local const auto buffers = std::make_unique_for_overwrite<Packed<T, Kernel>>();
   return *buffers;
 }
 
-// As much as is packed at a time, in f32 and as it lies.
+// Room for the largest block that is packed at a time, as f32 in its original order.
 template <class T, class Kernel>
 T* room_to_widen() {
   using Sizes = Block<T, Kernel>;
@@ -169,7 +169,7 @@ T* room_to_widen() {
   return room.get();
 }
 
-// An f16 takes many instructions to widen: whole lines of them, with the widest vectors, before they are packed.
+// Widening f16 takes many instructions: widen whole lines with the widest vectors before packing.
 template <class Sides, class Kernel, class From, class T>
 void pack_lines(const Lines<From>& lines, T scale, T* to) {
   if constexpr (std::is_same_v<From, F16>) {
@@ -187,7 +187,7 @@ void pack_lines(const Lines<From>& lines, T scale, T* to) {
   pack<Sides>(lines, scale, to);
 }
 
-// C (+)= the tile, of which rows x columns are there.
+// C (+)= tile, of which rows x columns are valid.
 template <class T>
 void store(const T* tile, std::int64_t tile_step, std::int64_t rows, std::int64_t columns, bool add, T* C,
            std::int64_t ldc) {
@@ -201,7 +201,7 @@ void scale_all(std::int64_t m, std::int64_t n, T factor, T* C, std::int64_t ldc)
     for (std::int64_t j = 0; j < n; ++j) C[i * ldc + j] = factor == 0 ? T(0) : factor * C[i * ldc + j];
 }
 
-// What a tile sums of the depths that are packed, counted from the first of these.
+// The packed depths that a tile must sum, relative to the first of them.
 inline program::Range needed_depths(const program::Band& nothing, program::Range rows, program::Range columns,
                                     program::Range depths) {
   const program::ProductBlock block = nothing.needed({rows, columns, depths});
@@ -216,13 +216,13 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
   using Sizes = Block<T, Kernel>;
   using Columns = ColumnStrips<T, Kernel>;
   constexpr std::int64_t kTileRows = Kernel::kRows;
-  constexpr std::int64_t kShort = 2 * kTileRows;  // rows of A, measured
+  constexpr std::int64_t kShort = 2 * kTileRows;  // rows of A; measured
   if (m == 0 || n == 0) return;
   if (k == 0 || (beta != 0 && beta != 1)) scale_all(m, n, beta, C, ldc);
   if (k == 0) return;
   const View<From> left(a, A, lda), right(b, B, ldb);
   Packed<T, Kernel>& buffers = packed<T, Kernel>();
-  // What is to be widened is packed.
+  // Operands to be widened must be packed.
   const bool in_place = std::is_same_v<From, T> && b == Transpose::no && m <= kShort;
   // Equal shares of the depth, so that the last is not much shorter.
   const std::int64_t parts = (k + Sizes::kDeepest - 1) / Sizes::kDeepest;
@@ -232,7 +232,7 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
       const std::int64_t depth = k / parts * part + std::min(part, k % parts);
       const std::int64_t deep = k / parts + (part < k % parts ? 1 : 0);
       const std::int64_t wide = std::min(Sizes::kWide, n - column);
-      // In place all strips stay where they are but one that is not full.
+      // In place, only a partial strip is packed.
       std::int64_t left_there = 0;
       if (in_place)
         for_strips<Columns>(wide, [&](std::int64_t first, auto side) {
@@ -260,7 +260,7 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
           if (nothing != nullptr)
             depths = needed_depths(*nothing, {row + i, row + i + rows}, {column + j, column + j + columns},
                                    {depth, depth + deep});
-          if (depths.empty() && add) return;  // without anything to add it becomes zero
+          if (depths.empty() && add) return;  // without add, C must still become zero
           const T* const a_strip = buffers.a + i * deep + depths.begin * kTileRows;
           const T* const b_strip = strip + depths.begin * step;
           const std::int64_t summands = depths.end - depths.begin;

@@ -54,8 +54,8 @@ std::unique_ptr<Kernel> call(Run run, std::int64_t scratch = 0) {
   return std::make_unique<CallKernel>(std::move(run), scratch);
 }
 
-// The node with the addresses of its operands and results: plain, but for tables of scatter-add and gather in programs
-// that were meant for an accelerator.
+// A node with the addresses of its operands and results. They are contiguous, except the tables of
+// scatter-add and gather in programs that were planned for an accelerator.
 struct Call {
   const program::OperatorCall& what;
   NodeView node;
@@ -135,7 +135,7 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
       [=](const Task& t, std::byte*) { avg_pool_gradient(pool, t.begin, t.end, at.f32(0), at.result()); });
 }
 
-// Calls run(operand i as i32 or i64).
+// Calls run(operand i) with its pointer as i32 or i64.
 template <class Run>
 auto with_whole_numbers(const Call& at, std::size_t i, Run run) {
   return at.node.input_type(i).dtype == DType::i64 ? run(at.i64(i)) : run(at.i32(i));
@@ -145,7 +145,7 @@ LabelWeights smoothed(double smoothing, std::int64_t classes) {
   return {static_cast<float>(1 - smoothing), static_cast<float>(smoothing / static_cast<double>(classes))};
 }
 
-// Rows of classes one after the other, with labels and their gradients in the order of the rows.
+// Contiguous rows of classes. Labels and loss gradients are in row order.
 std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
   const std::int64_t classes = at.node.input_type(0).size_of(at.node.symbol(0));
   const LabelWeights weights = smoothed(at.node.real(1), classes);
@@ -160,10 +160,11 @@ std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
   });
 }
 
-// The last of its results is its room. `items`: of the unit, which says in how many parts it was cut.
+// The last result is scratch memory. `items` is the unit's item count, which determines the number
+// of parts.
 std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t items) {
   program::LossTiles tiles = program::loss_tiles(at.node);
-  const bool whole = items < tiles.items();  // one task does all
+  const bool whole = items < tiles.items();  // a single task does all the work
   if (!whole && tiles.items() > 1) tiles.parts = (items - 1) / (tiles.items() - 1);
   const bool slopes = ops::classifying(at.node).slopes, biased = at.node.input_count() > 3;
   const LinearLoss of{.tiles = tiles,
@@ -202,7 +203,7 @@ std::unique_ptr<Kernel> make_labelled(const Call& at) {
   });
 }
 
-// How far each index moves in a value that lies in its type's own order; 0 where it lacks the index.
+// The stride of an index in a contiguous value of this type; 0 if the type lacks the index.
 std::int64_t plain_stride(const Type& type, Symbol index) {
   std::int64_t stride = 1;
   for (std::size_t i = type.rank(); i-- > 0; stride *= type.dims[i].size)
@@ -236,7 +237,8 @@ std::unique_ptr<Kernel> make_gather(const Call& at) {
   });
 }
 
-// positions[p..], x[..] into y, which has the new index and any of theirs: what it lacks is summed.
+// positions[p..], x[..] into y, which has the new index and any of theirs. Indices that y lacks are
+// summed.
 std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   const NodeView& node = at.node;
   const Type positions = node.input_type(0), x = node.input_type(1), y = node.result_type(0);
@@ -251,7 +253,7 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   std::vector<plan::Dim> loops(positions.dims.begin(), positions.dims.end());
   for (const plan::Dim& dim : x.dims)
     if (!positions.has(dim.index)) loops.push_back(dim);
-  // The last indices of x that positions lack and that lie in y as they do in x.
+  // Merges the last indices of x that positions lack and that are contiguous in both x and y.
   while (!loops.empty()) {
     const plan::Dim& dim = loops.back();
     if (positions.has(dim.index) || plain_stride(x, dim.index) != rows.run ||
@@ -300,7 +302,7 @@ std::unique_ptr<Kernel> make_optimizer(const Call& at) {
   const bool is_adam = &node.op() == &ops::adam() || &node.op() == &ops::adamw();
   const std::size_t last = is_adam ? 5 : &node.op() == &ops::momentum() ? 3 : 2;
   const double lr = node.real(0);
-  // The learning rate of a step: a schedule, where there is one, lessens it.
+  // The learning rate of this step, with the schedule's factor if there is one.
   const auto lr_now = [=] { return at.in.size() > last ? lr * static_cast<double>(*at.f32(last)) : lr; };
   if (&node.op() == &ops::sgd()) {
     return call([=](const Task& t, std::byte*) {
@@ -330,7 +332,8 @@ std::unique_ptr<Kernel> make_dropout(const Call& at) {
   const auto stream = static_cast<std::uint64_t>(at.node.integer(1));
   const Type x = at.node.input_type(0);
   const ops::WholePlace whole = ops::read_whole_place(x, at.node.integer(2), at.node.word(3)).value();
-  // The elements that follow each other in the whole as they do in the slice, and the loops around them.
+  // The elements that are contiguous in the whole tensor as in the slice, and the loops around
+  // them.
   std::int64_t run = 1;
   std::size_t outer = x.rank();
   for (; outer > 0 && (whole.strides[outer - 1] == run || x.dims[outer - 1].size == 1); --outer)
@@ -351,7 +354,7 @@ std::unique_ptr<Kernel> make_dropout(const Call& at) {
   });
 }
 
-// x[.., along, between.., pairs], or with the two brought to the end.
+// x[.., along, between.., pairs], or x with these two indices last.
 std::unique_ptr<Kernel> make_rotary(const Call& at) {
   const Type x = at.node.input_type(0);
   const Symbol along = at.node.symbol(0), pairs = at.node.symbol(1);
@@ -376,7 +379,7 @@ std::unique_ptr<Kernel> make_recurrence(const Call& at) {
   Recurrence shape{
       .steps = x.dims[along].size, .reverse = at.node.integer(1) != 0, .step_stride = in_decay[along]};
   for (std::size_t i = along + 1; i < x.rank(); ++i) shape.inner *= x.dims[i].size;
-  // The last indices that the decay lacks, or has as x has them.
+  // Merges the last indices that the decay lacks, or stores in the order of x.
   std::size_t outer = x.rank();
   const auto alike = [&](std::size_t i) { return in_decay[i] == (shape.dense ? in_x[i] : 0); };
   shape.dense = x.rank() > along + 1 && in_decay.back() != 0;
@@ -387,7 +390,8 @@ std::unique_ptr<Kernel> make_recurrence(const Call& at) {
       [=](const Task& t, std::byte*) { recur(shape, t.begin, t.end, at.f32(0), at.f32(1), at.result()); });
 }
 
-// x[batch.., channel, inner..], the statistics by channel; or x[share, batch.., channel, inner..], by share too.
+// x[batch.., channel, inner..] with statistics per channel, or x[share, batch.., channel, inner..],
+// per share too.
 std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   const NodeView& node = at.node;
   const Type x = node.input_type(0), channel = node.input_type(1);
@@ -419,7 +423,7 @@ std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   });
 }
 
-// Operands end to end along one index, or one between zeros.
+// Concatenates operands along one index, or pads one with zeros.
 std::unique_ptr<Kernel> make_joined(const Call& at) {
   const NodeView& node = at.node;
   const Type y = node.result_type(0);
@@ -436,7 +440,7 @@ std::unique_ptr<Kernel> make_joined(const Call& at) {
   return call([=](const Task& t, std::byte*) {
     const auto bytes = [&](std::int64_t elements) { return elements * static_cast<std::int64_t>(width); };
     if (pads) std::fill_n(at.out[0] + bytes(t.begin), bytes(t.end - t.begin), std::byte{0});
-    // Whole lines together, and what the range has of those at its ends.
+    // Copies whole lines together, and the partial lines at the ends of the range alone.
     for (std::int64_t from = t.begin, end; from < t.end; from = end) {
       const std::int64_t row = from / line, column = from % line;
       const std::int64_t rows = column == 0 ? std::max<std::int64_t>((t.end - from) / line, 1) : 1;
@@ -455,7 +459,7 @@ std::unique_ptr<Kernel> make_joined(const Call& at) {
   });
 }
 
-// Segments of numbers, and of words that hold their codes.
+// Segments of numbers, and the words that hold their codes.
 std::unique_ptr<Kernel> make_codec(const Call& at) {
   const ops::Codec codec = ops::codec_of(at.node);
   const ops::CodeSegments segments = ops::code_segments(at.node);
@@ -513,7 +517,7 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
   const plan::Operator& op = at.node.op();
   if (ops::is_pointwise(op) || &op == &ops::cast() || &op == &ops::constant() || &op == &ops::position())
     return make_element_kernel(program, what, memory);
-  // A kernel of its own does a range of items; the definition does them all.
+  // A dedicated kernel computes a range of items; the definition computes all of them.
   if (!program::why_by_definition(at.node).empty()) return make_reference_kernel(program, what, memory);
   if (program::takes_any_rows(at.node)) return make_attention_kernel(program, what, memory);
   if (&op == &ops::linear_cross_entropy()) return make_linear_cross_entropy(at, unit.items);

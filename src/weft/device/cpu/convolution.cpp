@@ -10,24 +10,24 @@
 namespace weft::device::cpu {
 namespace {
 
-// Enough for a product to run at full speed; a multiple of the widths of its tiles.
+// Enough for a product to run at full speed; a multiple of its tile widths.
 constexpr std::int64_t kColumns = 384;
 
-// Planes of floats with equal distances: images of some channels, with or without a border.
+// Equally strided planes of floats: some channels of images, with or without a border.
 template <class Float>
 struct Planes {
   Float* data;
-  std::int64_t image, channel, row;  // distances
+  std::int64_t image, channel, row;  // strides
 
   Float* at(std::int64_t i, std::int64_t c, std::int64_t h) const {
     return data + i * image + c * channel + h * row;
   }
 };
 
-// What the scratch is cut into, and how a batch is cut into blocks.
+// How the scratch memory is divided, and the batch into blocks.
 struct Layout {
   explicit Layout(const Convolution& c) : Layout(c, 0, c.in / c.groups) {}
-  // Of each group only channels [first, first + count).
+  // Only channels [first, first + count) of each group.
   Layout(const Convolution& c, std::int64_t first_channel, std::int64_t count)
       : conv(c),
         first(first_channel),
@@ -45,22 +45,22 @@ struct Layout {
               c.out_width == c.width) {}
 
   const Convolution& conv;
-  std::int64_t first;    // channel of a group that is worked on
-  std::int64_t in, out;  // channels of one group that are
-  std::int64_t depth;    // elements of a window
-  std::int64_t places;   // of the window in an image
-  std::int64_t images;   // in a block
-  std::int64_t rows;     // of places in a block: all, or some of one image
+  std::int64_t first;    // first input channel to compute, within a group
+  std::int64_t in, out;  // input channels to compute and output channels, per group
+  std::int64_t depth;    // elements per window
+  std::int64_t places;   // window positions per image
+  std::int64_t images;   // per block
+  std::int64_t rows;     // rows of positions per block: all, or some of one image
   std::int64_t columns;
   std::int64_t high, wide;  // of an image with its border
-  bool border;              // there is one
-  bool plain;               // a window of one element: an image is its own columns
+  bool border;              // has a border
+  bool plain;               // 1 x 1 window: an image is its own columns
 
   std::int64_t window_floats() const { return depth * columns; }
   std::int64_t result_floats() const { return out * columns; }
   std::int64_t border_floats() const { return !border ? 0 : images * in * high * wide; }
 
-  // A block of images in a tensor of `channels` planes, from the first channel of a group on.
+  // A block of images of a tensor with `channels` planes, starting at channel `first`.
   template <class Float>
   static Planes<Float> planes(Float* tensor, std::int64_t image, std::int64_t channels, std::int64_t first,
                               std::int64_t height, std::int64_t width) {
@@ -80,11 +80,11 @@ struct Layout {
 
 struct Matrix {
   const float* data;
-  std::int64_t step;  // from row to row
+  std::int64_t step;  // row stride
 };
 
-// Calls run(width), with the width known to the compiler where rows are so short that a loop around
-// their copy would cost more than the copy.
+// Calls run(width) with a compile-time width for rows so short that a loop around their copy would
+// cost more than the copy.
 template <class Run>
 void with_width(std::int64_t width, Run run) {
   switch (width) {
@@ -96,7 +96,7 @@ void with_width(std::int64_t width, Run run) {
   }
 }
 
-// Images into the middle of planes with a border of zeros.
+// Copies images into planes with a border of zeros.
 void add_border(const Layout& layout, std::int64_t images, const Planes<const float>& from,
                 const Planes<float>& to) {
   const Convolution& conv = layout.conv;
@@ -120,8 +120,8 @@ void remove_border(const Layout& layout, std::int64_t images, const Planes<float
   });
 }
 
-// Calls visit(places along a row, their start in the planes, their start in the columns) for all rows
-// of places [row, row + rows) of the images, element of the window after element.
+// Calls visit(positions per row, their start in the planes, their start in the columns) for rows of
+// positions [row, row + rows) of the images, one window element after the other.
 template <class Float, class Visit>
 void visit_rows(const Layout& layout, std::int64_t images, std::int64_t row, std::int64_t rows,
                 const Planes<Float>& planes, Visit visit) {
@@ -165,7 +165,7 @@ void scatter_columns(const Layout& layout, std::int64_t images, std::int64_t row
     });
 }
 
-// dy as [out][columns]: where it lies if the block is of one image, else brought together.
+// dy as [out][columns]: in place if the block is of one image, else gathered.
 Matrix gather_results(const Layout& layout, std::int64_t images, std::int64_t row,
                       const Planes<const float>& dy, float* together) {
   if (layout.images == 1) return {dy.at(0, 0, row), layout.places};
@@ -178,11 +178,11 @@ Matrix gather_results(const Layout& layout, std::int64_t images, std::int64_t ro
   return {together, columns};
 }
 
-// Cuts images [begin, end) into blocks that do not depend on where the range begins, and calls, for each
-// of the groups of channels of some images,
+// Cuts images [begin, end) into blocks that do not depend on where the range begins. For each group
+// of channels it calls
 //
-//   prepare(image, images, group), then run(image, images, group, row, rows) for the rows of places that
-//   make a block, all of them unless the image is alone, then finish(image, images, group)
+//   prepare(image, images, group), then run(image, images, group, row, rows) for the rows of positions that
+//   make a block (all of them unless it has a single image), then finish(image, images, group)
 template <class Prepare, class Run, class Finish>
 void for_blocks(const Layout& layout, program::Range images_of, program::Range groups, Prepare prepare,
                 Run run, Finish finish) {
@@ -199,7 +199,7 @@ void for_blocks(const Layout& layout, program::Range images_of, program::Range g
   }
 }
 
-// The columns of x, block after block: what the forward pass and the weight gradient share.
+// The columns of x, block by block, for the forward pass and the weight gradient.
 class Windows {
  public:
   Windows(const Layout& layout, const float* x, float* columns, float* border)
@@ -302,13 +302,13 @@ void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::
                               const float* x, float* dw, void* scratch) {
   if (slides_for_weights(conv)) return direct_weight_gradient(conv, begin, end, dy, x, dw, scratch);
   const std::int64_t channels = conv.in / conv.groups, window = conv.kernel_height * conv.kernel_width;
-  // Groups that are asked for whole go together, what there is of the first and the last by itself.
+  // Whole groups are computed together; a partial first or last group is computed alone.
   while (begin < end) {
     const std::int64_t group = begin / channels, first = begin % channels;
     const std::int64_t count = std::min(channels - first, end - begin);
     const std::int64_t groups = first == 0 ? std::max<std::int64_t>((end - begin) / channels, 1) : 1;
     const Layout layout(conv, first, count);
-    const std::int64_t depth = channels * window;  // of a row of dw
+    const std::int64_t depth = channels * window;  // row length of dw
     const auto gradient = [&](std::int64_t g) { return dw + g * layout.out * depth + first * window; };
     for (std::int64_t row = 0; row < groups * layout.out; ++row)
       std::fill_n(gradient(group) + row * depth, layout.depth, 0.0f);

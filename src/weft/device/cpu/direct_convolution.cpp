@@ -8,10 +8,10 @@
 namespace weft::device::cpu {
 namespace {
 
-constexpr std::int64_t kMostTaps = 64;    // elements of a window
-constexpr std::int64_t kLongLine = 1024;  // floats: images share a line until it is that long
+constexpr std::int64_t kMostTaps = 64;    // elements per window
+constexpr std::int64_t kLongLine = 1024;  // floats: images share a line up to this length
 
-// Planes of some images, side by side in a line: [phase][image][row][column], for each channel.
+// Planes of several images in one line: [phase][image][row][column], per channel.
 struct Line {
   std::int64_t rows, columns;  // of a plane
   std::int64_t images, phases;
@@ -19,7 +19,7 @@ struct Line {
   std::int64_t plane() const { return rows * columns; }
   std::int64_t phase() const { return images * plane(); }
   std::int64_t channel() const { return phases * phase(); }
-  std::int64_t places() const { return phase() + kSlack; }  // of a line that is written
+  std::int64_t places() const { return phase() + kSlack; }  // positions in a line of results, with slack
 };
 
 struct Shapes {
@@ -38,17 +38,17 @@ struct Shapes {
     };
     windows = {share(high), share(wide), 0, c.stride * c.stride};
     windows.images = images(windows.rows, windows.columns);
-    // dy with room for the windows that reach above and left of it.
+    // dy with room for windows that reach above and left of it.
     results = {share(high) + above, share(wide) + left, 0, 1};
     results.images = images(results.rows, results.columns);
   }
 
   const Convolution& conv;
-  std::int64_t in, out;  // channels of a group
+  std::int64_t in, out;  // channels per group
   std::int64_t taps;
   std::int64_t high, wide;   // of an image with its border
-  std::int64_t above, left;  // places of the window that overlap one
-  Line windows, results;     // of x, and of dy for the input gradient
+  std::int64_t above, left;  // window positions above and left that overlap a given one
+  Line windows, results;     // for x, and for dy in the input gradient
 
   std::int64_t window_floats() const { return in * windows.channel() + kSlack; }
   std::int64_t place_floats() const { return out * windows.places(); }
@@ -57,7 +57,8 @@ struct Shapes {
   std::int64_t weight_floats() const { return in * out * taps; }
 };
 
-// Images [image, image + images) of channels [first, first + count) as lines, zero around them.
+// Writes images [image, image + images) of channels [first, first + count) as lines, with zero
+// borders.
 void fill_windows(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t first,
                   std::int64_t count, const float* x, float* lines) {
   const Convolution& conv = shapes.conv;
@@ -76,7 +77,7 @@ void fill_windows(const Shapes& shapes, std::int64_t image, std::int64_t images,
                   lines + c * line.channel() + i * line.plane());
 }
 
-// Where the elements of a window lie from its place on.
+// Offsets of the window's elements relative to its position.
 void find_window(const Shapes& shapes, std::int64_t* offsets) {
   const Line& line = shapes.windows;
   const std::int64_t s = shapes.conv.stride;
@@ -85,13 +86,13 @@ void find_window(const Shapes& shapes, std::int64_t* offsets) {
       *offsets++ = (r % s * s + q % s) * line.phase() + r / s * line.columns + q / s;
 }
 
-// To the last place of the window in the last image.
+// Line length up to the last window position in the last image.
 std::int64_t length_of(const Shapes& shapes, std::int64_t images) {
   const Line& line = shapes.windows;
   return (images - 1) * line.plane() + (shapes.conv.out_height - 1) * line.columns + shapes.conv.out_width;
 }
 
-// Calls act(planes of places in y, in a line that has them as windows do).
+// Calls act(offset in y, offset in the line of results) for each plane of y.
 template <class Act>
 void for_planes(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t group, Act act) {
   const Convolution& conv = shapes.conv;
@@ -102,14 +103,14 @@ void for_planes(const Shapes& shapes, std::int64_t image, std::int64_t images, s
           o * line.places() + i * line.plane());
 }
 
-// Calls run(image, images) for the images of each line.
+// Calls run(image, images) for each line.
 template <class Run>
 void for_lines(const Line& line, std::int64_t begin, std::int64_t end, Run run) {
   for (std::int64_t image = begin; image < end; image += line.images)
     run(image, std::min(line.images, end - image));
 }
 
-// dy as lines that windows may reach out of.
+// dy as lines with room for windows that reach past its edges.
 void fill_results(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t group,
                   const float* dy, float* lines) {
   const Convolution& conv = shapes.conv;
@@ -124,13 +125,13 @@ void fill_results(const Shapes& shapes, std::int64_t image, std::int64_t images,
                 line.columns);
 }
 
-// What rows a, a + s, .. and columns b, b + s, .. of x with its border get, into dx.
+// Copies the gradients of rows a, a + s, .. and columns b, b + s, .. of the bordered x into dx.
 void take_phase(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t group,
                 std::int64_t a, std::int64_t b, const float* lines, float* dx) {
   const Convolution& conv = shapes.conv;
   const Line& line = shapes.results;
   const std::int64_t s = conv.stride;
-  // The first row and column of the image itself.
+  // The first row and column inside the image.
   const auto first = [&](std::int64_t padding, std::int64_t phase) {
     return padding > phase ? (padding - phase + s - 1) / s : 0;
   };
@@ -154,7 +155,7 @@ void take_phase(const Shapes& shapes, std::int64_t image, std::int64_t images, s
 
 }  // namespace
 
-// Few are pairs of channels in a group, measured on a Xeon with AVX-512.
+// kFew limits the channel pairs per group. Measured on a Xeon with AVX-512.
 bool slides(const Convolution& conv) {
   constexpr std::int64_t kFew = 64 * 64;
   const std::int64_t taps = conv.kernel_height * conv.kernel_width;
@@ -220,7 +221,8 @@ void direct_input_gradient(const Convolution& conv, std::int64_t begin, std::int
       fill_results(shapes, image, images, group, dy, lines);
       for (std::int64_t a = 0; a < s; ++a)
         for (std::int64_t b = 0; b < s; ++b) {
-          // The elements of a window that reach these rows and columns, and their weights by input channel.
+          // The window elements that reach these rows and columns, and their weights by input
+          // channel.
           std::int64_t offsets[kMostTaps], from[kMostTaps], taps = 0;
           for (std::int64_t r = a; r < conv.kernel_height; r += s)
             for (std::int64_t q = b; q < conv.kernel_width; q += s) {

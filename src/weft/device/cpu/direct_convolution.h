@@ -1,14 +1,14 @@
-// weft/device/cpu/direct_convolution.h -- conv2d and its gradients by windows that slide over planes.
+// weft/device/cpu/direct_convolution.h -- conv2d and its gradients by sliding windows over planes.
 //
-//   a plane with its border, as one line      every place of the line is a place of the window; those where a
-//   . . . . . . a b c . . d e f . . . . .     row ends are computed too and thrown away, so that vectors are full
-//     |_|_|   |_|_|   |_|_|                   whatever the width of an image is
+//   a plane with its border, as one line      every position of the line is a window position.
+//   . . . . . . a b c . . d e f . . . . .     Those at row ends are computed too and discarded,
+//     |_|_|   |_|_|   |_|_|                   so that vectors are full at any image width
 //
-// No columns are gathered, which pays where a product would be small: few channels in a group, above all one,
-// as in depthwise convolutions, and large windows. With a stride of s, a plane is kept as s x s planes of every
-// s-th row and column, so that neighbouring places still read neighbouring elements.
+// No columns are gathered. This pays where a product would be small: few channels per group, as in
+// depthwise convolutions, and large windows. With a stride of s, a plane is stored as s x s planes
+// of every s-th row and column, so that neighbouring positions still read neighbouring elements.
 //
-// The contract is that of convolution.h, whose functions choose.
+// The contract is that of convolution.h, whose functions choose between the two.
 #pragma once
 #include <cstddef>
 
@@ -16,7 +16,7 @@
 
 namespace weft::device::cpu {
 
-// Where sliding is measured to be faster than a product of matrices.
+// Whether sliding is faster than a matrix product, as measured.
 bool slides(const Convolution& conv);
 bool slides_back(const Convolution& conv);  // the input gradient
 bool slides_for_weights(const Convolution& conv);

@@ -8,8 +8,9 @@
 namespace weft::device::cpu {
 namespace {
 
-// Philox-4x32-10 (see base/random.h) for several counters side by side, in loops that become vectors.
-constexpr std::size_t kCounters = 32;  // fewer, and gcc 12 unrolls the loops instead
+// Philox-4x32-10 (see base/random.h) for several counters at once, in loops that compilers
+// vectorize.
+constexpr std::size_t kCounters = 32;  // with fewer, gcc 12 unrolls the loops instead
 constexpr std::int64_t kWords = 4 * kCounters;
 using Column = std::array<std::uint32_t, kCounters>;  // one word of each counter's four
 
@@ -57,7 +58,7 @@ void draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter,
 
 void dropout(const Dropout& drop, std::uint64_t place, std::int64_t n, const float* x, float* y) {
   const auto kept = static_cast<float>(1 - drop.rate);
-  // A uniform number is 24 bits over 2^24, so it is compared as an integer, and exactly.
+  // A uniform number is 24 bits over 2^24, so comparing integers is exact.
   const auto least = static_cast<std::uint32_t>(std::ceil(drop.rate * 0x1p24));
   std::array<std::uint32_t, kWords> words;
   for (std::int64_t i = 0; i < n;) {
@@ -65,7 +66,7 @@ void dropout(const Dropout& drop, std::uint64_t place, std::int64_t n, const flo
     const std::int64_t count = std::min(kWords - skipped, n - i);
     draw(drop.step, drop.stream, (place + static_cast<std::uint64_t>(i)) / 4, words);
     for (std::int64_t j = 0; j < count; ++j) {
-      // By bits, as a branch would keep the loop from becoming vectors.
+      // A bit mask, since a branch would prevent vectorization.
       const std::uint32_t mask = words[skipped + j] >> 8 >= least ? ~std::uint32_t{0} : 0;
       y[i + j] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i + j] / kept) & mask);
     }

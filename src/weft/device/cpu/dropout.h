@@ -2,8 +2,9 @@
 //
 //   y = x / (1 - rate)  where  uniform_at(step, stream, place) >= rate,  else 0
 //
-// The mask is that of base/random.h and ops/dropout.cpp to the bit: it depends on the step, the stream
-// and the element's place in the whole tensor alone. The gradient is the same call on dy.
+// The mask equals that of base/random.h and ops/dropout.cpp bit for bit. It depends only on the
+// step, the stream and the element's position in the whole tensor. The gradient is the same call on
+// dy.
 #pragma once
 #include <cstdint>
 

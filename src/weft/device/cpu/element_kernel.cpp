@@ -57,7 +57,7 @@ class ElementKernel final : public Kernel {
       operands[s] = load_element(sources_[s].dtype, sources_[s].memory, offset);
     }
     if (compute_ != nullptr) return compute_({}, operands.data());
-    // cast: to a whole number without the fraction
+    // A cast to an integer truncates.
     return is_integer(node_.result_type(0).dtype) ? std::trunc(operands[0]) : operands[0];
   }
 

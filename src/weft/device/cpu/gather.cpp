@@ -12,7 +12,7 @@
 namespace weft::device::cpu {
 namespace {
 
-// strided_copy() for boxes of any rank.
+// strided_copy() for any rank.
 void copy_row(const Gather& gather, std::size_t loop, const std::byte* from, std::byte* to) {
   const auto rest = [&](const std::vector<std::int64_t>& all) { return std::span(all).subspan(loop); };
   if (gather.sizes.size() - loop <= kMostCopyRank)
@@ -55,7 +55,7 @@ void scatter_at(const ScatterAdd& scatter, const Position* positions, std::int64
   std::fill(y + begin * scatter.item, y + end * scatter.item, 0.0f);
   std::int64_t low = 0, high = scatter.rows;
   if (scatter.cut == ScatterAdd::kRows) low = begin, high = end;
-  constexpr std::size_t kMost = 64;  // of indices that a value may have, and a position
+  constexpr std::size_t kMost = 64;  // maximum rank of a value, and of positions
   std::array<std::int64_t, 2 *kMost> at = {}, last = {};
   const std::size_t depth = scatter.loops.size();
   WEFT_CHECK(depth <= at.size());

@@ -1,11 +1,12 @@
-// weft/device/cpu/gemm_packing.h -- blocks of a matrix as the kernel of a product reads them.
+// weft/device/cpu/gemm_packing.h -- packs blocks of a matrix in the order a gemm kernel reads them.
 //
-//   lines   0 1 2 3 4 5 6 7 8 9         A line is a row of A or a column of B; the depth is what the product
-//          +---------------+---+        sums over. Strips of neighbouring lines come one after the other, and
-//   depth  | strip 0       | 1 |        inside a strip all of depth 0, then all of depth 1: from start to end
-//          +---------------+---+        in the order in which the kernel asks for them.
+//   lines   0 1 2 3 4 5 6 7 8 9         A line is a row of A or a column of B; the depth is the dimension
+//          +---------------+---+        that the product sums over. Strips of neighbouring lines follow each
+//   depth  | strip 0       | 1 |        other. Within a strip all of depth 0 comes first, then all of
+//          +---------------+---+        depth 1, so that the kernel reads sequentially.
 //
-// The last strip is filled up with zeros. Elements of fewer bits are widened on the way. Works on the calling thread and allocates nothing.
+// The last strip is padded with zeros. Narrow elements are widened. Runs on the calling thread and
+// allocates nothing.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace weft::device::cpu {
 
-// A matrix as it is meant, transposed or not: element (row, column) is data[row * down + column * across].
+// A logical matrix, transposed or not: element (row, column) is data[row * down + column * across].
 template <class T>
 struct View {
   const T* data;
@@ -38,7 +39,8 @@ struct Lines {
   std::int64_t depth, depth_step;
 };
 
-// A whole strip of kSide lines: to[d * kSide + i] = scale * (line i at depth d), for d of [begin, end).
+// Packs a full strip of kSide lines: to[d * kSide + i] = scale * (line i at depth d), for d of
+// [begin, end).
 template <std::int64_t kSide, class From, class T>
 void pack_strip(const Lines<From>& lines, std::int64_t begin, std::int64_t end, T scale, T* __restrict to) {
   const From* const from = lines.from;
@@ -59,7 +61,7 @@ void pack_strip(const Lines<From>& lines, std::int64_t begin, std::int64_t end, 
       for (; d < end; ++d)
 #pragma GCC unroll 16
         for (std::int64_t i = 0; i < kSide; i += 4) save(load(from + d * depth_step + i), to + d * kSide + i);
-    // Lines that lie along the depth: squares of four by four are turned in registers.
+    // Lines contiguous along the depth: transpose 4 x 4 blocks in registers.
     for (; depth_step == 1 && d + 4 <= end; d += 4)
       for (std::int64_t i = 0; i < kSide; i += 4) {
         const From* line = from + d + i * line_step;
@@ -81,8 +83,8 @@ void pack_strip(const Lines<From>& lines, std::int64_t begin, std::int64_t end, 
       to[d * kSide + i] = scale * widened(from[d * depth_step + i * line_step]);
 }
 
-// Calls each(first, side) for every strip of `lines`, with the side as a compile-time constant. The sides are
-// those that Sides::next(lines left, then) passes on to `then`.
+// Calls each(first, side) for every strip of `lines`, with a compile-time side. Sides::next(lines
+// left, then) passes each side to `then`.
 template <class Sides, class Each>
 void for_strips(std::int64_t lines, Each&& each) {
   std::int64_t first = 0;
@@ -93,11 +95,12 @@ void for_strips(std::int64_t lines, Each&& each) {
     });
 }
 
-// All strips; that of line i begins at to + i * depth.
+// Packs all strips; the strip of line i begins at to + i * depth.
 template <class Sides, class From, class T>
 void pack(const Lines<From>& lines, T scale, T* to) {
-  // Neighbours of a line that lie beside it share its cache lines with the next strip: a few depths of every
-  // strip are done before they are gone. Strides that are powers of two would leave them no room otherwise.
+  // If lines are contiguous, neighbouring strips share cache lines: pack a few depths of every
+  // strip before those are evicted. With power-of-two strides they would be evicted early
+  // otherwise.
   const std::int64_t together = lines.line_step == 1 ? 16 : lines.depth;
   for (std::int64_t begin = 0; begin < lines.depth; begin += together) {
     const std::int64_t end = std::min(begin + together, lines.depth);

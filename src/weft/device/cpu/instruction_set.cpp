@@ -12,7 +12,7 @@ namespace {
 
 InstructionSet widest() {
 #if defined(__x86_64__)
-  // clang 14 has no name for F16C.
+  // clang 14's __builtin_cpu_supports does not know F16C.
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool has_f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
   __builtin_cpu_init();

@@ -32,7 +32,7 @@ class CopyKernel final : public Kernel {
   }
 
   void run(const program::Task&, std::byte*) const override {
-    // Both lie alike, in one piece.
+    // When dtypes differ, both sides are contiguous and have the same layout.
     if (is_narrow(from_dtype_) && dtype_ == plan::DType::f32)
       return widen(from_dtype_, from_, reinterpret_cast<float*>(to_), elements_);
     if (from_dtype_ == plan::DType::f32 && is_narrow(dtype_))
@@ -104,7 +104,7 @@ class CombineKernel final : public Kernel {
   std::byte* const memory_;
 };
 
-// Programs for accelerators join updates; here they come one after the other.
+// Programs for accelerators fuse updates into one unit; here they run one after the other.
 class UpdatesKernel final : public Kernel {
  public:
   UpdatesKernel(const program::Program& program, const program::Updates& updates, std::byte* memory) {

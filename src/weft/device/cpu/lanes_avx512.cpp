@@ -1,11 +1,11 @@
 // The kernels of lanes.h for x86 servers of 2017 and later: vectors of 16 floats.
 #if defined(__x86_64__)
 
-#if !defined(__clang__)  // g++ 12 suspects the registers that its own intrinsics leave undefined on purpose
+#if !defined(__clang__)  // g++ 12 warns about registers that its own intrinsics leave undefined on purpose
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-// Ahead of the pragma: what others may share must not come to need avx512.
+// Before the pragma: functions that other sources share must not be compiled for avx512.
 #include <immintrin.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// weft/device/cpu/lanes_channels.h -- sums over a few channels of [batch, channels, inner], and what is made of
-// them. Channels that are runs of elements are summed along the run; where they are single ones, vectors lie
+// weft/device/cpu/lanes_channels.h -- sums and normalization over channels of [batch, channels,
+// inner]. Channels with contiguous elements are summed along them. With inner == 1, vectors run
 // across the channels.
 #pragma once
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace weft::device::cpu::WEFT_LANES {
 
-// Lanes add floats this often before they are added up in doubles.
+// Additions per lane in float before the sums are accumulated in double.
 inline constexpr std::int64_t kAdditions = 64;
 
-// The sum of element(x, c) over the run of channel c, a vector of partial sums.
+// The sum of element(x, c) over a contiguous run of channel c, as a vector of partial sums.
 template <class Element>
 Vector sum_run(const float* x, std::int64_t n, std::int64_t c, Vector sum, Element element) {
   std::int64_t i = 0;
@@ -27,7 +27,8 @@ Vector sum_run(const float* x, std::int64_t n, std::int64_t c, Vector sum, Eleme
   return (sum + second) + (third + fourth);
 }
 
-// totals[c] = the sum of element(x, c) over all of channel c; `tail` of elements past the end of a run is 0.
+// totals[c] = the sum of element(x, c) over channel c; `tail` yields 0 for lanes past the end of a
+// run.
 template <class Element, class Tail>
 void sum_channels(const ChannelBlock& block, double* totals, Element element, Tail tail) {
   alignas(64) float sums[kMostChannels * kWidth];
@@ -53,7 +54,7 @@ void sum_channels(const ChannelBlock& block, double* totals, Element element, Ta
   }
 }
 
-// The same where a channel is one element of each row.
+// As sum_channels(), for channels that have one element per row.
 template <class Element>
 void sum_columns(const ChannelBlock& block, double* totals, Element element) {
   alignas(64) float sums[kMostChannels];

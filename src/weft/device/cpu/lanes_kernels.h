@@ -1,11 +1,11 @@
-// weft/device/cpu/lanes_kernels.h -- what lanes.h offers, compiled for one instruction set, as a table.
+// weft/device/cpu/lanes_kernels.h -- the functions of lanes.h as a table per instruction set.
 //
-//   lanes.cpp          kernels for the set the build asks for; picks among all
-//   lanes_avx2.cpp     the same source once more, for avx2 and fma
+//   lanes.cpp          kernels for the build's target; picks among all tables
+//   lanes_avx2.cpp     the same source compiled for avx2 and fma
 //   lanes_avx512.cpp   and for avx512
 //
-// The table is filled by kLaneKernels, in the namespace of the set; only these functions are called
-// from outside it, and no vector is among their arguments.
+// Each set's namespace defines kLaneKernels. Only these functions are called from outside it, and
+// no vector is among their arguments.
 #pragma once
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/lanes_channels.h"
@@ -14,7 +14,7 @@
 #include "weft/device/cpu/lanes_rows.h"
 #include "weft/device/cpu/lanes_windows.h"
 
-// Whether the build holds the further sets: x86 alone has any.
+// Whether the build contains the wider sets: x86 only.
 #if defined(__x86_64__)
 #define WEFT_LANES_WIDER 1
 #else
@@ -50,7 +50,7 @@ struct LaneKernels {
   decltype(&cpu::split_rows) split_rows;
 };
 
-extern const LaneKernels kAvx2Lanes, kAvx512Lanes;  // where WEFT_LANES_WIDER
+extern const LaneKernels kAvx2Lanes, kAvx512Lanes;  // if WEFT_LANES_WIDER
 
 namespace WEFT_LANES {
 

@@ -1,9 +1,10 @@
-// weft/device/cpu/lanes_loops.h -- a loop over an array, a vector at a time, and what is left at its end.
+// weft/device/cpu/lanes_loops.h -- loops over an array by vectors, with a partial vector at the
+// end.
 //
 //   each(n, [&](std::int64_t i, auto lanes) { store(y + i, 2 * load(x + i, lanes, 0), lanes); });
 //
-//   |--AllLanes--|--AllLanes--|--AllLanes--|-FirstLanes-|      the last, short step computes whole
-//   0            4            8            12    n = 14         vectors too: same values, same bits
+//   |--AllLanes--|--AllLanes--|--AllLanes--|-FirstLanes-|      the last, partial step also computes a
+//   0            4            8            12    n = 14         whole vector: same values, same bits
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -19,10 +20,11 @@ void each(std::int64_t n, Body body) {
   if (i < n) body(i, FirstLanes{static_cast<int>(n - i)});
 }
 
-// Element i joins chain i % kStripe, then chains i and i + 16 join, i and i + 8, .. until one is left:
-// an order that no vector's width changes, with enough chains to hide what an addition takes.
+// Element i goes to chain i % kStripe; then chains i and i + 16 are combined, i and i + 8, .. until
+// one is left. This order is the same for any vector width and has enough chains to hide the
+// latency of additions.
 inline constexpr int kStripe = 32;
-inline constexpr int kChains = kStripe / kWidth;  // a vector is as many chains as it has lanes
+inline constexpr int kChains = kStripe / kWidth;  // a vector holds kWidth chains
 
 template <std::size_t kHalf = kWidth / 2, class Combine>
 float joined_lanes(Vector x, Combine combine) {
@@ -33,7 +35,7 @@ float joined_lanes(Vector x, Combine combine) {
     return x[0];
 }
 
-// Lists the chains by constant numbers, so that they stay in registers.
+// Chains have compile-time indices, so that they stay in registers.
 template <class Combine, class Element, std::size_t... kChain>
 float fold_chains(std::int64_t n, float identity, Combine combine, Element element,
                   std::index_sequence<kChain...>) {
@@ -61,7 +63,7 @@ float fold_chains(std::int64_t n, float identity, Combine combine, Element eleme
   return joined_lanes(chains[0], combine);
 }
 
-// Combines element(i, lanes) over all i < n. Lanes past the end must hold the identity of `combine`.
+// Combines element(i, lanes) for all i < n. Lanes past the end must hold the identity of `combine`.
 template <class Combine, class Element>
 float fold(std::int64_t n, float identity, Combine combine, Element element) {
   return fold_chains(n, identity, combine, element, std::make_index_sequence<kChains>());

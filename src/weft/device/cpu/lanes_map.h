@@ -1,4 +1,4 @@
-// weft/device/cpu/lanes_map.h -- a function of vectors, applied along arrays and scalars.
+// weft/device/cpu/lanes_map.h -- applies a vector function to arrays and scalars.
 //
 //   map<plus>(n, y, Varying{x}, Uniform{1});          y[i] = x[i] + 1
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace weft::device::cpu::WEFT_LANES {
 
-// An operand that moves along with the loop, and one that stays.
+// An operand that varies along the loop, and a constant one.
 struct Varying {
   const float* data;
   Vector at(std::int64_t i) const { return load(data + i, AllLanes{}, 0); }
@@ -19,7 +19,7 @@ struct Uniform {
   Vector at(std::int64_t) const { return splat(value); }
 };
 
-// Four vectors go through the function together: each waits for its own last step, seldom for another's.
+// Four independent vectors per step hide the latency of the function's dependent operations.
 inline constexpr int kStep = 4 * kWidth;
 
 // REQUIRES: n is a multiple of kStep.
@@ -37,7 +37,7 @@ template <auto kOf, class... Operand>
   }
 }
 
-// The last elements of an operand, fewer than kStep, as a whole step in the room given.
+// Pads the last elements of an operand, fewer than kStep, to a full step.
 struct Room {
   float floats[kStep];
 };

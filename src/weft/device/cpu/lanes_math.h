@@ -1,20 +1,21 @@
-// weft/device/cpu/lanes_math.h -- exp, log, tanh and their kin on a vector at once, without branches.
+// weft/device/cpu/lanes_math.h -- exp, log, tanh and similar functions on vectors, without
+// branches.
 //
-//              farthest from the true value     method
+//              largest error                    method
 //   exp        2 ulp                            e^x = 2^n e^r with |r| <= ln2/2, a polynomial in r
 //   log        2 ulp                            log x = e ln2 + log m with m about 1, a polynomial in m-1
 //   tanh       3 ulp                            E / (E + 2) with E = e^(2|x|) - 1
 //   sigmoid    3 ulp                            1 / (1 + e^-x)
 //   erf        3 ulp                            an odd polynomial below 0.92, 1 - e^q(x) above
 //   pow        1 ulp                            2^(b log2 a) in doubles, for normal a > 0
-//   sin, cos   2e-7 absolute, |x| <= 1e4        x less its nearest multiple of pi/2
+//   sin, cos   2e-7 absolute, |x| <= 1e4        x minus its nearest multiple of pi/2
 //
-// The bounds are those of test/unit/lanes_math_test.cpp, which measures them. e^x is 0 where it would be
-// below the least normal float, for x < -87.34. Every polynomial is our own minimax fit (Remez exchange,
-// relative error of the whole function), its coefficients rounded to float one after the other, lowest first.
+// test/unit/lanes_math_test.cpp measures these bounds. e^x flushes to 0 below the smallest normal
+// float, for x < -87.34. Every polynomial is our own minimax fit (Remez exchange, relative error of
+// the whole function), with coefficients rounded to float one after the other, lowest first.
 //
-// Arguments are reduced by a constant in two or three pieces after W. Cody and W. Waite, "Software manual
-// for the elementary functions", 1980.
+// Argument reduction uses a constant split into two or three parts, after W. Cody and W. Waite,
+// "Software manual for the elementary functions", 1980.
 #pragma once
 #include <limits>
 
@@ -25,7 +26,7 @@ namespace weft::device::cpu::WEFT_LANES {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// c0 + c1 x + c2 x^2 + .., in pairs: half as long a chain of dependent steps as one term at a time.
+// c0 + c1 x + c2 x^2 + .., in pairs: half the dependency chain of Horner's scheme.
 inline Vector polynomial_in_pairs(Vector, Vector, float c0) { return splat(c0); }
 inline Vector polynomial_in_pairs(Vector x, Vector, float c0, float c1) { return x * c1 + c0; }
 template <class... Rest>
@@ -37,22 +38,22 @@ Vector polynomial(Vector x, Coefficients... c) {
   return polynomial_in_pairs(x, x * x, c...);
 }
 
-// The integer nearest to x * scale, |x * scale| < 2^22: as a float, and in the low bits.
+// The integer nearest to x * scale, for |x * scale| < 2^22: as a float, and in the low bits.
 struct Rounded {
   Vector whole;
   Bits bits;
 };
 inline Rounded rounded(Vector x, float scale) {
-  constexpr float kMagic = 0x1.8p23f;  // where floats are one apart, and both signs of n have room
+  constexpr float kMagic = 0x1.8p23f;  // floats are one apart here, with room for both signs of n
   const Vector shifted = x * scale + kMagic;
   return {shifted - kMagic, bits_of(shifted)};
 }
 
-// ln 2 in two pieces; the high one has 16 bits, so its product with a float's exponent is exact.
+// ln 2 in two parts; the high one has 16 bits, so its product with a float's exponent is exact.
 inline constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
 inline constexpr float kLog2E = 0x1.715476p0f;
 
-// e^x = 2^n (1 + rest), with the power as what to add to the exponent bits of a float.
+// e^x = 2^n (1 + rest); `power` is what to add to a float's exponent bits.
 struct SplitExponential {
   Vector rest;
   Bits power;
@@ -69,13 +70,14 @@ inline SplitExponential split_exponential(Vector x) {
 inline Vector power_of_two(Bits power) { return float_of(power + 0x3f800000u); }
 
 inline Vector exponential(Vector x) {
-  // The outermost arguments of normal results: 88.72283 and -87.33654.
+  // The range of arguments with normal results: 88.72283 and -87.33654.
   constexpr float kMost = 0x1.62e42ep6f, kLeast = -0x1.5d589ep6f;
   const SplitExponential e = split_exponential(x);
-  // Adding to the exponent reaches 2^128 * 0.99.., which no product with a power of two would.
+  // Adding to the exponent bits reaches 2^128 * 0.99..; multiplying by a power of two would
+  // overflow.
   const Vector y = float_of(bits_of(e.rest + 1.0f) + e.power);
   const Vector not_small = choose(x < kLeast, Vector{}, y);
-  return choose(x <= kMost, not_small, x + kInfinity);  // NaN stays
+  return choose(x <= kMost, not_small, x + kInfinity);  // NaN propagates
 }
 
 inline Vector logarithm(Vector x) {
@@ -91,24 +93,24 @@ inline Vector logarithm(Vector x) {
                                   0x1.22d5d6p-3f, -0x1.0d8092p-3f, 0x1.059796p-3f, -0x1.39c4d0p-4f);
   const Vector small = (cubic * f * square + e * kLn2Low) - 0.5f * square;
   const Vector y = (small + f) + e * kLn2High;
-  const Vector no_number = choose(x < 0.0f, splat(kNaN), x);  // inf and NaN stay
+  const Vector no_number = choose(x < 0.0f, splat(kNaN), x);  // inf and NaN propagate
   const Vector outside = choose(x == 0.0f, splat(-kInfinity), no_number);
   return choose((x > 0.0f) & (x < kInfinity), y, outside);
 }
 
 inline Vector hyperbolic_tangent(Vector x) {
-  constexpr float kOneFromHere = 9.02f;  // 1 - tanh is below half a step from 1
+  constexpr float kOneFromHere = 9.02f;  // from here on 1 - tanh is below half an ulp of 1
   const Vector a = magnitude(x);
   const SplitExponential e = split_exponential(2.0f * choose(a > kOneFromHere, splat(kOneFromHere), a));
   const Vector power = power_of_two(e.power);
-  const Vector less_one = e.rest * power + (power - 1.0f);  // e^(2a) - 1 without cancelling near zero
+  const Vector less_one = e.rest * power + (power - 1.0f);  // e^(2a) - 1 without cancellation near zero
   return with_sign_of(less_one / (less_one + 2.0f), x);
 }
 
 inline Vector logistic(Vector x) { return 1.0f / (1.0f + exponential(-x)); }
 
 inline Vector error_function(Vector x) {
-  constexpr float kOneFromHere = 3.93f;  // 1 - erf is below half a step from 1
+  constexpr float kOneFromHere = 3.93f;  // from here on 1 - erf is below half an ulp of 1
   constexpr float kPartition = 0.92f;
   const Vector square = x * x;
   const Vector near = polynomial(square, 0x1.06eba6p-3f, -0x1.8126e2p-2f, 0x1.ce1984p-4f, -0x1.b67bcep-6f,
@@ -128,7 +130,7 @@ inline Vector error_function(Vector x) {
 // sin(x + quarters * pi/2), for |x| up to kFarthestTurn.
 inline constexpr float kFarthestTurn = 1e4f;
 inline Vector sine_shifted(Vector x, std::uint32_t quarters) {
-  // pi/2 in three pieces: the first two have 11 bits, so their products with n < 2^13 are exact.
+  // pi/2 in three parts: the first two have 11 bits, so their products with n < 2^13 are exact.
   constexpr float kHigh = 0x1.92p0f, kMiddle = 0x1.fb4p-12f, kLow = 0x1.4442d2p-24f;
   const Rounded n = rounded(x, 0x1.45f306p-1f);
   const Vector r = ((x - n.whole * kHigh) - n.whole * kMiddle) - n.whole * kLow;
@@ -145,17 +147,18 @@ inline Vector sine_shifted(Vector x, std::uint32_t quarters) {
 inline Vector sine_near(Vector x) { return sine_shifted(x, 0); }
 inline Vector cosine_near(Vector x) { return sine_shifted(x, 1); }
 
-// Half a vector, in doubles: a power loses as many bits as its exponent has beyond one, and floats have none
-// to lose.
+// Half a vector, computed in doubles: a power loses as many bits as the exponent has above one,
+// which float cannot afford.
 using Half [[gnu::vector_size(kWidth * sizeof(float) / 2)]] = float;
 using HalfMask [[gnu::vector_size(kWidth * sizeof(float) / 2)]] = std::int32_t;
 using Doubles [[gnu::vector_size(kWidth * sizeof(double) / 2)]] = double;
 using DoubleBits [[gnu::vector_size(kWidth * sizeof(double) / 2)]] = std::int64_t;
 
-inline constexpr float kLeastBase = 0x1p-126f;  // the least normal number
+inline constexpr float kLeastBase = 0x1p-126f;  // the smallest normal number
 
-// 2^(b (e + log2 m)) of m in [sqrt(1/2), sqrt(2)). log2 m = 2 / ln2 atanh(t) with t = (m - 1) / (m + 1), |t| <=
-// 0.172: seven terms of its series leave 2e-13. 2^r for |r| <= 1/2: seven terms of exp's leave 6e-9.
+// 2^(b (e + log2 m)) for m in [sqrt(1/2), sqrt(2)). log2 m = 2 / ln2 atanh(t) with t = (m - 1) / (m
+// + 1), |t| <= 0.172: seven terms of the series have an error of 2e-13. 2^r for |r| <= 1/2: seven
+// terms of exp's, 6e-9.
 inline Half power_of_half(Half m, HalfMask e, Half b) {
   const Doubles mantissa = __builtin_convertvector(m, Doubles);
   const Doubles t = (mantissa - 1.0) / (mantissa + 1.0), square = t * t;
@@ -184,7 +187,7 @@ inline Half power_of_half(Half m, HalfMask e, Half b) {
   return __builtin_convertvector(reinterpret_cast<Doubles>(bits), Half);
 }
 
-// a^b of a normal a > 0 and a finite b.
+// a^b for normal a > 0 and finite b.
 inline Vector power_near(Vector a, Vector b) {
   constexpr std::uint32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
   const Bits bits = bits_of(a);

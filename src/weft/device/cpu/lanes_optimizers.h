@@ -1,4 +1,4 @@
-// weft/device/cpu/lanes_optimizers.h -- one step of every weight, by the formulas that lanes.h gives.
+// weft/device/cpu/lanes_optimizers.h -- optimizer steps, by the formulas in lanes.h.
 #pragma once
 #include <cstdint>
 
@@ -27,7 +27,7 @@ namespace weft::device::cpu::WEFT_LANES {
 [[gnu::flatten]] inline void adam(std::int64_t n, const AdamStep& of, const float* weight,
                                   const float* gradient, const float* first, const float* second,
                                   float* next_weight, float* next_first, float* next_second) {
-  const AdamStep step = of;  // a copy, which no store can be suspected to change
+  const AdamStep step = of;  // a copy, which cannot alias the stores
   const float unbiased1 = 1 / step.correction1, unbiased2 = 1 / step.correction2;
   each(n, [=](std::int64_t i, auto lanes) {
     const Vector w = load(weight + i, lanes, 0), g = load(gradient + i, lanes, 0);

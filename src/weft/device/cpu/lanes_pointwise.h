@@ -17,10 +17,10 @@ namespace weft::device::cpu::WEFT_LANES {
 
 namespace lane {
 
-inline Vector maximum(Vector a, Vector b) { return choose((a < b) | (b != b), b, a); }  // a NaN is never lost
+inline Vector maximum(Vector a, Vector b) { return choose((a < b) | (b != b), b, a); }  // NaN propagates
 inline Vector minimum(Vector a, Vector b) { return choose((b < a) | (b != b), b, a); }
 
-// Beyond the reach of power_near, the library's.
+// Lanes outside power_near's domain use the library.
 inline Vector pow_far(Vector a, Vector b) {
   Vector y = power_near(a, b);
   for (int k = 0; k < kWidth; ++k)
@@ -28,8 +28,8 @@ inline Vector pow_far(Vector a, Vector b) {
   return y;
 }
 
-// The powers that models have, by few roundings. 0.0 makes +0 of a -0, as pow does; and -inf to any power that
-// is no odd number is what inf is.
+// Powers common in models, with few roundings. Adding 0.0 turns -0 into +0, as pow does; and -inf
+// to a power that is not an odd integer equals inf to that power.
 inline Vector root(Vector x) { return choose(x == -kInfinity, splat(kInfinity), square_root(x + 0.0f)); }
 inline Vector itself(Vector x) { return x; }
 inline Vector square(Vector x) { return x * x; }
@@ -40,7 +40,7 @@ inline Vector inverse(Vector x) { return 1.0f / x; }
 inline Vector inverse_square(Vector x) { return square(1.0f / x); }
 inline Vector inverse_root(Vector x) { return 1.0f / root(x); }
 
-// sin and cos of any number: beyond the reach of sine_near, the library's.
+// sin and cos of any argument: lanes outside sine_near's domain use the library.
 inline Vector sin_far(Vector x) {
   Vector y = sine_near(x);
   for (int k = 0; k < kWidth; ++k)
@@ -56,7 +56,7 @@ inline Vector cos_far(Vector x) {
 
 }  // namespace lane
 
-// The numbers that the rows of ops/pointwise_rows.h are written over, a vector at a time.
+// The number type for the rows of ops/pointwise_rows.h: a vector at a time.
 struct VectorNumbers {
   static Vector from(double value) { return splat(static_cast<float>(value)); }
   static Vector divide(Vector a, Vector b) { return a / b; }
@@ -70,12 +70,12 @@ struct VectorNumbers {
       case ops::Function::rsqrt: return 1.0f / square_root(x);
       case ops::Function::sin: return lane::sin_far(x);
       case ops::Function::cos: return lane::cos_far(x);
-      case ops::Function::truncate: break;  // a cast's
+      case ops::Function::truncate: break;  // casts only
     }
     return x;
   }
   static Vector power(Vector a, Vector b) { return lane::pow_far(a, b); }
-  // Rare in a model and hard to get exactly right: the library's, a lane at a time.
+  // Rare in models and hard to get exactly right: uses the library, lane by lane.
   static Vector remainder(Vector a, Vector b) {
     for (int k = 0; k < kWidth; ++k) a[k] = std::fmod(a[k], b[k]);
     return a;
@@ -88,7 +88,7 @@ struct VectorNumbers {
   static Vector sigmoid(Vector x) { return logistic(x); }
 };
 
-// The function of a row, by its own vectors where it has any, else by its meaning.
+// A row's function: its vector implementation if it has one, else its definition.
 template <std::size_t kRow, class... X>
 Vector element(X... operands) {
   constexpr const auto& row = std::get<kRow>(ops::kPointwiseRows);
@@ -128,14 +128,14 @@ void ternary(std::int64_t n, const LaneOperand* x, float* y) {
   return fold(n, 0, larger, [=](std::int64_t i, auto lanes) { return magnitude(load(x + i, lanes, 0)); });
 }
 
-// A block looks first: whether any lane needs the library is asked once, outside the loop.
+// Checks once per block, outside the loop, whether any lane needs the library.
 template <auto kNear, auto kFar>
 void trigonometric(std::int64_t n, const LaneOperand* x, float* y) {
   const bool near = farthest_from_zero(x[0].data, x[0].scalar ? 1 : n) <= kFarthestTurn;
   near ? unary<kNear>(n, x, y) : unary<kFar>(n, x, y);
 }
 
-// Whether any element is outside what power_near takes.
+// Whether any element is outside power_near's domain.
 [[gnu::flatten]] inline bool has_far_base(const float* x, std::int64_t n) {
   const auto larger = [](Vector a, Vector b) { return choose(a < b, b, a); };
   return fold(n, 0, larger, [=](std::int64_t i, auto lanes) {
@@ -150,7 +150,7 @@ void trigonometric(std::int64_t n, const LaneOperand* x, float* y) {
          }) > 0;
 }
 
-// One exponent for all is mostly a small number or half of one.
+// A scalar exponent is usually a small integer or a multiple of one half.
 inline void power(std::int64_t n, const LaneOperand* x, float* y) {
   if (x[1].scalar) {
     const float exponent = *x[1].data;

@@ -1,5 +1,5 @@
-// weft/device/cpu/lanes_rows.h -- reductions, and functions of whole rows. Each pass reads what the last
-// one left in the first cache, so the passes are kept simple.
+// weft/device/cpu/lanes_rows.h -- reductions and row functions. Each pass reads data that the
+// previous one left in L1, so the passes are kept simple.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr auto kPlus = [](Vector a, Vector b) { return a + b; };
 inline constexpr auto kLarger = [](Vector a, Vector b) { return lane::maximum(a, b); };
 inline constexpr auto kSmaller = [](Vector a, Vector b) { return lane::minimum(a, b); };
 
-// So many elements are added up in f32; the sums of longer stretches in double, or their last bits would go.
+// This many elements are summed in f32. Longer arrays are summed in double, to keep the last bits.
 inline constexpr std::int64_t kStretch = 4096;
 
 template <class Element>
@@ -66,7 +66,7 @@ inline Vector exponential_above(Vector x, Vector zero) { return exponential(x - 
 
 [[gnu::flatten]] inline void softmax(const float* x, float* y, std::int64_t n) {
   const float largest = max(x, n);
-  if (largest == -kInfinity) {  // nothing to share; and -inf less -inf is no number
+  if (largest == -kInfinity) {  // no weights; -inf minus -inf would be NaN
     each(n, [=](std::int64_t i, auto lanes) { store(y + i, Vector{}, lanes); });
     return;
   }

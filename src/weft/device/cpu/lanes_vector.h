@@ -1,15 +1,15 @@
-// weft/device/cpu/lanes_vector.h -- the vector register of the instruction set that is being compiled for.
+// weft/device/cpu/lanes_vector.h -- the vector register of the target instruction set.
 //
 //   any machine          Vector = 4 floats     namespace lanes_baseline
 //   x86 with avx2, fma            8 floats               lanes_avx2
 //   x86 with avx512              16 floats               lanes_avx512
 //
-// Vectors are those of the language extension that g++ and clang share, so + - * / < and ?: work lane
-// by lane and nothing waits for a loop to be vectorised. What is written over them, in this and the
-// other lanes_ headers, stands in the namespace WEFT_LANES: one program may hold several readings of
-// it, one a source file (see lanes_avx2.cpp), and lanes.cpp picks the widest the processor has.
+// Uses the vector extension of g++ and clang: + - * / < and ?: work lane by lane, without relying
+// on auto-vectorization. Code in this and the other lanes_ headers is in the namespace WEFT_LANES,
+// since one program may contain it several times, once per source file (see lanes_avx2.cpp).
+// lanes.cpp picks the widest that the processor supports.
 //
-// The functions are small and meant to melt into their loop: every kernel is marked [[gnu::flatten]].
+// The functions are small and meant to be inlined into loops: every kernel is [[gnu::flatten]].
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -20,8 +20,8 @@
 #include <immintrin.h>
 #endif
 
-// Sources that ask for a set by pragma define the width themselves: g++ 12 reads a whole file before it obeys
-// the pragma, and __AVX2__ and the like are not defined in time.
+// Sources that select an instruction set by pragma define the width themselves: g++ 12 applies the
+// pragma only after preprocessing, so __AVX2__ and the like are not yet defined.
 #if defined(WEFT_LANES_WIDTH)
 #elif defined(__AVX512F__) && defined(__AVX512DQ__)
 #define WEFT_LANES_WIDTH 16
@@ -45,15 +45,15 @@ inline constexpr int kWidth = WEFT_LANES_WIDTH;
 
 using Vector [[gnu::vector_size(kWidth * sizeof(float))]] = float;
 using Bits [[gnu::vector_size(kWidth * sizeof(float))]] = std::uint32_t;
-using Mask [[gnu::vector_size(kWidth * sizeof(float))]] = std::int32_t;  // all ones or all zeros a lane
+using Mask [[gnu::vector_size(kWidth * sizeof(float))]] = std::int32_t;  // all ones or all zeros per lane
 
-// Which lanes of a vector lie inside the array: all of them but at its end.
+// Which lanes of a vector are inside the array: all of them, except at its end.
 struct AllLanes {};
 struct FirstLanes {
   int count;  // below kWidth
 };
 
-inline Vector splat(float value) { return value - Vector{}; }  // minus 0 keeps a -0
+inline Vector splat(float value) { return value - Vector{}; }  // subtracting 0 keeps a -0
 
 inline Vector load(const float* from, AllLanes, float /*fill*/) {
   Vector x;
@@ -88,7 +88,7 @@ inline void store(float* to, Vector x, FirstLanes lanes) {
 #endif
 }
 
-// Lane k holds what lane k + kBy held; the last ones hold the first.
+// Rotates by kBy lanes: lane k gets what lane k + kBy held.
 template <std::size_t kBy, std::size_t... kLane>
 Vector moved_down(Vector x, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(x, x, static_cast<int>((kLane + kBy) % kWidth)...);

@@ -1,8 +1,8 @@
-// weft/device/cpu/lanes_windows.h -- windows that slide over a flat line of floats.
+// weft/device/cpu/lanes_windows.h -- sliding windows over a flat line of floats.
 //
 //   y[p] = sum over k of w[k] * x[p + offset[k]]
 //
-// A plane with a border is such a line: rows end in columns of the border, whose results nobody reads, and so
+// A plane with a border is such a line. Rows end in border columns whose results are discarded, so
 // every vector is full however short the rows are.
 #pragma once
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace weft::device::cpu::WEFT_LANES {
 
-// Results of kOuts outputs at kVectors vectors of places, held in registers while all windows' elements go by.
+// kOuts outputs at kVectors vectors of positions, kept in registers over all elements of the
+// windows.
 template <int kOuts, int kVectors>
 [[gnu::flatten, gnu::noinline]] void correlate_tile(const Correlation& of, std::int64_t out, std::int64_t p) {
   Vector sums[kOuts][kVectors] = {};
@@ -39,7 +40,7 @@ template <int kOuts, int kVectors>
       store(of.y + (out + o) * of.y_out + p + v * kWidth, sums[o][v], AllLanes{});
 }
 
-// Registers: 32 with avx512 and on arm, 16 else.
+// There are 32 vector registers with avx512 and on arm, else 16.
 inline constexpr int kTileVectors = kWidth == 16 ? 6 : 3;
 
 template <int kOuts, int kVectors = kTileVectors>
@@ -63,7 +64,7 @@ inline void correlate(const Correlation& of) {
   for (; out < of.outs; ++out) correlate_outs<1>(of, out, 0);
 }
 
-// dw[k] += sum over p of dy[p] * x[p + offset[k]], for kOuts outputs and kTaps elements of their windows.
+// dw[k] += sum over p of dy[p] * x[p + offset[k]], for kOuts outputs and kTaps window elements.
 template <int kOuts, int kTaps>
 [[gnu::flatten, gnu::noinline]] void correlate_sums(const Correlation& of, const float* dy, const float* x,
                                                     const std::int64_t* offsets, float* dw) {
@@ -108,7 +109,7 @@ inline void correlate_gradient(const Correlation& of, float* dw) {
   }
 }
 
-// y[p] = the elements of its window combined, in their order.
+// y[p] = the elements of its window, combined in order.
 template <class Combine, class Finish>
 void combine_windows(const Correlation& of, Combine combine, Finish finish) {
   for (std::int64_t p = 0; p < of.length; p += kWidth) {
@@ -127,7 +128,7 @@ void combine_windows(const Correlation& of, Combine combine, Finish finish) {
       of, [](Vector a, Vector b) { return a + b; }, [=](Vector y) { return y / points; });
 }
 
-// dx of the first largest element of each window takes dy of its place. A NaN is no element: the border is such.
+// Adds dy to dx at the first maximum of each window. NaN elements, such as the border, are skipped.
 [[gnu::flatten]] inline void give_to_largest(const Correlation& of, float* dx) {
   for (std::int64_t p = 0; p < of.length; p += kWidth) {
     Vector largest = load(of.x + of.offsets[0] + p, AllLanes{}, 0), which = {};
@@ -145,7 +146,7 @@ void combine_windows(const Correlation& of, Combine combine, Finish finish) {
   }
 }
 
-// The elements of two vectors that stand at even places, and at odd ones.
+// The elements of two vectors at even positions, and at odd ones.
 template <std::size_t... kLane>
 Vector every_second(Vector a, Vector b, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(a, b, static_cast<int>(2 * kLane)...);
@@ -155,14 +156,14 @@ Vector every_other(Vector a, Vector b, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(a, b, static_cast<int>(2 * kLane + 1)...);
 }
 
-// Rows of a plane, one after the other, to rows that lie `to_step` apart.
+// Copies rows of a plane to rows `to_step` apart.
 [[gnu::flatten]] inline void copy_rows(std::int64_t rows, std::int64_t width, const float* from,
                                        std::int64_t from_step, float* to, std::int64_t to_step) {
   for (std::int64_t row = 0; row < rows; ++row, from += from_step, to += to_step)
     each(width, [=](std::int64_t i, auto lanes) { store(to + i, load(from + i, lanes, 0), lanes); });
 }
 
-// The same in two: elements at even places of a row, and those at odd ones.
+// The same, split into the even and the odd elements of each row.
 [[gnu::flatten]] inline void split_rows(std::int64_t rows, std::int64_t width, const float* from,
                                         std::int64_t from_step, float* even, float* odd,
                                         std::int64_t to_step) {
@@ -184,7 +185,7 @@ Vector every_other(Vector a, Vector b, std::index_sequence<kLane...>) {
   }
 }
 
-// y[t] = the largest of the four x[2t], x[2t + 1] of two rows: each of `rows` rows of y.
+// y[t] = the maximum of x[2t], x[2t + 1] over two rows of x, for `rows` rows of y.
 [[gnu::flatten]] inline void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width,
                                                 const float* x, float* y) {
   constexpr auto kAll = std::make_index_sequence<kWidth>();

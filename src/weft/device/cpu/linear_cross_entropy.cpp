@@ -14,7 +14,7 @@ namespace {
 using program::LossTiles;
 using program::Range;
 
-// A stretch of the tile: its rows, each as long as it has classes.
+// A range of classes of the tile, stored as contiguous rows of these classes.
 float* stretch_of(const LinearLoss& of, const Range& classes) {
   return of.room + of.tiles.tile * classes.begin;
 }
@@ -32,7 +32,7 @@ void find_logits(const LinearLoss& of, const LossTiles::Item& item) {
        t.by_class ? t.width : t.classes, of.bias != nullptr ? 1 : 0, tile, n);
 }
 
-// A row of logits becomes how much each of them should change, and its loss is kept.
+// Replaces a row of logits by its gradient and stores its loss.
 void find_row_slopes(const LinearLoss& of, std::int64_t row, std::int64_t in_tile, std::int64_t label) {
   const LossTiles& t = of.tiles;
   const auto each_stretch = [&](auto visit) {
@@ -71,7 +71,7 @@ void find_row_slopes(const LinearLoss& of, std::int64_t row, std::int64_t in_til
   });
 }
 
-// dhidden = slopes words, stretch by stretch.
+// dhidden = slopes words, range by range.
 void find_hidden_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   const LossTiles& t = of.tiles;
   const std::int64_t m = item.share.end - item.share.begin, before = item.share.begin - item.rows.begin;
@@ -85,7 +85,7 @@ void find_hidden_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   }
 }
 
-// dbias += the slopes of all rows, of the classes of a stretch.
+// dbias += the slopes of all rows, for a range of classes.
 void add_bias_slopes(const LinearLoss& of, const Range& rows, const Range& classes) {
   float* const sums = of.dbias + classes.begin;
   const std::int64_t n = classes.end - classes.begin;
@@ -96,7 +96,8 @@ void add_bias_slopes(const LinearLoss& of, const Range& rows, const Range& class
   }
 }
 
-// dwords += slopes^T hidden: of the classes of a stretch, or of some of what hidden has, all classes.
+// dwords += slopes^T hidden: for a range of classes, or for a range of hidden features and all
+// classes.
 void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   const LossTiles& t = of.tiles;
   const float* const hidden = of.hidden + item.rows.begin * t.width;

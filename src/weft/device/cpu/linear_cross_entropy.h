@@ -1,6 +1,7 @@
-// weft/device/cpu/linear_cross_entropy.h -- losses and slopes of logits of which a tile at a time is held.
+// weft/device/cpu/linear_cross_entropy.h -- fused linear layer and cross entropy, one tile of
+// logits at a time.
 //
-// On the calling thread; items are those of program/tasks/loss_tiles.h. The same bits every time.
+// Runs on the calling thread; items are those of program/tasks/loss_tiles.h. Bitwise reproducible.
 #pragma once
 #include <cstdint>
 
@@ -13,8 +14,8 @@ struct LinearLoss {
   program::LossTiles tiles;
   LabelWeights weights;
   const float *hidden, *words;     // [rows, width]; [classes, width] or [width, classes]
-  const float* bias = nullptr;     // [classes], or none
-  float *loss, *dhidden, *dwords;  // no slopes: null
+  const float* bias = nullptr;     // [classes], or null
+  float *loss, *dhidden, *dwords;  // gradients are null if not wanted
   float* dbias = nullptr;
   float* room;
 };

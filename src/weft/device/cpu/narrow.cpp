@@ -7,9 +7,9 @@
 namespace weft::device::cpu {
 namespace {
 
-constexpr std::int64_t kFewest = 4;  // lanes: what is left at the end of a line is done by these
+constexpr std::int64_t kFewest = 4;  // lanes; used for the end of a line
 
-// The last few pass through a buffer, so that nothing past the end is touched.
+// The last few elements go through a buffer, so that nothing past the end is accessed.
 template <class Short>
 void widen_rest(const Short* from, float* to, std::int64_t n) {
   Short shorts[kFewest] = {};

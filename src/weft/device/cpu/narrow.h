@@ -1,13 +1,13 @@
-// weft/device/cpu/narrow.h -- bf16, f16 and numbers of eight bits in memory, f32 in registers.
+// weft/device/cpu/narrow.h -- bf16, f16 and 8-bit floats in memory, f32 in registers.
 //
-//   bf16   sign, 8 bits of exponent, 7 of fraction: the upper half of an f32
-//   f16    sign, 5 bits of exponent, 10 of fraction
-//   e4m3   sign, 4 bits of exponent, 3 of fraction; all bits set are NaN, and there is no infinity
-//   e5m2   sign, 5 bits of exponent, 2 of fraction: the upper half of an f16
+//   bf16   sign, 8 exponent bits, 7 fraction bits: the upper half of an f32
+//   f16    sign, 5 exponent bits, 10 fraction bits
+//   e4m3   sign, 4 exponent bits, 3 fraction bits; all bits set is NaN, and there is no infinity
+//   e5m2   sign, 5 exponent bits, 2 fraction bits: the upper half of an f16
 //
-// Every kernel that meets them widens what it loads and rounds what it stores, to the nearest, of two the even
-// one; what it sums is f32. Four at a time with nothing but integers of vectors, so that the packing of a product
-// can do it as it goes; whole lines with the widest vectors that the processor has.
+// Kernels widen what they load, accumulate in f32, and round what they store to nearest even. The
+// four-lane conversions use only integer vectors, so that a product can convert while it packs.
+// Whole lines use the widest vectors that the processor has.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +33,8 @@ constexpr bool is_narrow(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16 || plan::is_f8(dtype);
 }
 
-// Vectors of so many floats, and of the integers that they are made of. Spelled out: g++ forgets attributes that
-// depend on a template's parameter.
+// Vectors of kLanes floats and of their integers. Spelled out, since g++ drops attributes that
+// depend on a template parameter.
 template <int kLanes>
 struct NarrowVectors;
 template <>
@@ -70,8 +70,8 @@ struct NarrowLanes {
     *reinterpret_cast<Words*>(to) = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words)
                                     << 16;
   }
-  // The fraction and the exponent where an f32 has them; the exponents differ by 112. Infinities and NaN, which
-  // have the largest exponent, get the largest.
+  // Moves fraction and exponent to their f32 position and corrects the bias, which differs by 112.
+  // Infinities and NaN, which have the largest exponent, get f32's largest.
   [[gnu::always_inline]] static inline void widen(const F16* from, float* to) {
     const Words words = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words);
     const Words size = (words & 0x7fffu) << 13, sign = (words & 0x8000u) << 16;
@@ -96,11 +96,11 @@ struct NarrowLanes {
   [[gnu::always_inline]] static inline void narrow(const float* from, Bf16* to) {
     const Words words = *reinterpret_cast<const Words*>(from);
     const Words rounded = (words + 0x7fffu + (words >> 16 & 1u)) >> 16;
-    const Words none = words >> 16 | 0x40u;  // a NaN whose fraction rounds away would be an infinity
+    const Words none = words >> 16 | 0x40u;  // quiet NaN: truncating the fraction could yield infinity
     const Words is_none = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x7f800000u);
     *reinterpret_cast<Shorts*>(to) = __builtin_convertvector((none & is_none) | (rounded & ~is_none), Shorts);
   }
-  // To the nearest, and wide again.
+  // Rounds to the narrow type and widens again.
   [[gnu::always_inline]] static inline void round(const float* from, float* to, Bf16 /*kind*/) {
     const Words words = *reinterpret_cast<const Words*>(from);
     const Words rounded = words + 0x7fffu + (words >> 16 & 1u), none = words | 0x400000u;
@@ -113,7 +113,7 @@ struct NarrowLanes {
     narrow(from, shorts);
     widen(shorts, to);
   }
-  // What is too small for a normal f16 is rounded by adding a number whose last bit is f16's smallest.
+  // Subnormal f16 results are rounded by adding a number whose last bit is the smallest f16.
   [[gnu::always_inline]] static inline void narrow(const float* from, F16* to) {
     const Words words = *reinterpret_cast<const Words*>(from);
     const Words size = words & 0x7fffffffu, sign = words >> 16 & 0x8000u;
@@ -121,7 +121,7 @@ struct NarrowLanes {
     const Floats shifted = reinterpret_cast<Floats>(size) + 0.5f;
     const Words small = reinterpret_cast<Words>(shifted) - 0x3f000000u;
     const Words is_small = reinterpret_cast<Words>(size < (113u << 23));
-    const Words is_large = reinterpret_cast<Words>(size >= 0x477ff000u);  // 65520 and more
+    const Words is_large = reinterpret_cast<Words>(size >= 0x477ff000u);  // 65520 and above
     const Words is_none = reinterpret_cast<Words>(size > 0x7f800000u);
     Words bits = (small & is_small) | (normal & ~is_small);
     bits = (is_large & 0x7c00u) | (bits & ~is_large);
@@ -132,7 +132,7 @@ struct NarrowLanes {
     const Words words = *reinterpret_cast<const Words*>(from);
     Words bits;
     find_eight_bits<20, 120>(words, 0x1p14f, bits);
-    const Words is_large = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x43e80000u);  // 464: NaN as well
+    const Words is_large = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x43e80000u);  // above 464, or NaN
     *reinterpret_cast<Bytes*>(to) =
         __builtin_convertvector((is_large & 0x7fu) | (bits & ~is_large) | (words >> 24 & 0x80u), Bytes);
   }
@@ -141,15 +141,16 @@ struct NarrowLanes {
     const Words size = words & 0x7fffffffu;
     Words bits;
     find_eight_bits<21, 112>(words, 0x1p7f, bits);
-    const Words is_large = reinterpret_cast<Words>(size >= 0x47700000u);  // 61440 and more
+    const Words is_large = reinterpret_cast<Words>(size >= 0x47700000u);  // 61440 and above
     const Words is_none = reinterpret_cast<Words>(size > 0x7f800000u) & 0x02u;
     *reinterpret_cast<Bytes*>(to) = __builtin_convertvector(
         (is_large & 0x7cu) | (bits & ~is_large) | is_none | (words >> 24 & 0x80u), Bytes);
   }
 
  private:
-  // The size of a number that is not too large, with so many bits of fraction dropped and so much off its exponent;
-  // `unit` has the smallest such number as its last bit. By reference: vectors as arguments would depend on the target.
+  // The magnitude bits of a number in range, with kDropped fraction bits dropped and the exponent
+  // reduced by kExponent; the last bit of `unit` is the smallest such number. By reference, since
+  // the ABI of vector arguments depends on the target.
   template <unsigned kDropped, unsigned kExponent>
   [[gnu::always_inline]] static inline void find_eight_bits(const Words& words, float unit, Words& bits) {
     const Words size = words & 0x7fffffffu;
@@ -177,10 +178,10 @@ inline float widened(F16 x) {
 inline float widened(float x) { return x; }
 inline double widened(double x) { return x; }
 
-// Lines of n elements of a narrow dtype.
+// Convert n contiguous elements of a narrow dtype.
 void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n);
 void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n);
-// What is left when they are narrow; `to` may be `from`.
+// Rounds to the narrow dtype and widens again; `to` may alias `from`.
 void round(plan::DType dtype, const float* from, float* to, std::int64_t n);
 
 }  // namespace weft::device::cpu

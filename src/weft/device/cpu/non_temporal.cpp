@@ -15,13 +15,13 @@ namespace weft::device::cpu {
 namespace {
 
 constexpr std::size_t kLine = 64, kPage = 4096;
-// 4 pages are not enough to hide how far memory is, 16 are no better than 8: measured on Sapphire Rapids.
+// 4 pages do not hide the memory latency and 16 are no better than 8: measured on Sapphire Rapids.
 constexpr std::size_t kPages = 8;
 constexpr std::size_t kTwoLines = 2 * kLine;
-// Of a sum: the least that keeps wide vectors busy.
+// Block size of a sum: the smallest that keeps wide vectors busy.
 constexpr std::size_t kSumBytes = 4 * kLine;
 
-// Calls visit(offset, bytes) for all of [0, bytes), `each` at a time but for the last.
+// Calls visit(offset, bytes) for all of [0, bytes), in blocks of `each` except for the last.
 template <class Visit>
 void visit_pages(std::size_t bytes, std::size_t each, Visit visit) {
   std::size_t at = 0;
@@ -35,7 +35,7 @@ std::size_t bytes_to_next_line(const void* address) {
   return (kLine - reinterpret_cast<std::uintptr_t>(address) % kLine) % kLine;
 }
 
-// REQUIRES: `to` is the beginning of a line.
+// REQUIRES: `to` is aligned to a cache line.
 inline void put(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__x86_64__)
   std::size_t at = 0;
@@ -55,7 +55,7 @@ inline void put(std::byte* to, const std::byte* from, std::size_t bytes) {
 #endif
 }
 
-// Such stores are not ordered with a flag that is set after them otherwise.
+// Non-temporal stores are not otherwise ordered before a flag that is set after them.
 void order_stores() {
 #if defined(__x86_64__)
   _mm_sfence();
@@ -93,7 +93,7 @@ void reduce_non_temporal(ElementType type, ReduceOp op, std::span<void* const> t
                          std::span<const void* const> sources, std::size_t elements) {
   WEFT_CHECK(!sources.empty() && sources.size() <= kMostSources);
   const std::size_t element = size_of(type), bytes = elements * element;
-  // The first target's lines decide where the stretches begin.
+  // Blocks are aligned to the cache lines of the first target.
   std::size_t head = targets.empty() ? 0 : std::min(bytes_to_next_line(targets[0]), bytes);
   if (head % element != 0) head = 0;
   alignas(kLine) std::array<std::byte, kSumBytes> room;

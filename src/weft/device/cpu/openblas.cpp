@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kLibrary = "libopenblas.so.0";
 constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
-// The library reads it while it is loaded; programs that this one starts must not.
+// OpenBLAS reads the variable while it is loaded; child processes must not inherit it.
 void* open_without_threads() {
   const bool was_set = std::getenv(kThreads) != nullptr;
   if (!was_set) setenv(kThreads, "1", 1);
@@ -35,7 +35,7 @@ std::optional<OpenBlas> load() {
                      find(library, "cblas_sgemv", blas.sgemv) && find(library, "cblas_dgemv", blas.dgemv) &&
                      find(library, "openblas_set_num_threads", blas.set_num_threads);
   if (!found) return {};
-  blas.set_num_threads(1);  // whatever the environment asks for
+  blas.set_num_threads(1);  // whatever the environment says
   return blas;
 }
 

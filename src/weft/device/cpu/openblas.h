@@ -1,8 +1,8 @@
 // weft/device/cpu/openblas.h -- OpenBLAS, loaded when a product first needs it.
 //
-// As it is loaded it starts a thread a core, and these spin for a tenth of a second before they sleep: a
-// command that multiplies nothing would pay for them too, and so would ranks that have just begun and share
-// their cores. So it is not linked, and told to start none.
+// On load it starts one thread per core, and these spin for 0.1 s before they sleep. Commands
+// without products would pay for that, and so would new ranks that share cores. So OpenBLAS is not
+// linked, and it is loaded with threads disabled.
 #pragma once
 #ifdef WEFT_HAS_OPENBLAS
 #include <cblas.h>
@@ -17,7 +17,7 @@ struct OpenBlas {
   decltype(&openblas_set_num_threads) set_num_threads;
 };
 
-// Null where the machine has none, though the one that built this had.
+// Null if OpenBLAS is not installed, although the build machine had it.
 const OpenBlas* openblas();
 
 }  // namespace weft::device::cpu

@@ -18,7 +18,7 @@ Result<Pages> Pages::take(std::int64_t bytes) {
   if (found == MAP_FAILED)
     return world_error(fmt::format("the machine does not give {} of memory: {}",
                                    print_bytes(static_cast<double>(size)), std::strerror(errno)));
-  // Large pages where they are to be had: fewer misses when a matrix is walked.
+  // Huge pages if available: fewer TLB misses when a kernel traverses a matrix.
   madvise(found, size, MADV_HUGEPAGE);
   return Pages({static_cast<std::byte*>(found), size});
 }

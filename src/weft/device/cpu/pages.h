@@ -1,4 +1,4 @@
-// weft/device/cpu/pages.h -- memory by the page, from the system, zero until written.
+// weft/device/cpu/pages.h -- zero-initialized memory pages from the operating system.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace weft::device::cpu {
 
 class Pages {
  public:
-  // At least one byte. Fails when the system gives none.
+  // At least one byte. Fails if the system is out of memory.
   static Result<Pages> take(std::int64_t bytes);
 
   Pages() = default;

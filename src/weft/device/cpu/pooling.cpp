@@ -9,13 +9,13 @@
 namespace weft::device::cpu {
 namespace {
 
-// Windows of two by two that neither overlap nor leave the plane: the usual ones.
+// The common case: 2 x 2 windows that neither overlap nor reach outside the plane.
 bool is_square_of_two(const Pooling& pool) {
   return pool.size == 2 && pool.stride == 2 && pool.padding == 0 && pool.padding_width == 0 &&
          2 * pool.out_height <= pool.height && 2 * pool.out_width <= pool.width;
 }
 
-// The part of a window that lies in the plane.
+// The elements of a window that are inside the plane.
 struct Window {
   std::int64_t top, bottom, left, right;
 
@@ -32,7 +32,7 @@ struct Window {
   }
 };
 
-// Calls run(plane of x, plane of y, the window's place in y, the window).
+// Calls run(offset of the plane in x, offset of the window in y, window).
 template <class Run>
 void for_windows(const Pooling& pool, std::int64_t begin, std::int64_t end, Run run) {
   const std::int64_t points = pool.height * pool.width, out_points = pool.out_height * pool.out_width;
@@ -42,7 +42,7 @@ void for_windows(const Pooling& pool, std::int64_t begin, std::int64_t end, Run 
         run(plane * points, plane * out_points + p * pool.out_width + t, Window(pool, p, t));
 }
 
-// A plane with its border as lines that windows slide over, as those of direct_convolution.h do.
+// A plane with its border as lines for sliding windows, as in direct_convolution.h.
 class PlaneLine {
  public:
   static constexpr std::int64_t kMostTaps = 64;
@@ -63,7 +63,8 @@ class PlaneLine {
   std::int64_t floats() const { return 2 * inputs() + places(); }
   bool slides() const { return taps() <= kMostTaps; }
 
-  // Calls combine(the line's windows) for each plane of [begin, end), whose border holds `outside`.
+  // Calls combine(windows of the line) for each plane of [begin, end), with borders set to
+  // `outside`.
   template <class Combine>
   void run(std::int64_t begin, std::int64_t end, float outside, const float* x, float* y,
            Combine combine) const {
@@ -78,7 +79,7 @@ class PlaneLine {
     }
   }
 
-  // dy of each window to its largest element.
+  // Adds dy of each window at its maximum.
   void run_back(std::int64_t begin, std::int64_t end, const float* dy, const float* x, float* dx) const {
     std::fill_n(line_, inputs(), std::numeric_limits<float>::quiet_NaN());
     float *const given = line_ + inputs(), *const taken = given + places();
@@ -124,7 +125,7 @@ class PlaneLine {
 
 float larger(float a, float b) { return a < b || b != b ? b : a; }
 
-// Calls run(start of the upper of two rows of x, start of the row of y).
+// Calls run(start of a pair of rows in x, start of the row in y).
 template <class Run>
 void for_row_pairs(const Pooling& pool, std::int64_t begin, std::int64_t end, Run run) {
   for (std::int64_t plane = begin; plane < end; ++plane)
@@ -137,7 +138,7 @@ void clear(const Pooling& pool, std::int64_t begin, std::int64_t end, float* dx)
   std::fill_n(dx + begin * points, (end - begin) * points, 0.0f);
 }
 
-// Whether squares of two leave a last row or column of x out.
+// Whether 2 x 2 windows leave out a last row or column of x.
 bool leaves_rest(const Pooling& pool) {
   return pool.height != 2 * pool.out_height || pool.width != 2 * pool.out_width;
 }
@@ -152,7 +153,7 @@ std::size_t scratch_bytes(const Pooling& pool) {
 void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
               void* scratch) {
   if (is_square_of_two(pool)) {
-    // Planes of an even height follow each other as their rows do.
+    // Planes of even height are contiguous pairs of rows.
     const std::int64_t together =
         pool.height == 2 * pool.out_height ? std::max(end - begin, std::int64_t{1}) : 1;
     for (std::int64_t plane = begin; plane < end; plane += together)
@@ -178,7 +179,7 @@ void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end
       float *upper_out = dx + in_x, *lower_out = upper_out + pool.width;
       for (std::int64_t t = 0; t < pool.out_width; ++t) {
         const float a = upper[2 * t], b = upper[2 * t + 1], c = lower[2 * t], d = lower[2 * t + 1];
-        // Each later element takes the gradient only if it is larger than all before it.
+        // A later element receives the gradient only if it is larger than all before it.
         const bool is_b = a < b;
         const float above = is_b ? b : a;
         const bool is_c = above < c;

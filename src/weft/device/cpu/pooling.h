@@ -1,11 +1,11 @@
-// weft/device/cpu/pooling.h -- the largest or the mean element of every window of a plane, and back.
+// weft/device/cpu/pooling.h -- max and average pooling, and their gradients.
 //
 //   size 2, stride 2:   1 5 | 0 2
-//                       3 4 | 1 7     max: 5 7    its gradient goes to the places of 5 and 7
+//                       3 4 | 1 7     max: 5 7    its gradient goes to the positions of 5 and 7
 //
-// x is planes of height x width, y of out_height x out_width, both contiguous; a call works on planes
-// [begin, end) of them. Padding counts as absent for the largest and as zeros for the mean. Among equals
-// the first is the largest; a NaN in a window is its maximum, as in ops/.
+// x is planes of height x width, y of out_height x out_width, both contiguous. A call works on
+// planes [begin, end). Padding is ignored by the maximum and counts as zeros for the average. Of
+// equal maxima the first counts; a NaN in a window is its maximum, as in ops/.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Pooling {
   std::int64_t padding = 0, padding_width = 0;  // above, left
 };
 
-// What `scratch` must hold, aligned as a float, for the three that take it.
+// Scratch bytes for the three functions that have `scratch`, aligned for float.
 std::size_t scratch_bytes(const Pooling& pool);
 
 void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,

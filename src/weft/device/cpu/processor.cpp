@@ -24,7 +24,7 @@ class CpuMemory final : public Memory, public HostMemory {
 
 }  // namespace
 
-// Threads that launch are the parallelism; a BLAS that starts its own would fight with them.
+// The launching threads provide the parallelism; threads started by BLAS would compete with them.
 Processor::Processor() { use_one_blas_thread(); }
 
 std::int64_t Processor::available_memory() const { return weft::available_memory(); }

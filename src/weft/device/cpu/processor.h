@@ -1,10 +1,9 @@
 // weft/device/cpu/processor.h -- the processor as a device.
 //
-//   make_stream({.on_caller = true})    the thread that launches does the work: a rank's workers, each a
-//   stream make_stream({})                     a thread of its own does it, in order, while the caller goes
-//   on
+//   make_stream({.on_caller = true})    the launching thread does the work: one stream per worker of a rank
+//   make_stream({})                     a separate thread does it, in order, while the caller continues
 //
-// Its memory is the host's, so copies are plain ones.
+// Its memory is host memory, so copies are plain memory copies.
 #pragma once
 #include "weft/device/device.h"
 

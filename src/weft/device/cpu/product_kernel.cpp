@@ -42,7 +42,7 @@ class ProductKernel final : public Kernel {
   }
 
  private:
-  // The products of the summed loops add up, in their order.
+  // Adds up the products of the summed loops, in loop order.
   void sum(program::Range m, program::Range n, const float* a, const float* b, float* c) const {
     std::int64_t terms = 1;
     for (const ProductLoop& loop : product_.summed) terms *= loop.size;
@@ -77,8 +77,8 @@ struct ProductSide {
   plan::DType dtype;
 };
 
-// Of bf16 or f16: sums are f32 until all terms are in, a block of c at a time, and rounded then. Numbers of eight bits
-// all are bf16 as well: they become so a piece at a time, beside the sums.
+// bf16 or f16 product: a block of c is summed in f32 and rounded once. 8-bit operands are converted
+// to bf16 or f16 chunk by chunk, next to the sums.
 template <class Short>
 class NarrowProductKernel final : public Kernel {
  public:
@@ -110,12 +110,12 @@ class NarrowProductKernel final : public Kernel {
   }
 
  private:
-  // A strip of b is packed again for every so many rows; so many columns are what a product packs at a time. Tiles
-  // are so fast that the sums had better stay in the second cache beside what is packed: faster for six of seven
-  // shapes in one run on a busy machine, for four of them in another.
+  // Block sizes: b is packed again for every high_ rows, and wide_ is what a product packs at a
+  // time. AMX is so fast that the sums should stay in L2 beside the packed operands: this was
+  // faster for six of seven shapes in one run on a busy machine, and for four in another.
   static bool by_tiles() { return std::is_same_v<Short, Bf16> && bf16_products() == Bf16Products::amx; }
   const std::int64_t high_ = by_tiles() ? 256 : 512, wide_ = by_tiles() ? 384 : 768;
-  static constexpr std::int64_t kPiece = 1024;  // summands whose eight bits are widened at a time
+  static constexpr std::int64_t kPiece = 1024;  // depth of 8-bit operands that is converted at a time
 
   std::int64_t rows_at_once() const { return std::min(high_, product_.m); }
   std::int64_t columns_at_once() const { return std::min(wide_, product_.n); }
@@ -127,7 +127,7 @@ class NarrowProductKernel final : public Kernel {
     return std::max<std::int64_t>(widens ? std::min(kPiece, product_.k) : product_.k, 1);
   }
 
-  // How far a point of the loops moves in each of the three.
+  // Offsets in a, b and c of a point of the loops.
   template <class Loops>
   static ProductLoop place(const Loops& loops, std::int64_t point) {
     ProductLoop at;
@@ -144,8 +144,8 @@ class NarrowProductKernel final : public Kernel {
     std::int64_t row_stride;
   };
 
-  // The part with these rows and columns of what lies `offset` elements into a side, where it lies or in `room`,
-  // which then moves on.
+  // A block of one side, `offset` elements from its start: in place, or converted into `room`,
+  // which is then advanced.
   static Matrix part(const ProductSide& side, std::int64_t row_stride, std::int64_t offset,
                      program::Range rows, program::Range columns, Short*& room) {
     offset += rows.begin * row_stride + columns.begin;
@@ -170,7 +170,7 @@ class NarrowProductKernel final : public Kernel {
     float beta = 0;
     for (std::int64_t term = 0; term < terms_; ++term) {
       const ProductLoop of = place(product_.summed, term);
-      // A sum of nothing is a piece as well.
+      // Runs once even if k is 0, to clear the sums.
       for (std::int64_t first = 0; first == 0 || first < product_.k; first += piece(), beta = 1) {
         const program::Range k{first, std::min(first + piece(), product_.k)};
         Short* room = reinterpret_cast<Short*>(scratch + sums_bytes());

@@ -1,4 +1,4 @@
-// weft/device/cpu/product_kernel.h -- matrix products, by the BLAS.
+// weft/device/cpu/product_kernel.h -- matrix products with blas.h.
 #pragma once
 #include "weft/device/cpu/kernel.h"
 

@@ -6,11 +6,11 @@
 namespace weft::device::cpu {
 namespace {
 
-// Sums are carried in double: a running sum of many floats would else lose what each addition rounds away.
+// Sums are carried in double: a long running sum in float would lose the low bits of each addend.
 
-constexpr std::int64_t kBlock = 256;  // places that go through all steps together, their sums in the cache
+constexpr std::int64_t kBlock = 256;  // elements advanced together, with their sums in cache
 
-// `count` neighbours through all steps. They do not depend on each other, so the compiler makes lanes of them.
+// Runs `count` adjacent elements through all steps. They are independent, so the loop vectorizes.
 template <bool kDense>
 void step_block(const Recurrence& shape, std::int64_t count, const float* decay, const float* x, float* y) {
   std::array<double, kBlock> last;
@@ -28,7 +28,7 @@ void step_block(const Recurrence& shape, std::int64_t count, const float* decay,
   }
 }
 
-// Rows whose steps lie one after the other. A step waits for the one before it, so several rows go side by side.
+// Rows with contiguous steps. Each step depends on the one before, so several rows are interleaved.
 template <std::size_t kRows>
 void step_lines(const Recurrence& shape, std::int64_t row, const float* decay, const float* x, float* y) {
   std::array<const float*, kRows> decays{}, from{};

@@ -1,10 +1,10 @@
-// weft/device/cpu/recurrence.h -- running sums with a decay, in f32.
+// weft/device/cpu/recurrence.h -- running sums with decay, in f32.
 //
-//   y[row, t, i] = decay * y[row, t - 1, i] + x[row, t, i]       t = 0 .. steps-1, or back from the last
+//   y[row, t, i] = decay * y[row, t - 1, i] + x[row, t, i]       t = 0 .. steps-1, or reversed
 //
-// x and y are rows of `steps` times `inner` floats. The decay may vary with all of these places or with some:
-// it has a stride for the steps, and lies for `run` of the inner places after the other beside them, or is one
-// number for all of these.
+// x and y are rows of `steps` times `inner` floats. The decay may vary along all or some of these
+// indices. It has a stride along the steps. For each run of `run` inner elements it is contiguous
+// (`dense`) or a single number.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,15 +13,15 @@ namespace weft::device::cpu {
 
 struct Recurrence {
   std::int64_t steps = 1, inner = 1;
-  std::int64_t run = 1;  // inner places in a row that a decay serves
-  bool dense = false;    // it has a number for each of them
+  std::int64_t run = 1;  // inner elements per run of the decay
+  bool dense = false;    // the decay has one number per element of a run
   bool reverse = false;
-  std::int64_t step_stride = 0;                // of the decay, from step to step
-  std::vector<std::int64_t> row_starts = {0};  // where the decays of each row begin
-  std::vector<std::int64_t> run_starts = {0};  // and, from there, those of each run
+  std::int64_t step_stride = 0;                // stride of the decay along the steps
+  std::vector<std::int64_t> row_starts = {0};  // offset of each row's decays
+  std::vector<std::int64_t> run_starts = {0};  // offset of each run's decays within a row
 };
 
-// Rows begin to end.
+// Works on rows [begin, end).
 void recur(const Recurrence& shape, std::int64_t begin, std::int64_t end, const float* decay, const float* x,
            float* y);
 

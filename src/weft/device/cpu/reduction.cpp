@@ -34,7 +34,7 @@ void reduce(ElementType type, ReduceOp op, void* target, std::span<const void* c
   }
   const bool bitwise = is_bitwise(op);
   WEFT_CHECK(!bitwise || is_whole(type));
-  if (bitwise) elements *= size_of(type);  // how bits are grouped makes no difference to them
+  if (bitwise) elements *= size_of(type);  // bitwise operations may run on bytes
   const ReductionKernels::Folds& folds =
       bitwise ? kernels().bitwise[static_cast<std::size_t>(op) - kArithmeticOps]
               : kernels().folds[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];

@@ -1,7 +1,7 @@
 // The kernels of reduction.h for x86 processors of 2013 and later: vectors of 32 bytes.
 #if defined(__x86_64__)
 
-// Ahead of the pragma: what others may share must not come to need avx2.
+// Before the pragma: functions that other sources share must not be compiled for avx2.
 #include <immintrin.h>
 
 #include <array>

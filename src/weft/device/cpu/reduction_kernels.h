@@ -1,13 +1,13 @@
-// weft/device/cpu/reduction_kernels.h -- what reduction.h offers, compiled for one instruction set, as a
-// table.
+// weft/device/cpu/reduction_kernels.h -- the functions of reduction.h as a table per instruction
+// set.
 //
-//   reduction.cpp          kernels for the set the build asks for; picks among all
-//   reduction_avx2.cpp     the same source once more, for avx2 and f16c
+//   reduction.cpp          kernels for the build's target; picks among all tables
+//   reduction_avx2.cpp     the same source compiled for avx2 and f16c
 //   reduction_avx512.cpp   and for avx512
 //
-// A kernel goes through all its sources side by side and writes the target once: n sources cost n + 1
-// streams of memory, not 3 (n - 1). A stretch of a target is written after all sources of that stretch were
-// read, so that the target may be one of them.
+// A kernel reads all its sources in one pass and writes the target once: n sources cost n + 1
+// memory streams, not 3 (n - 1). A block of the target is written after that block of all sources
+// was read, so the target may be one of them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "weft/device/cpu/reduction.h"
 #include "weft/device/cpu/reduction_numbers.h"
 
-// Whether the build holds the further sets: x86 alone has any.
+// Whether the build contains the wider sets: x86 only.
 #if defined(__x86_64__)
 #define WEFT_REDUCTIONS_WIDER 1
 #else
@@ -35,18 +35,18 @@ struct ReductionKernels {
   using Fold = void (*)(void* target, const void* const* sources, std::size_t count, std::size_t elements);
   using Divide = void (*)(void* target, std::size_t elements, std::int64_t divisor);
 
-  // [n] is for n sources, where loop_for(n) is n; [0] for any number.
+  // [n] is for n sources if loop_for(n) is n; [0] is for any number.
   using Folds = std::array<Fold, kUnrolledSources + 1>;
   std::array<std::array<Folds, kArithmeticOps>, kElementTypes> folds;
-  std::array<Folds, kReduceOps - kArithmeticOps> bitwise;  // of bytes
+  std::array<Folds, kReduceOps - kArithmeticOps> bitwise;  // on bytes
   std::array<Divide, kElementTypes> divide;
 };
 
-extern const ReductionKernels kAvx2Reductions, kAvx512Reductions;  // where WEFT_REDUCTIONS_WIDER
+extern const ReductionKernels kAvx2Reductions, kAvx512Reductions;  // if WEFT_REDUCTIONS_WIDER
 
 namespace WEFT_REDUCTIONS {
 
-// As many sources as have a loop of their own: 2, 3, 4 and 8. 0: the loop for any number.
+// Numbers of sources with an unrolled loop: 2, 3, 4 and 8. 0 is the loop for any number.
 constexpr std::size_t loop_for(std::size_t sources) {
   return (sources >= 2 && sources <= 4) || sources == kUnrolledSources ? sources : 0;
 }
@@ -65,15 +65,15 @@ inline Vector combine(Vector a, Vector b) {
     return __builtin_bit_cast(
         Vector, vmaxq_f32(__builtin_bit_cast(float32x4_t, a), __builtin_bit_cast(float32x4_t, b)));
 #endif
-  // A comparison with a NaN is false, and a NaN is not itself: either operand's NaN is the answer.
+  // Comparisons with NaN are false, and NaN != NaN: either operand's NaN becomes the result.
   if constexpr (op == ReduceOp::min) return ((a < b) | (a != a)) ? a : b;
   if constexpr (op == ReduceOp::max) return ((a > b) | (a != a)) ? a : b;
   return a + b;
 }
 
-inline constexpr std::size_t kGroup = 4;  // vectors: enough additions under way to hide how long one takes
+inline constexpr std::size_t kGroup = 4;  // vectors in flight: enough to hide the latency of additions
 
-// From element `at` on, a vector at a time.
+// Folds from element `at` on, one vector at a time.
 template <class Number, ReduceOp op>
 [[gnu::flatten, gnu::noinline]] void fold_rest(void* target, const void* const* sources, std::size_t count,
                                                std::size_t at, std::size_t elements) {
@@ -88,7 +88,7 @@ template <class Number, ReduceOp op>
   }
   const std::size_t lanes = elements - at;
   if (lanes == 0) return;
-  // What is left goes through a vector with lanes that nobody looks at, so that it is computed alike.
+  // The remainder goes through a padded vector, so that it is computed alike.
   const auto load = [lanes](const Stored* from) {
     Stored padded[Number::kLanes] = {};
     std::memcpy(padded, from, lanes * sizeof(Stored));
@@ -101,7 +101,7 @@ template <class Number, ReduceOp op>
   std::memcpy(result + at, padded, lanes * sizeof(Stored));
 }
 
-// `kSources` of 0: as many as `count` says.
+// If `kSources` is 0, `count` gives the number of sources.
 template <class Number, ReduceOp op, std::size_t kSources>
 [[gnu::flatten]] void fold(void* target, const void* const* sources, std::size_t count,
                            std::size_t elements) {
@@ -166,7 +166,7 @@ constexpr ReductionKernels::Folds folds_of() {
   (std::make_index_sequence<kUnrolledSources + 1>());
 }
 
-// Sums and products of `Wrapping`, whose overflow is defined; the rest of `Number`.
+// Sums and products use `Wrapping`, whose overflow is defined; min and max use `Number`.
 template <class Number, class Wrapping = Number>
 constexpr std::array<ReductionKernels::Folds, kArithmeticOps> folds_of_all() {
   using enum ReduceOp;

@@ -1,12 +1,12 @@
-// weft/device/cpu/reduction_numbers.h -- how the numbers that collectives reduce are held in vector
-// registers.
+// weft/device/cpu/reduction_numbers.h -- vector representation of the element types that
+// collectives reduce.
 //
 //   in memory                            in a register
-//   f64 f32, integers                    as they are
-//   f16 bf16                             as f32; rounded to nearest, ties to even, when they are stored
+//   f64 f32, integers                    unchanged
+//   f16 bf16                             as f32; rounded to nearest even when stored
 //
-// Vectors are those of the language extension that g++ and clang share, as in lanes_vector.h, and what is
-// written over them is read once for every instruction set, in a namespace of its own.
+// Uses the vector extension of g++ and clang, as in lanes_vector.h. The code is compiled once per
+// instruction set, each time in its own namespace.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include <immintrin.h>
 #endif
 
-// Sources that ask for a set by pragma define this themselves, as in lanes_vector.h.
+// Sources that select an instruction set by pragma define this themselves, as in lanes_vector.h.
 #if defined(WEFT_REDUCTIONS_BYTES)
 #elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
 #define WEFT_REDUCTIONS_BYTES 64
@@ -44,7 +44,7 @@ struct VectorOf {
   typedef T Type __attribute__((vector_size(kVectorBytes)));
 };
 
-// A number that is computed with as it is stored.
+// A number computed in its stored type.
 template <class T>
 struct Plain {
   using Stored = T;
@@ -73,7 +73,7 @@ inline void narrow(std::uint16_t* to, Bits bits) {
   const Halves x = __builtin_convertvector(bits, Halves);
   std::memcpy(to, &x, sizeof x);
 }
-// The same with the upper half of each word; spelt out where the compiler makes slow work of it.
+// The same for the upper half of each word; hand-written where the compiler generates slow code.
 inline Bits widen_upper(const std::uint16_t* from) {
 #if defined(__aarch64__)
   return __builtin_bit_cast(Bits, vzip1q_u16(vdupq_n_u16(0), vcombine_u16(vld1_u16(from), vdup_n_u16(0))));
@@ -88,7 +88,8 @@ inline void narrow_upper(std::uint16_t* to, Bits bits) {
   narrow(to, bits >> 16);
 #endif
 }
-// The compiler's own cast: std::bit_cast is compiled for the baseline, and clang does not let a wide vector leave it.
+// The builtin: std::bit_cast is compiled for the baseline, and clang cannot return a wide vector
+// from it.
 inline Bits bits_of(Floats x) { return __builtin_bit_cast(Bits, x); }
 inline Floats floats_of(Bits bits) { return __builtin_bit_cast(Floats, bits); }
 
@@ -100,7 +101,7 @@ struct BFloat16 {
 
   static Vector load(const Stored* from) { return floats_of(widen_upper(from)); }
   static void store(Stored* to, Vector x) {
-    const Bits bits = x == x ? bits_of(x) : Bits{} + 0x7fc00000;  // rounding would carry a NaN away
+    const Bits bits = x == x ? bits_of(x) : Bits{} + 0x7fc00000;  // rounding could turn a NaN into infinity
     narrow_upper(to, bits + 0x7fff + ((bits >> 16) & 1));
   }
 };
@@ -138,7 +139,7 @@ struct Float16 {
 #else
   static Vector load(const Stored* from) {
     const Bits half = widen(from), sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
-    // The exponents are 112 apart: a product with 2^112 sets them right, subnormals among them.
+    // The exponent biases differ by 112: multiplying by 2^112 corrects them, also for subnormals.
     const Bits finite = bits_of(floats_of(magnitude << 13) * 0x1p112F);
     const Bits beyond = (magnitude << 13) | 0x7f800000;  // infinities and NaN
     return floats_of(sign | (magnitude >= 0x7c00 ? beyond : finite));
@@ -146,7 +147,7 @@ struct Float16 {
   static void store(Stored* to, Vector x) {
     const Bits bits = bits_of(x), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
     const Bits normal = ((magnitude + 0xfff + ((magnitude >> 13) & 1)) >> 13) - (112 << 10);
-    // Next to 0.5 the last bit of an f32 is worth 2^-24, as that of a subnormal half is.
+    // Near 0.5 the last bit of an f32 is worth 2^-24, the unit of subnormal f16 numbers.
     const Bits subnormal = bits_of(floats_of(magnitude) + 0.5F) - __builtin_bit_cast(std::uint32_t, 0.5F);
     Bits half = floats_of(magnitude) < 0x1p-14F ? subnormal : normal;
     half = floats_of(magnitude) >= 65520.0F ? half * 0 + 0x7c00 : half;

@@ -8,7 +8,7 @@ namespace {
 
 bool is_above(float a, float b) { return a > b || (a != a && b == b); }
 
-// Few are kept in order while the row goes past: nearly every element is turned away by one comparison.
+// For small counts: insertion into a sorted list; one comparison rejects nearly every element.
 void take_few(const TopKRows& rows, const float* x, float* values, std::int32_t* positions) {
   std::int64_t taken = 0;
   for (std::int64_t i = 0; i < rows.length; ++i) {

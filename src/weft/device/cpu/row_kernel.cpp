@@ -90,22 +90,23 @@ class RowKernel final : public Kernel {
     std::int64_t elements;
     bool partial;
     float identity;
-    std::int64_t total = 0;     // its first among the totals
-    std::int64_t interval = 0;  // items after which it is added to them; 0: never
+    std::int64_t total = 0;     // offset in the totals
+    std::int64_t interval = 0;  // items between flushes to the totals; 0: never
   };
 
-  // A worker's view while it runs: where each register and operand is at this row.
+  // A worker's state: the current address of each register and operand.
   struct Frame {
     float** registers;
     std::byte** operands;  // at the start of the row
-    std::int64_t* at;      // the outer loops
+    std::int64_t* at;      // indices of the outer loops
     float* singles;
     float* slots;
     double* totals;
   };
 
-  // What an element adds up in f32 before it goes to its total, which is a double: the longer a sum grows in
-  // f32, the more of each addend is lost. Not of many elements: few rows then meet in one.
+  // Elements accumulate kAddends addends in f32 before they are flushed to a double: a long f32 sum
+  // loses the low bits of its addends. Not for large accumulators, where few rows add to the same
+  // element.
   static constexpr std::int64_t kAddends = 64, kMostTotals = 8192;
 
   void add_to_totals(const Sum& sum, const Frame& frame, std::uint32_t chunk, bool last) const {
@@ -140,7 +141,7 @@ class RowKernel final : public Kernel {
     return frame;
   }
 
-  // The next row moves the fastest loop; the first is found by division.
+  // Advances to the next row by incrementing the loops; the first row is found by division.
   void go_to_row(Frame& frame, std::int64_t row, bool first, std::uint32_t chunk) const {
     if (first) {
       for (std::size_t i = loop_.outer.size(); i-- > 0;) {
@@ -168,10 +169,11 @@ class RowKernel final : public Kernel {
     return 0;
   }
 
-  // A row that ends early; zeros, whose bytes are zero in every dtype, fill up what it stores.
+  // A row that ends early. The rest of what it stores is filled with zeros, which are zero bytes in
+  // every dtype.
   void run_to_end(const Frame& frame) const {
     const std::int64_t wanted = frame.at[loop_.end->loop] + loop_.end->offset + 1;
-    // Whole vectors of any width: what is left of one may round otherwise.
+    // A multiple of every vector width, since a partial vector may round differently.
     constexpr std::int64_t kStripe = 32;
     const std::int64_t n =
         std::clamp<std::int64_t>((wanted + kStripe - 1) / kStripe * kStripe, 0, loop_.length);
@@ -216,7 +218,7 @@ class RowKernel final : public Kernel {
       case RowStep::spread: std::fill_n(result, n, *operand(0)); break;
       case RowStep::compute: {
         const bool run = loop_.is_run[it.result];
-        if (it.op == &ops::cast()) {  // to truth
+        if (it.op == &ops::cast()) {  // to bool
           std::transform(operand(0), operand(0) + (run ? n : 1), result, [](float x) { return x != 0; });
           break;
         }
@@ -323,7 +325,7 @@ class RowKernel final : public Kernel {
   std::vector<Sum> accumulators_;
   std::vector<RowRegister> registers_;
   std::vector<PlacedStep> steps_;
-  std::int64_t slots_ = 0;  // one more is for products that are accumulated
+  std::int64_t slots_ = 0;  // without the extra one for products that are accumulated
   std::int64_t totals_ = 0;
 };
 

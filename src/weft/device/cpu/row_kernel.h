@@ -1,8 +1,8 @@
-// weft/device/cpu/row_kernel.h -- runs a loop over rows: an interpreter whose every step is a vector loop.
+// weft/device/cpu/row_kernel.h -- row loops: an interpreter whose every step is a vectorized loop.
 //
-// Registers that are loaded as they lie, or stored as they come, are that memory; the others share a
-// few rows of scratch. The pass over a row then touches memory for what the plan must read and write,
-// and the nearest cache for the rest.
+// A register that is loaded or stored unchanged aliases its operand's memory. The others share a
+// few rows of scratch memory. So a row's pass reads and writes only the plan's tensors in memory,
+// and keeps everything else in L1.
 #pragma once
 #include "weft/device/cpu/kernel.h"
 

@@ -30,7 +30,8 @@ void prepare_steps(RowLoop& loop, RowRegisters& placed) {
     if (instruction.result != kNone) made[instruction.result] = &instruction;
     if (instruction.step == RowStep::compute && instruction.op != &ops::cast()) {
       step.lane = lane_of(*instruction.op);
-      // Dividing by a power of two is multiplying by another, bit for bit, and faster.
+      // Division by a power of two equals multiplication by its reciprocal bit for bit, and that is
+      // faster.
       if (step.lane == Lane::div) {
         const RowInstruction* divisor = made[instruction.operands[1]];
         int exponent = 0;
@@ -51,8 +52,8 @@ void prepare_steps(RowLoop& loop, RowRegisters& placed) {
   }
 }
 
-// Memory for what is loaded or stored as it is, tables for positions, and for the rest as few
-// slots as their lives allow.
+// Assigns memory to registers that are loaded or stored unchanged, tables to positions, and to the
+// rest as few slots as their live ranges allow.
 void find_homes(const RowLoop& loop, RowRegisters& all) {
   std::vector<std::size_t> last(all.registers.size(), 0);
   for (std::size_t i = 0; i < all.steps.size(); ++i)
@@ -88,11 +89,11 @@ void find_homes(const RowLoop& loop, RowRegisters& all) {
     all.registers[stored].operand = instruction.memory;
     placed[stored] = step.skip = true;
   }
-  std::vector<std::size_t> busy_until;  // of each slot: the last step that reads it
+  std::vector<std::size_t> busy_until;  // per slot: the last step that reads it
   for (std::size_t i = 0; i < all.steps.size(); ++i) {
     const std::uint16_t result = all.steps[i].instruction.result;
     if (result == kNone || placed[result] || !loop.is_run[result]) continue;
-    // A slot whose last reader is this very step may be overwritten: lanes allow it.
+    // A slot last read by this very step may be overwritten: lanes may work in place.
     std::size_t slot = 0;
     while (slot < busy_until.size() && busy_until[slot] > i) ++slot;
     if (slot == busy_until.size()) busy_until.push_back(0);

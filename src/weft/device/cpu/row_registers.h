@@ -1,9 +1,9 @@
-// weft/device/cpu/row_registers.h -- where the registers of a row loop live while it runs.
+// weft/device/cpu/row_registers.h -- register allocation for row loops.
 //
-//   single    one float of a worker's own            what does not run along the row
-//   memory    where an operand lies already          loaded or stored as it is: the step itself is skipped
+//   single    one float per worker                   values that do not vary along the row
+//   memory    the operand's own memory               loaded or stored unchanged: the step is skipped
 //   table     positions along the row                written once, when the kernel is made
-//   slot      a stretch of a worker's own            the rest, in as few as their lives allow
+//   slot      a row of scratch per worker            the rest, in as few slots as live ranges allow
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,7 @@ namespace weft::device::cpu {
 struct RowRegister {
   enum class Home : std::uint8_t { single, slot, memory, table };
   Home home = Home::single;
-  std::uint16_t operand = 0;  // memory
+  std::uint16_t operand = 0;  // for Home::memory
   std::uint16_t slot = 0;
   std::vector<float> table = {};
 };
@@ -24,7 +24,7 @@ struct RowRegister {
 struct PlacedStep {
   program::RowInstruction instruction;
   Lane lane = Lane::add;
-  bool skip = false;  // a load or store of what is memory already
+  bool skip = false;  // a load or store whose register aliases memory
 };
 
 struct RowRegisters {
@@ -33,7 +33,7 @@ struct RowRegisters {
   std::int64_t slots = 0;
 };
 
-// Adds to `loop` the registers that it needs beyond its own.
+// Adds registers that it needs to `loop`.
 RowRegisters place_registers(program::RowLoop& loop);
 
 }  // namespace weft::device::cpu

@@ -74,7 +74,7 @@ class CallerStream final : public Stream {
     if (!status_.ok()) return;
     try {
       static_cast<const Kernel&>(kernel).run(task, scratch_.bytes().data());
-    } catch (const std::bad_alloc&) {  // of a node that is computed by its definition
+    } catch (const std::bad_alloc&) {  // from a node that runs its definition
       status_ = world_error("out of memory", "use a smaller batch or model");
     } catch (const std::exception& error) {
       status_ = world_error(fmt::format("internal error: {}", error.what()));
@@ -100,8 +100,8 @@ class CallerStream final : public Stream {
   }
   Status synchronize() override { return status_; }
 
-  // The two halves of record() and wait() that are done when their turn comes. Also on a stream that failed:
-  // whoever waits for the event is to hear of it.
+  // The deferred halves of record() and wait(), run in stream order. They also run on a failed
+  // stream, so that those waiting for the event receive its error.
   void finish(EventState& state, std::uint64_t ticket) const { state.finish(ticket, status_); }
   void wait_for(const EventState& state, std::uint64_t ticket) {
     Status status = state.wait_for(ticket);
@@ -114,10 +114,10 @@ class CallerStream final : public Stream {
   }
 
   const Pages scratch_;
-  Status status_;  // its own, or of a stream that it waited for
+  Status status_;  // its own error, or that of a stream it waited for
 };
 
-// A queue, and the thread that does what is in it.
+// A work queue and the thread that runs it.
 class ThreadStream final : public Stream {
  public:
   explicit ThreadStream(Pages scratch) : work_(std::move(scratch)) {
@@ -191,7 +191,7 @@ class ThreadStream final : public Stream {
     }
   }
 
-  CallerStream work_;  // does each call when its turn comes; the thread's while it is busy
+  CallerStream work_;  // executes the calls; owned by the thread while it is busy
   std::mutex lock_;
   std::condition_variable news_, idle_;
   std::deque<Work> queue_;

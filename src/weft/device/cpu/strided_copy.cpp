@@ -11,8 +11,8 @@
 namespace weft::device::cpu {
 namespace {
 
-// Elements are moved as words of their size. Memory is reached through memcpy alone, since what lies
-// there may be floats; compilers make plain loads and stores of it.
+// Elements move as words of their size. memcpy avoids aliasing violations, since the memory may
+// hold floats; compilers turn it into plain loads and stores.
 template <class Word>
 Word load(const std::byte* from) {
   Word word;
@@ -26,11 +26,11 @@ void move(const std::byte* from, std::byte* to) {
 }
 
 struct Axis {
-  std::int64_t size = 1, from = 0, to = 0;  // steps in bytes
+  std::int64_t size = 1, from = 0, to = 0;  // strides in bytes
 };
 
-// The same box with as few axes as can be: those of size 1 dropped, the target's smallest step
-// innermost, and neighbours that run on into each other in both layouts made one.
+// The box with the fewest axes: without those of size 1, ordered by the target's stride, smallest
+// innermost, and with axes merged that are contiguous in both layouts.
 struct Box {
   std::array<Axis, kMostCopyRank> axes;
   std::size_t rank = 0;
@@ -39,7 +39,7 @@ struct Box {
       std::span<const std::int64_t> to, std::int64_t unit) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
       if (sizes[i] != 1) axes[rank++] = Axis{sizes[i], from[i] * unit, to[i] * unit};
-    // By insertion: std::stable_sort would allocate.
+    // Insertion sort, since std::stable_sort allocates.
     for (std::size_t i = 1; i < rank; ++i)
       for (std::size_t k = i; k > 0 && std::abs(axes[k - 1].to) < std::abs(axes[k].to); --k)
         std::swap(axes[k - 1], axes[k]);
@@ -55,8 +55,8 @@ struct Box {
     rank = kept;
   }
 
-  // Where the source's unit step is not innermost, brings its axis next to the innermost one: the
-  // two are then a matrix to transpose.
+  // If the source's unit stride is not innermost, moves its axis next to the innermost one, so that
+  // the two form a matrix transpose.
   void pair_unit_steps(std::int64_t unit) {
     if (rank < 3 || axes[rank - 1].from == unit || axes[rank - 1].from == 0) return;
     for (std::size_t i = 0; i + 2 < rank; ++i)
@@ -87,7 +87,7 @@ void copy_axis(const Axis& axis, const std::byte* from, std::byte* to) {
   for (std::int64_t i = 0; i < axis.size; ++i) move<Word>(from + i * axis.from, to + i * axis.to);
 }
 
-// Four words from each of four columns become four rows.
+// Transposes four columns of four words into four rows.
 [[gnu::always_inline]] inline void transpose_4x4(const std::byte* from, std::int64_t from_column,
                                                  std::byte* to, std::int64_t to_row) {
   typedef std::uint32_t Four [[gnu::vector_size(16)]];
@@ -124,8 +124,8 @@ void transpose_tile(std::int64_t rows, std::int64_t columns, const std::byte* fr
     for (std::int64_t c = 0; c < columns; ++c) one(r, c);
 }
 
-// The source steps by one element along rows, the target along columns. A tile touches few enough
-// lines on both sides to stay in the first cache, and uses each of them whole.
+// The source has unit stride along rows, the target along columns. A tile touches few enough cache
+// lines on both sides to stay in L1 and uses all of each.
 template <class Word>
 void transpose(const Axis& rows, const Axis& columns, const std::byte* from, std::byte* to) {
   constexpr std::int64_t kTile = 32;

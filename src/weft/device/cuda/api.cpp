@@ -20,7 +20,7 @@ void* open_any(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
-// A function of a library by its name, and where its address goes.
+// A library function to look up, and where to store its address.
 struct Wanted {
   const char* name;
   void** slot;
@@ -31,9 +31,9 @@ void** slot(Function& function) {
 }
 
 struct Library {
-  std::string_view called;  // in errors
+  std::string_view called;  // its name in error messages
   std::initializer_list<const char*> files;
-  std::string_view without, hint;  // what is said where it is not there
+  std::string_view without, hint;  // error message and hint if it is missing
 };
 
 Status load(const Library& from, std::initializer_list<Wanted> all) {
@@ -221,22 +221,22 @@ Result<Dnn> load_dnn() {
 
 constexpr Code kOutOfMemory = 2;
 
-// By the driver's numbers.
+// Error codes of the CUDA driver.
 std::string remedy_for(Code code) {
   if (is_of_kernel(code))
     return "a kernel failed, and this process can run no more kernels: restart the program";
   switch (code) {
     case kOutOfMemory:
       return "use a smaller batch or model; nvidia-smi shows which processes use the GPU's memory";
-    case 46:  // unavailable
+    case 46:  // CUDA_ERROR_DEVICE_UNAVAILABLE
       return "another process uses the GPU in exclusive compute mode: nvidia-smi shows which";
-    case 209:  // no image for it
-    case 218:  // an image that it does not take
-    case 222:  // of a newer toolkit
+    case 209:  // no binary for the GPU
+    case 218:  // invalid PTX
+    case 222:  // unsupported PTX version
       return "the driver is older than the CUDA toolkit: install a newer driver or an older libnvrtc";
-    case 45:   // not allowed for now
-    case 214:  // memory that cannot be corrected
-    case 220:  // links
+    case 45:   // not permitted for now
+    case 214:  // uncorrectable ECC error
+    case 220:  // uncorrectable NVLink error
     case 999:
       return "the GPU may be lost: check nvidia-smi and the kernel log (Xid), then restart the program";
     default: return {};

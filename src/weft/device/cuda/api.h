@@ -1,11 +1,13 @@
-// weft/device/cuda/api.h -- the functions of NVIDIA's libraries that are used, found when they are first wanted.
+// weft/device/cuda/api.h -- the functions used of NVIDIA's libraries, which are loaded on first
+// use.
 //
-//   libcuda     the driver: memory, streams, events, launches         comes with the driver
-//   libnvrtc    compiles the kernels that we write                     comes with the toolkit
-//   libcublas   matrix products; libcublasLt: by a chosen algorithm    likewise
-//   libcudnn    convolutions, where it is there                        a package of its own
+//   libcuda     the driver: memory, streams, events, launches         part of the driver
+//   libnvrtc    compiles Weft's kernels                                part of the toolkit
+//   libcublas   matrix products; libcublasLt: by a chosen algorithm    part of the toolkit
+//   libcudnn    convolutions, if installed                             a separate package
 //
-// Nothing of theirs is needed to build: a machine without them runs all but the GPU, and says what it lacks.
+// The build needs none of them. Without them everything but the GPU works, and errors name what is
+// missing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,28 +17,28 @@
 
 namespace weft::device::cuda {
 
-// Handles and codes as the libraries' binary interfaces have them.
+// Handle and code types of the libraries' ABIs.
 using DevicePointer = unsigned long long;
 using Handle = struct Opaque*;  // contexts, modules, functions, streams, events, programs, cuBLAS itself
-using Code = int;               // 0: it went well
+using Code = int;               // 0: success
 
-// Where memory is made: a device's by its number, or the host's by that of its node.
+// A memory location (CUmemLocation): a device by number, or the host by NUMA node.
 struct MemoryPlace {
   int kind = 1, number = 0;
 };
 inline constexpr int kOnDevice = 1, kOnHost = 3;
 struct MemoryKind {
-  int type = 1, shared_by = 0;  // that stays where it is; with nobody
+  int type = 1, shared_by = 0;  // pinned; not shared
   MemoryPlace place;
   void* other = nullptr;
   unsigned char flags[8] = {};
 };
 struct MemoryAccess {
   MemoryPlace place;
-  int rights = 3;  // to read and write
+  int rights = 3;  // read and write
 };
 
-// A tensor as the copy engine is told of it: where it lies and which boxes are fetched of it.
+// A TMA descriptor (CUtensorMap): a tensor's address and layout, and the box that a load fetches.
 struct alignas(64) TensorMap {
   unsigned char bytes[128] = {};
 };
@@ -57,7 +59,8 @@ struct Driver {
   Code (*free)(DevicePointer pointer);
   Code (*allocate_host)(void** pointer, std::size_t bytes, unsigned flags);
   Code (*free_host)(void* pointer);
-  // Addresses are reserved, memory is made and laid there: so some of a stretch may be the host's.
+  // Virtual memory management: maps memory into a reserved address range, so that part of it can be
+  // host memory.
   Code (*granularity)(std::size_t* bytes, const MemoryKind* kind, int option);
   Code (*reserve)(DevicePointer* pointer, std::size_t bytes, std::size_t alignment, DevicePointer at,
                   unsigned long long flags);
@@ -74,7 +77,7 @@ struct Driver {
   Code (*copy_out)(void* to, DevicePointer from, std::size_t bytes, Handle stream);
   Code (*copy)(DevicePointer to, DevicePointer from, std::size_t bytes, Handle stream);
   Code (*create_stream)(Handle* stream, unsigned flags, int priority);
-  Code (*priorities)(int* least, int* greatest);  // numbers that a stream may have: smaller ones go first
+  Code (*priorities)(int* least, int* greatest);  // range of stream priorities: lower numbers have priority
   Code (*destroy_stream)(Handle stream);
   Code (*synchronize)(Handle stream);
   Code (*stream_wait)(Handle stream, Handle event, unsigned flags);
@@ -98,11 +101,12 @@ struct Driver {
   Code (*launch)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                  unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** parameters,
                  void** extra);
-  // Sizes and boxes by dimension, the fastest first; strides in bytes, from the second on.
+  // Sizes and boxes are per dimension, fastest first; strides are in bytes, from the second
+  // dimension on.
   Code (*describe_tensor)(TensorMap* map, int type, unsigned dimensions, void* at, const std::uint64_t* sizes,
                           const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps,
                           int interleaved, int permuted, int ahead, int outside);
-  // All blocks run at the same time, or none does.
+  // A cooperative launch: all blocks are resident at the same time, or the launch fails.
   Code (*launch_together)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                           Handle stream, void** parameters);
@@ -126,14 +130,15 @@ struct Blas {
   Code (*destroy)(Handle blas);
   Code (*set_stream)(Handle blas, Handle stream);
   Code (*set_workspace)(Handle blas, void* memory, std::size_t bytes);
-  Code (*set_processors)(Handle blas, int most);  // of the GPU, that a product takes
+  Code (*set_processors)(Handle blas, int most);  // limits the SMs that a product uses
   Code (*multiply)(Handle blas, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha,
                    const void* a, int a_type, int lda, long long a_stride, const void* b, int b_type, int ldb,
                    long long b_stride, const void* beta, void* c, int c_type, int ldc, long long c_stride,
                    int batch, int compute_type, int algorithm);
 };
 
-// Products of which the caller names the algorithm. Products, matrices and what is wished for are objects of its own.
+// Products with an algorithm chosen by the caller. Products, matrices and preferences are described
+// by handles.
 struct BlasLt {
   Code (*create)(Handle* blas);
   Code (*destroy)(Handle blas);
@@ -156,7 +161,7 @@ struct BlasLt {
                    Handle d_matrix, const void* algorithm, void* workspace, std::size_t bytes, Handle stream);
 };
 
-// Shapes are described to it by objects of its own: a tensor, a filter, a convolution.
+// Shapes are described by handles: a tensor, a filter, a convolution.
 struct Dnn {
   std::size_t (*version)();
   Code (*create)(Handle* dnn);
@@ -174,8 +179,8 @@ struct Dnn {
                           int dilation_h, int dilation_w, int mode, int compute_type);
   Code (*set_groups)(Handle convolution, int groups);
   Code (*set_math)(Handle convolution, int math);
-  // One of each for the forward pass, the gradient of the input and that of the filter, in this order. The first
-  // and second description are of what is read, the third of what is written.
+  // One each for the forward pass, the input gradient and the filter gradient, in this order. The
+  // first two descriptors are inputs, the third is the output.
   using Rank = Code (*)(Handle dnn, Handle a, Handle b, Handle convolution, Handle c, int asked, int* given,
                         void* results);
   using Workspace = Code (*)(Handle dnn, Handle a, Handle b, Handle convolution, Handle c, int algorithm,
@@ -193,18 +198,18 @@ struct Dnn {
                           std::size_t bytes, const void* zero, Handle dw, void* dw_at);
 };
 
-// Loaded once a process. Fail, naming what is not there and what has it.
+// Loaded once per process. On failure the error names what is missing and which package has it.
 Result<const Driver*> driver();
 Result<const Compiler*> compiler();
 Result<const Blas*> blas();
 Result<const BlasLt*> blas_lt();
 Result<const Dnn*> dnn();
 
-// "the GPU fails to WHAT: out of memory (code 2)"; none where the code is 0.
+// "the GPU failed to WHAT: out of memory (code 2)"; ok if the code is 0.
 Status check(Code code, std::string_view what);
-// Whether it tells of a kernel that was launched before, and will from then on.
+// Whether it is an error of an earlier kernel launch, which all later calls return too.
 inline bool is_of_kernel(Code code) { return code >= 700 && code < 720; }
-// A library's own codes, told from the driver's.
+// Offset that separates cuBLAS's codes from the driver's.
 inline constexpr Code kOfBlas = 10'000;
 inline Code of_blas(Code code) { return code == 0 ? 0 : kOfBlas + code; }
 

@@ -26,12 +26,12 @@ AttentionTiles plain_tiles(const AttentionShape& shape, std::int64_t of_inner, s
               4 * kPlainTile * (of_inner * (shape.inner + 1) + of_values * (shape.values + 1) + scores * 33)};
 }
 
-// Warps that have 32 queries each read keys half as often; wide values leave no registers for that.
+// A warp with 32 queries reads keys half as often; wide values leave no registers for that.
 int tall(const AttentionShape& shape) { return padded(shape.values) <= 128 ? 2 : 1; }
 
 std::string head_of(const AttentionShape& shape) {
   const double scale_log2 = shape.factor * 1.4426950408889634;
-  const bool plain_max = shape.factor > 0;  // the largest score is the largest product
+  const bool plain_max = shape.factor > 0;  // the order of scores is the order of products
   std::string text(prelude());
   text +=
       fmt::format("typedef {} T;\n#define WEFT_T \"{}\"\n", type_name(shape.dtype), plan::name(shape.dtype));
@@ -58,7 +58,8 @@ std::string head_of(const AttentionShape& shape) {
   return text + shape.strides_text;
 }
 
-// A swizzled tile has 64 columns, rows of 128 bytes; wider tiles are several of them, side by side.
+// A swizzled tile has 64 columns in rows of 128 bytes; wider tiles are several of them side by
+// side.
 constexpr std::int64_t kSwizzleColumns = 64, kSwizzleBytes = 128;
 std::int64_t swizzled_tiles(std::int64_t width) { return (width + kSwizzleColumns - 1) / kSwizzleColumns; }
 constexpr std::int64_t kStages = 2;
@@ -68,10 +69,11 @@ std::string hopper_head(const AttentionShape& shape) {
                                       swizzled_tiles(shape.values));
 }
 
-// weft_wgmma_ss and weft_wgmma_rs, m64 nCOLUMNS k16: the left factor in shared memory, or in registers. The instruction
-// names each register of the sums, so there is one function per number of columns.
+// weft_wgmma_ss and weft_wgmma_rs, m64 nCOLUMNS k16: the A operand in shared memory or in
+// registers. The instruction names each accumulator register, so there is one function per number
+// of columns.
 std::string wgmma_source(std::int64_t columns) {
-  const std::int64_t sums = columns / 2;  // a thread's
+  const std::int64_t sums = columns / 2;  // per thread
   std::string registers, places;
   for (std::int64_t i = 0; i < sums; ++i) {
     registers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
@@ -103,8 +105,8 @@ std::string wgmma_sources(std::initializer_list<std::int64_t> columns) {
   return source;
 }
 
-// Consumer warpgroups have 64 queries each, and one more loads. Three keep the tensor cores busier; where rows are short,
-// two leave less of a tile unseen.
+// Each consumer warpgroup has 64 queries; one more warpgroup loads. Three consumers keep the tensor
+// cores busier. For short causal sequences, two waste less on masked parts of a tile.
 AttentionTiles hopper_forward_tiles(const AttentionShape& shape) {
   const bool narrow = std::max(shape.inner, shape.values) <= kSwizzleColumns,
              is_short = shape.causal && shape.queries < 2048;
@@ -118,7 +120,7 @@ AttentionTiles hopper_forward_tiles(const AttentionShape& shape) {
                           8 * (2 + 4 * kStages)};
 }
 
-// Two consumer warpgroups with 64 keys each; each adds 64 x 64 to dq.
+// Two consumer warpgroups with 64 keys each. Each of them adds 64 x 64 blocks to dq.
 AttentionTiles hopper_back_tiles(const AttentionShape& shape) {
   const std::int64_t queries = swizzled_tiles(shape.inner) == 1 ? 128 : 64, keys = 128;
   return {.threads = 384,
@@ -143,9 +145,11 @@ std::string hopper_forward(const AttentionShape& shape) {
   return kernel_source("attention_hopper_forward", definitions);
 }
 
-// Blocks wait for those that come before them, which must be few steps ahead: so heads go side by side, as many as stay
-// near. With the first keys first, which most queries see, blocks that are left to the end are short; going through
-// narrow causal heads one by one from their last keys on, each block meets a tile just after the one before has left it.
+// Blocks wait for the preceding blocks of their head, which must be only a few steps ahead. So
+// several heads are interleaved, as many as stay in the L2 cache. Rising order starts with the
+// first keys, which most queries see, so the last blocks are short. Narrow causal heads are
+// processed one by one from their last keys: each block reaches a tile just after the preceding
+// block has left it.
 std::string hopper_gradient(const AttentionShape& shape) {
   const AttentionTiles tiles = hopper_back_tiles(shape);
   const bool rising = !shape.windowed && (!shape.causal || tiles.queries == 64);

@@ -1,4 +1,4 @@
-// weft/device/cuda/call.h -- nodes with kernels of their own: what their texts are made of.
+// weft/device/cuda/call.h -- kernels for single nodes: helpers to generate their source.
 #pragma once
 #include <string>
 #include <utility>
@@ -9,7 +9,8 @@
 
 namespace weft::device::cuda {
 
-// The node with the addresses of its operands and results: plain, where program/tasks/grouping.cpp says nothing else.
+// A node with the addresses of its operands and results, contiguous unless
+// program/tasks/grouping.cpp says otherwise.
 struct Call {
   Functions& gpu;
   const program::OperatorCall& what;
@@ -24,33 +25,36 @@ using Made = Result<std::unique_ptr<Kernel>>;
 
 // "const float* a, const int* b, float* r0, ": operands are a, b, c.., results r0, r1..
 std::string parameters(const Call& call);
-// A kernel over [begin, end) in strides of all threads, `i` its place; or of all blocks.
-// `before` stands before the loop, `helpers` before the kernel.
+// A kernel with a grid-stride loop over [begin, end), by threads or by blocks, with index `i`.
+// `before` is inserted before the loop, `helpers` before the kernel.
 std::string over_elements(const Call& call, const std::string& body, const std::string& before = {},
                           std::string_view helpers = {});
 std::string over_blocks(const Call& call, const std::string& body, std::string_view helpers = {});
 Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements);
 Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items);
 
-// Loops, slowest first, by what counts them; the statements that take `of` apart and move offsets on.
+// A loop and its stride for each offset; loops are listed slowest first. walk() writes the
+// statements that decompose `of` into loop indices and advance the offsets.
 struct Walked {
   std::int64_t size = 1;
-  std::vector<std::int64_t> strides;  // one for each offset
+  std::vector<std::int64_t> strides;  // one per offset
 };
-// In numbers of that type.
+// Index arithmetic uses `type`.
 std::string walk(const std::string& of, const std::vector<Walked>& loops,
                  const std::vector<std::string>& offsets, std::string_view type = "long long");
-// The loops that an index of the type is at the place, one or more where it lies apart; one offset.
+// The loops that cover an index at the place: several if it is not evenly strided. They have one
+// offset.
 std::vector<Walked> row_parts(const program::Place& place, const plan::Type& type, Symbol index);
-// The narrowest type that holds every offset into the operands and results: divisions by it are far quicker.
+// The narrowest type that holds every offset into the operands and results: its divisions are much
+// faster.
 std::string_view offset_type(const Call& call);
-// How many elements of the operand and the result, side by side in both along `index`, may move together.
+// How many elements, contiguous along `index` in both operand and result, can be moved together.
 std::int64_t pack_along(const Call& call, std::size_t operand, Symbol index);
 
-// How far an index moves in a value that lies in its type's own order; 0 where it lacks the index.
+// The stride of an index in a contiguous value of this type; 0 if the type lacks the index.
 std::int64_t plain_stride(const plan::Type& type, Symbol index);
 
-// By the operator; each answers null where the node is none of its own.
+// One maker per group of operators; returns null if the node is not in its group.
 Made make_elementwise(const Call& call);
 Made make_contraction(const Call& call);
 Made make_classes(const Call& call);  // cross entropy, labelled

@@ -16,12 +16,12 @@ namespace {
 using program::Place;
 
 struct Named {
-  std::string_view offset, step;  // as the sources call them
+  std::string_view offset, step;  // names in the source
   const Place* place;
   const plan::Dim* along;
 };
 
-// Where the rows of a head begin in each operand and result.
+// Offsets of a head's rows in each operand and result.
 std::string heads_text(std::span<const Named> places, std::span<const plan::Dim> heads) {
   std::string text, rest = "long long rest = head; (void)rest;";
   for (const Named& named : places) text += fmt::format("long long {0} = 0; (void){0}; ", named.offset);
@@ -36,10 +36,10 @@ std::string heads_text(std::span<const Named> places, std::span<const plan::Dim>
   return text + " }";
 }
 
-// An operand as TMA sees it: rows of a head, and up to three indices of heads.
+// An operand as a TMA tensor: the rows of a head, and up to three head indices.
 struct Boxed {
   std::string_view name;  // "q": its coordinates are q_1, q_2, q_3
-  const Place* place;     // while the kernel is made, as `along`
+  const Place* place;     // valid while the kernel is made, like `along`
   const plan::Dim* along;
   std::int64_t width = 0;
   DevicePointer at = 0;
@@ -50,7 +50,7 @@ struct Boxed {
   };
   std::array<Axis, 4> axes = {};  // rows first
 
-  // Strides that TMA has: multiples of 16 bytes, and none that stands still.
+  // TMA supports positive strides that are multiples of 16 bytes.
   static bool has(std::int64_t size, std::int64_t stride) {
     return size == 1 || (stride > 0 && stride % 8 == 0);
   }
@@ -71,8 +71,8 @@ struct Boxed {
   }
 };
 
-// Where the rows of a head are among the coordinates of each tensor; none where one has too many indices, or strides
-// that TMA does not have.
+// The TMA coordinates of a head's rows in each tensor. Nothing if a tensor has too many indices, or
+// strides that TMA does not support.
 std::optional<std::string> corners_text(std::span<Boxed> all, std::span<const plan::Dim> heads) {
   std::string text, body = "{ long long rest = head; (void)rest;";
   std::vector<std::size_t> used(all.size(), 0);
@@ -105,7 +105,7 @@ class AttentionKernel final : public Kernel {
     std::int64_t shared_bytes = 0;
     std::vector<DevicePointer> pointers;  // 0: the scratch memory
     std::vector<Boxed> tensors = {};
-    bool goes_on = false;  // a block takes one item after the other: no more of them than run at once
+    bool goes_on = false;  // persistent blocks: no more than run at once
   };
 
   AttentionKernel(std::vector<Part> parts, std::int64_t scratch)
@@ -167,7 +167,7 @@ Made make_attention(const Call& call) {
     return user_error(fmt::format("the GPU's attention has heads up to {} wide: found {} and {}", kWidestHead,
                                   shape.inner, shape.values),
                       "SET rules = false to keep it as products and softmax");
-  // Heads that share keys and values come one after the other.
+  // Heads that share keys and values are consecutive.
   ops::DimList heads;
   for (const bool apart : {true, false})
     for (const plan::Dim& dim : of.rows) {

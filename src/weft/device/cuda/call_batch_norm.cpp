@@ -48,7 +48,7 @@ class BatchNormKernel final : public Kernel {
 
 }  // namespace
 
-// A channel, or a channel of a share of the batch, is what is normed.
+// Normalizes each channel, or each channel of a share of the batch.
 Made make_batch_norm(const Call& call) {
   const plan::NodeView& node = call.node;
   if (&node.op() != &ops::batch_norm()) return {nullptr};
@@ -64,11 +64,11 @@ Made make_batch_norm(const Call& call) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31, kLeast = 4096;
   if (points >= kMost || channels * shares >= kMost)
     return user_error("a batch norm is too large for the GPU: expected channels of fewer than 2^31 points");
-  // As much at once as lies side by side.
+  // Vector accesses as wide as contiguity and alignment allow.
   std::int64_t pack = 16 / plan::size_in_bytes(call.what.operands[0].dtype);
   if (call.in[0] % 16 != 0 || call.out[0] % 16 != 0) pack = 1;
   while (inner % pack != 0) pack /= 2;
-  // Enough blocks to fill the device, each with enough to do.
+  // Enough blocks to fill the device, with enough work each.
   const std::int64_t parts = std::clamp((1024 + channels * shares - 1) / (channels * shares), std::int64_t{1},
                                         std::max<std::int64_t>(points / kLeast, 1));
   const std::int64_t each = (points / pack + parts - 1) / parts;

@@ -8,7 +8,7 @@
 namespace weft::device::cuda {
 namespace {}  // namespace
 
-// A block a row of classes.
+// One block per row of classes.
 Made make_classes(const Call& call) {
   const plan::NodeView& node = call.node;
   if (&node.op() == &ops::labelled()) {
@@ -21,7 +21,7 @@ Made make_classes(const Call& call) {
   const std::int64_t classes = node.input_type(0).size_of(node.symbol(0));
   const double smoothing = node.real(1);
   const std::string sure = number(1 - smoothing), each = number(smoothing / static_cast<double>(classes));
-  // The program may hand narrow logits over as they are, with rows some way apart, and want the gradient so too.
+  // Logits and their gradient may be narrow and have strided rows.
   const program::Place& from = call.what.operands[0];
   std::vector<plan::Dim> rest;
   for (const plan::Dim& dim : node.input_type(0).dims)
@@ -48,7 +48,7 @@ Made make_classes(const Call& call) {
         "      return counts ? weft_exp(value - sum.largest) * share - less : 0.0f;\n"
         "    }};\n",
         each, type_name(to.dtype), apart(to));
-    // Stretches of both lie alike.
+    // Both have their 16-byte groups at the same positions.
     if (plan::size_in_bytes(from.dtype) == plan::size_in_bytes(to.dtype) &&
         (apart(from) - apart(to)) % count == 0 && (from.offset - to.offset) % count == 0)
       body += fmt::format("    weft_map<{}>(x, dx, {}, slope);\n", count, classes);

@@ -8,7 +8,8 @@
 
 namespace weft::device::cuda {
 
-// What is no matrix product: many factors at once, whole numbers. A thread a result, in f64.
+// Contractions that are not matrix products: many factors at once, or integers. One thread per
+// result, in f64.
 Made make_contraction(const Call& call) {
   if (&call.node.op() != &ops::contract()) return {nullptr};
   const plan::Type y = call.node.result_type(0);

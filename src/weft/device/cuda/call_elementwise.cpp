@@ -9,7 +9,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// What is not f32 is worked in f64, which holds what the processor's does.
+// Types other than f32 are computed in f64, which represents what the processor computes.
 std::string in_double(const ops::Pointwise& row, bool whole) {
   const std::string_view name = row.name;
   if (whole && name == "div") return "(y == 0 ? 0.0 : trunc(x / y))";

@@ -9,7 +9,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// The sizes of a convolution as constants of the text.
+// The sizes of a convolution as constants in the source.
 std::string sizes(const ops::Convolution& conv) {
   return fmt::format(
       "    const int C = {}, O = {}, H = {}, W = {}, P = {}, Q = {}, R = {}, S = {}, top = {}, left = {}, T "
@@ -19,7 +19,7 @@ std::string sizes(const ops::Convolution& conv) {
       conv.padding, conv.padding_w, conv.stride, conv.groups);
 }
 
-// By the definition, a thread a result: right on every shape.
+// The definition, one thread per result: works for every shape.
 Made make_convolution(const Call& call) {
   const plan::NodeView& node = call.node;
   const plan::Operator* const op = &node.op();
@@ -65,7 +65,7 @@ Made make_convolution(const Call& call) {
     return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
   }
   WEFT_TRY(conv, ops::convolution(node, node.input_type(1), node.result_type(0)));
-  // A block a weight: the images' addends meet in one order.
+  // One block per weight: addends of all images are summed in one order.
   const std::string body =
       sizes(conv) + fmt::format("    const long long points = {}ll * P * Q;\n", conv.batch) +
       "    const int s = int(i % S), r = int(i / S % R), c = int(i / S / R % CG), o = int(i / S / R / CG);\n"

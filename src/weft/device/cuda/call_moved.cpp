@@ -13,7 +13,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// Operands end to end along one index, or one between zeros.
+// Concatenates operands along one index, or pads one with zeros.
 Made make_joined(const Call& call) {
   const plan::NodeView& node = call.node;
   const plan::Type y = node.result_type(0);
@@ -51,8 +51,8 @@ Made make_dropout(const Call& call) {
   return elements_kernel(call, kernel_source("philox") + over_elements(call, body), x.elements());
 }
 
-// A thread turns the same pairs, side by side, of some rows that share a position: their angles, in f64 as the processor's
-// tables are made, take long.
+// A thread rotates the same adjacent pairs in several rows that share a position, since their
+// angles are expensive: computed in f64, as the processor's tables are.
 Made make_rotary(const Call& call) {
   const plan::NodeView& node = call.node;
   const plan::Type x = node.input_type(0);
@@ -64,7 +64,7 @@ Made make_rotary(const Call& call) {
   constexpr std::int64_t kMostPairs = 4;
   std::int64_t pack = std::min(pack_along(call, 0, pairs), kMostPairs);
   while (pack > 1 && half % pack != 0) pack /= 2;
-  constexpr std::int64_t kThreads = 1 << 17, kMostRows = 32;  // enough to keep a GPU busy
+  constexpr std::int64_t kThreads = 1 << 17, kMostRows = 32;  // enough to fill a GPU
   const std::int64_t packs = half / pack;
   const std::int64_t each =
       std::clamp(packs * positions * rows / kThreads, std::min<std::int64_t>(8, rows), kMostRows);

@@ -11,7 +11,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// Rows of a band, so that a block's threads have some turns each.
+// Rows per band, so that each thread of a block has several iterations.
 std::int64_t band_rows(std::int64_t rows, std::int64_t a_row) {
   constexpr std::int64_t kItems = 1024;
   const std::int64_t most = std::clamp(kItems / std::max<std::int64_t>(a_row, 1), std::int64_t{1}, rows);
@@ -38,7 +38,7 @@ Made make_max_pool(const Call& call, const ops::Pooling& pool) {
                        pool.planes * bands);
 }
 
-// Null where a window or the step to the next is so large that nothing is gained.
+// Null if the window or stride is too large for this to pay.
 Made make_max_pool_gradient(const Call& call, const ops::Pooling& pool) {
   constexpr std::int64_t kMost = 8, kMostShared = 20'000;
   if (pool.size > kMost || pool.stride > kMost || pool.height * pool.width == 0) return {nullptr};
@@ -98,7 +98,7 @@ Made make_pool(const Call& call) {
         type, mean);
     return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
   }
-  // A thread a place of x, which asks the windows that see it, in their order.
+  // One thread per element of x, which reads the windows that contain it, in order.
   body += fmt::format(
       "    const int w0 = int(i % W), h0 = int(i / W % H);\n    const long long plane = i / W / H;\n"
       "    const {}* const dy = a + plane * P * Q;\n",

@@ -9,7 +9,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// A thread a row, which keeps the largest so far in order; among equals the first stands first.
+// One thread per row, which keeps the largest so far in order; of equals the first comes first.
 Made make_top_k(const Call& call) {
   const std::int64_t length = call.node.input_type(0).size_of(call.node.symbol(0)),
                      count = call.node.integer(2);
@@ -37,8 +37,9 @@ Made make_top_k(const Call& call) {
   return elements_kernel(call, above + over_elements(call, body), rows);
 }
 
-// A block a queue. Its threads look at 256 items at a time; warp after warp takes the next places of each expert, and
-// lanes that want the same one know each other. Very many experts: a thread an item, which counts those before it.
+// One block per queue. Its threads process 256 items at a time. The warps assign slots of each
+// expert in turn, and __match_any_sync finds the lanes with the same expert. With very many
+// experts: one thread per item, which counts those before it.
 Made make_slot(const Call& call) {
   constexpr std::int64_t kMostCounted = 8192;
   std::int64_t length = 1;
@@ -79,7 +80,7 @@ Made make_slot(const Call& call) {
   return blocks_kernel(call, over_blocks(call, body), items / length);
 }
 
-// A thread a place of what does not recur.
+// One thread per point of the indices that do not recur.
 Made make_recurrence(const Call& call) {
   const plan::Type decay = call.node.input_type(0), x = call.node.input_type(1);
   const Symbol along = call.node.symbol(0);

@@ -1,10 +1,12 @@
-// Scatter-add: rows of x are added to the rows of a result that positions name, those of a row in one order.
+// Scatter-add: adds rows of x to the rows of a result that positions select, in one order per
+// result row.
 //
-//   points   a thread a point: counts how many there are of each row, and notes the first few that come
-//   rows     a warp a row of the result, or a part of it: adds up its points from the first to the last; where there are
-//            more than were noted it looks for them among all
+//   points   one thread per point: counts the points per row and records the first few that arrive
+//   rows     one warp per result row, or part of one: sums its points from first to last. If a row has more
+//            points than were recorded, the warp searches all points
 //
-// So every element of the result is written once, rows that nobody names too. Few points need no list.
+// So every element of the result is written once, including rows that no position selects. With few
+// points no list is needed.
 #include <algorithm>
 #include <functional>
 
@@ -17,17 +19,17 @@
 namespace weft::device::cuda {
 namespace {
 
-constexpr std::int64_t kNoted = 8;      // points of a row that are listed
-constexpr std::int64_t kFewPoints = 8;  // every element of the result may look at all
+constexpr std::int64_t kNoted = 8;      // points recorded per row
+constexpr std::int64_t kFewPoints = 8;  // up to here every element searches all points
 
-// The loops of a scatter-add by what they are, with strides in positions, x and the result.
+// The loops of a scatter-add by role, with strides in positions, x and the result.
 struct Loops {
-  std::vector<Walked> kept;     // of positions and the result: tables side by side
-  std::vector<Walked> summed;   // of positions alone: points
-  std::vector<Walked> inner;    // of x and the result: a row
-  std::vector<Walked> dropped;  // of x alone: summed inside of a point
-  std::vector<Walked> rows;     // the result's rows, with a stride there alone
-  std::int64_t pack = 1;        // elements of the last inner one that move together
+  std::vector<Walked> kept;     // in positions and the result: independent tables
+  std::vector<Walked> summed;   // only in positions: points
+  std::vector<Walked> inner;    // in x and the result: a row
+  std::vector<Walked> dropped;  // only in x: summed within a point
+  std::vector<Walked> rows;     // the result's rows, with a stride only there
+  std::int64_t pack = 1;        // elements of the last inner loop moved together
 };
 
 std::int64_t count(const std::vector<Walked>& loops) {
@@ -65,7 +67,7 @@ Loops find_loops(const Call& call) {
   return loops;
 }
 
-// `total` gets what x has at `at`, an offset: "got" holds as much as moves together.
+// Adds x at offset `at` to `total`; "got" is one pack.
 std::string added(const Loops& loops, std::string_view type, std::string_view at) {
   const std::string add = fmt::format(
       "{{ const Pack got = *reinterpret_cast<const Pack*>(b + {}); _Pragma(\"unroll\") for (int u = 0; u < "
@@ -95,7 +97,7 @@ std::string zeros(const Loops& loops) {
                      loops.pack);
 }
 
-// A thread some elements of the result side by side, which looks at every point.
+// One thread per pack of adjacent result elements, which searches every point.
 std::string by_element(const Call& call, const Loops& loops, std::string_view type) {
   const std::int64_t rows = call.node.result_type(0).size_of(call.node.symbol(0));
   return beginning(call, loops, type) +
@@ -152,7 +154,7 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
       parameters(call), turns, rows, elements, walk("row", loops.rows, {"y0"}, "I"),
       walk("table", loops.kept, {"p0", "x0", "y0"}, "I"), walk("e", loops.inner, {"p0", "x0", "y0"}, "I"));
   text += zeros(loops);
-  // In their order, whichever came first when they were noted.
+  // In point order, whatever the order in which they were recorded.
   text += fmt::format(
       "  const int all = counts[at];\n"
       "  if (all <= {0}) {{\n"
@@ -167,7 +169,7 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
       "      I pq = p0, xq = x0, yq = 0;\n      {{\n{1}      }}\n      (void)pq; (void)yq;\n"
       "      if (inside) {2}    }}\n  }} else {{\n",
       kNoted, at_point, added(loops, "I", "xq"));
-  // Eight are fetched together before they are added.
+  // Fetches eight at a time before adding them.
   constexpr int kTogether = 8;
   text += fmt::format(
       "    for (I base = 0; base < {0}; base += 32) {{\n"
@@ -176,7 +178,7 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
       "      const bool mine = base + lane < {0} && (long long)a[pq] - {2}ll == (long long)row;\n"
       "      unsigned votes = __ballot_sync(0xffffffffu, mine);\n",
       points, at_point, first);
-  // Where another lane's point lies in x, for this lane's element.
+  // Offset in x of another lane's point, for this lane's element.
   const std::string theirs = "x0 + __shfl_sync(0xffffffffu, xq - x0, __ffs(votes) - 1)";
   if (loops.dropped.empty())
     text += fmt::format(
@@ -203,7 +205,7 @@ std::string by_warp(const Call& call, const Loops& loops, std::string_view type)
 class ScatterKernel final : public Kernel {
  public:
   struct Sizes {
-    std::int64_t points = 0, rows = 0, warps = 0;  // of all tables
+    std::int64_t points = 0, rows = 0, warps = 0;  // over all tables
   };
   ScatterKernel(Handle points, Handle rows, std::vector<DevicePointer> pointers, const Sizes& sizes)
       : points_(points), rows_(rows), pointers_(std::move(pointers)), sizes_(sizes) {}

@@ -6,7 +6,7 @@
 
 namespace weft::device::cuda {
 
-// A thread some elements of the result side by side; a position outside the table gives zero.
+// One thread per pack of adjacent result elements; a position outside the table gives zero.
 Made make_table(const Call& call) {
   if (&call.node.op() != &ops::gather()) return {nullptr};
   const plan::Type y = call.node.result_type(0);

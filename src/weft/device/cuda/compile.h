@@ -1,4 +1,4 @@
-// weft/device/cuda/compile.h -- the text of kernels to what a GPU loads, by NVRTC. Needs no GPU.
+// weft/device/cuda/compile.h -- compiles kernel sources with NVRTC. Needs no GPU.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace weft::device::cuda {
 
-// For an architecture, "sm_90a". Fails with what the compiler says.
+// For an architecture such as "sm_90a". Fails with the compiler's messages.
 Result<std::string> compile(const std::string& text, const std::string& architecture);
 
 }  // namespace weft::device::cuda

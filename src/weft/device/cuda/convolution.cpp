@@ -20,7 +20,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// cuDNN's numbers.
+// cuDNN's enumerators.
 constexpr int kPlanes = 0, kChannelsLast = 1;  // NCHW, NHWC
 constexpr int kCorrelation = 1;                // windows are not flipped
 constexpr int kSumsInF32 = 0;
@@ -33,7 +33,7 @@ int type_number(plan::DType dtype) {
 
 enum class Pass { forward, input_gradient, filter_gradient };
 
-// An answer of Dnn::rank, best first.
+// A result of Dnn::rank (cudnnConvolutionFwdAlgoPerf_t), best first.
 struct Ranked {
   int algorithm, status;
   float milliseconds;
@@ -81,16 +81,16 @@ class Described {
   bool ok_ = false;
 };
 
-// Of a tensor: planes[outer][channels][points]. cuDNN's fastest kernels read and write channels last; transposing into the
-// stream's scratch memory is what cuDNN does itself where it must, and slower.
+// A tensor planes[outer][channels][points] to transpose. cuDNN's fastest kernels use channels-last.
+// cuDNN would transpose into scratch memory itself where it must, but slower.
 struct Transposed {
   std::int64_t outer = 1, channels = 1, points = 1;
 
-  bool is_same() const { return channels == 1 || points == 1; }  // the same either way
+  bool is_same() const { return channels == 1 || points == 1; }  // both layouts are equal
   std::int64_t bytes() const { return is_same() ? 0 : (outer * channels * points * 2 + 255) / 256 * 256; }
 };
 
-// One way of doing a convolution.
+// One algorithm and layout for a convolution.
 struct Way {
   int layout = kPlanes, algorithm = 0, math = 0;
   std::size_t workspace = 0;
@@ -98,7 +98,7 @@ struct Way {
 
 class LibraryConvolution final : public Kernel {
  public:
-  // Two operands and a result, in the order of the node's own.
+  // Two operands and a result, in the node's order.
   struct Memory {
     std::array<DevicePointer, 3> at = {};
     std::array<Transposed, 3> transposed = {};
@@ -149,7 +149,7 @@ class LibraryConvolution final : public Kernel {
 
   Code convolve(const LaunchPlace& at, const std::array<DevicePointer, 3>& seen,
                 DevicePointer workspace) const {
-    static std::mutex mutex;  // the stream is the handle's
+    static std::mutex mutex;  // the handle has a single current stream
     const std::lock_guard lock(mutex);
     if (const Code code = dnn_.set_stream(handle_, at.stream); code != 0) return code;
     const float one = 1, zero = 0;
@@ -160,7 +160,7 @@ class LibraryConvolution final : public Kernel {
     if (pass_ == Pass::forward)
       return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, way_.algorithm, scratch, way_.workspace,
                           &zero, s.y, to);
-    // conv2d's gradients read the gradient of y first.
+    // In both gradients of conv2d the first operand is dy.
     if (pass_ == Pass::input_gradient)
       return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, way_.algorithm, scratch,
                                  way_.workspace, &zero, s.x, to);
@@ -176,13 +176,13 @@ class LibraryConvolution final : public Kernel {
   const Memory memory_;
 };
 
-// Padding is the same before and after, and no window is left out.
+// Padding is equal on both sides, and no window is left out.
 bool is_symmetric(const ops::Convolution& conv) {
   return (conv.height + 2 * conv.padding - conv.rows) / conv.stride + 1 == conv.high &&
          (conv.width + 2 * conv.padding_w - conv.columns) / conv.stride + 1 == conv.wide;
 }
 
-// A convolution of a node, with all the ways in which it can be done.
+// A node's convolution with all its candidate algorithms.
 class Choice {
  public:
   Choice(Functions& gpu, const Dnn& dnn, Handle handle, const ops::Convolution& conv, plan::DType dtype,
@@ -196,8 +196,8 @@ class Choice {
                                                         : std::array{y, x, w};
   }
 
-  // Those that give the same bits every time, the library's own favourite first. Planes are transposed where numbers of two
-  // bytes begin at an even pair of them.
+  // Collects the deterministic candidates, cuDNN's favourite first. Planes are transposed only for
+  // 16-bit types aligned to pairs.
   Status find_ways(const std::array<DevicePointer, 3>& at) {
     add_ways(kPlanes);
     const bool pairs = plan::size_in_bytes(dtype_) == 2 &&
@@ -212,12 +212,12 @@ class Choice {
   }
   bool empty() const { return ways_.empty(); }
 
-  // What was kept; else the fastest, measured.
+  // The stored choice if there is one, else the fastest as measured.
   Way choose() {
     Gpu* const gpu = gpu_.trial_gpu();
     if (ways_.size() == 1 || gpu == nullptr) return ways_.front();
     static std::mutex mutex;
-    static std::map<std::string, Way> chosen;  // of this process
+    static std::map<std::string, Way> chosen;  // in this process
     const std::string key = print_key(*gpu);
     const std::lock_guard lock(mutex);
     if (const auto found = chosen.find(key); found != chosen.end()) return found->second;
@@ -245,7 +245,7 @@ class Choice {
   bool sets_math() const { return dtype_ != plan::DType::f32 || !gpu_.exact(); }
 
   void add_ways(int layout) {
-    constexpr std::size_t kMostWays = 2;  // of a layout
+    constexpr std::size_t kMostWays = 2;  // per layout
     const Described shape(dnn_, conv_, dtype_, gpu_.exact(), layout);
     if (!shape.ok()) return;
     std::array<Ranked, 8> ranked = {};
@@ -281,7 +281,7 @@ class Choice {
         dnn_.version());
   }
 
-  // Nothing where there is no memory to try in.
+  // Nothing if there is not enough memory for a trial.
   std::optional<std::size_t> fastest(Gpu& gpu) const {
     std::array<DevicePointer, 3> offsets = {};
     std::int64_t bytes = 0, scratch = 0;

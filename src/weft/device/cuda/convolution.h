@@ -1,13 +1,15 @@
-// weft/device/cuda/convolution.h -- convolutions and their gradients by cuDNN.
+// weft/device/cuda/convolution.h -- convolutions and their gradients with cuDNN.
 //
-// Values lie as planes (NCHW), and its fastest kernels for narrow numbers take channels last: so each convolution is tried
-// both ways, as it lies and turned round before and after, and what was faster is kept on disk (kept_choice.h).
+// Values are stored as planes (NCHW), but cuDNN's fastest kernels for narrow types use
+// channels-last. So each convolution is measured both ways, directly and with layout conversions
+// before and after. The faster one is kept on disk (kept_choice.h).
 #pragma once
 #include "weft/device/cuda/call.h"
 
 namespace weft::device::cuda {
 
-// conv2d and its two gradients. Null where there is no cuDNN or it does not take the shape: see call_image.cpp.
+// conv2d and its two gradients. Null if cuDNN is missing or does not support the shape: see
+// call_image.cpp.
 Made make_library_convolution(const Call& call);
 
 }  // namespace weft::device::cuda

@@ -14,7 +14,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// A row without an expression of its own is a function, one line per step of its meaning.
+// A row without a direct expression becomes a function, one line per step of its definition.
 std::string function_name(const ops::Pointwise& row) {
   std::string name = fmt::format("weft_row_{}", row.name);
   std::ranges::replace(name, '-', '_');
@@ -76,7 +76,7 @@ std::string number(double value) {
   const auto single = static_cast<float>(value);
   if (std::isnan(single)) return "__int_as_float(0x7fc00000)";
   if (std::isinf(single)) return single > 0 ? "WEFT_INFINITY" : "(-WEFT_INFINITY)";
-  // Nine digits name a float.
+  // Nine digits identify a float.
   std::string text = fmt::format("{:.9g}", single);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return single < 0 || std::signbit(single) ? fmt::format("({}f)", text) : text + "f";

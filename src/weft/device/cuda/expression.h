@@ -1,4 +1,4 @@
-// weft/device/cuda/expression.h -- pointwise operators as the text of an expression in CUDA C++.
+// weft/device/cuda/expression.h -- pointwise operators as CUDA C++ expressions.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,23 +10,23 @@
 
 namespace weft::device::cuda {
 
-// Of f32; a truth is 1 or 0. Nothing for an operator that is not pointwise.
+// On f32, with booleans as 1 or 0. Nothing if the operator is not pointwise.
 std::optional<std::string> expression(const plan::Operator& op, std::span<const std::string> operands);
 
-// Two values of a monoid as one: "weft_max(a, b)".
+// Combines two values under a monoid: "weft_max(a, b)".
 std::string combined(plan::Monoid monoid, std::string_view a, std::string_view b);
 std::string_view identity(plan::Monoid monoid);
 
-// A number so that the compiler reads the same float again.
+// A literal that the compiler parses to the same float.
 std::string number(double value);
 
-// What the expressions call; the beginning of every kernel's text.
+// Functions used by expressions; the start of every kernel's source.
 std::string_view prelude();
 
-// weft_pack<T, n>: elements that are read and written together.
+// weft_pack<T, n>: elements read and written together.
 std::string_view pack_source();
 
-// Of an element in memory: "float", "weft_bf16", "unsigned char", "int", "long long".
+// The type of an element in memory: "float", "weft_bf16", "unsigned char", "int", "long long".
 std::string_view type_name(plan::DType dtype);
 
 }  // namespace weft::device::cuda

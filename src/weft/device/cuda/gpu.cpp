@@ -21,9 +21,9 @@
 namespace weft::device::cuda {
 namespace {
 
-constexpr int kMostShared = 8;  // of a function
+constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr std::int64_t kSharedUnasked = 48 << 10;
-constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;  // numbers of the driver's attributes
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;  // device attributes
 
 class GpuMemory final : public Memory {
  public:
@@ -53,7 +53,7 @@ class PageLocked final : public HostMemory {
   const std::size_t bytes_;
 };
 
-// A driver runs what toolkits of its own major version and older ones compile.
+// A driver runs code compiled by toolkits of its own major version or older.
 Status check_versions(const Driver& driver, const Compiler& compiler) {
   int version = 0, major = 0, minor = 0;
   WEFT_TRY_STATUS(check(driver.driver_version(&version), "say its version"));
@@ -120,7 +120,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
 
 Gpu::~Gpu() {
   if (!enter_to_give_back()) {
-    (void)products_.release();  // its library would wait
+    (void)products_.release();  // cuBLAS would wait for the GPU
     return;
   }
   products_.reset();
@@ -186,7 +186,7 @@ Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program&
 
 namespace {
 
-// Makes kernels that nobody launches, to see their texts.
+// Collects the sources of kernels, which are made but never launched.
 class SeenTexts final : public Functions {
  public:
   explicit SeenTexts(Gpu& gpu) : gpu_(gpu) {}
@@ -242,7 +242,7 @@ void Gpu::compile_all(std::vector<std::string> texts) {
   do_all(missing.size(), [&](std::size_t i) {
     const Digest of = digest(missing[i]);
     auto image = compiled(missing[i], of);
-    if (!image.ok()) return;  // said when its kernel is made
+    if (!image.ok()) return;  // reported when its kernel is made
     const std::lock_guard lock(mutex_);
     images_.emplace(of, std::move(*image));
   });
@@ -287,7 +287,7 @@ const Multiplier* Gpu::multiplier(const Multiplication& what) { return products_
 
 RowShape Gpu::row_shape(const std::string& key) { return rows_->find(key); }
 
-// What is on disk is believed only where nobody else can have written it.
+// Reads the disk cache only from a folder that no other user can write.
 Result<std::string> Gpu::compiled(const std::string& text, const Digest& digest) const {
   WEFT_TRY(compiler, cuda::compiler());
   int major = 0, minor = 0;

@@ -1,4 +1,5 @@
-// weft/device/cuda/gpu.h -- one NVIDIA GPU as a device: its context, memory, streams, and kernels compiled for it.
+// weft/device/cuda/gpu.h -- an NVIDIA GPU as a device: its context, memory, streams, and compiled
+// kernels.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,30 +21,31 @@ class Gpu;
 class ProductChoices;
 class RowChoices;
 
-// Where kernels get what their texts were compiled to.
+// Where kernels get their compiled functions.
 class Functions {
  public:
   virtual ~Functions() = default;
-  // The function of a text, compiled once for alike texts; its blocks share so many bytes beside what it declares.
+  // The function `name` of a source, compiled once per distinct source, with `shared_bytes` of
+  // dynamic shared memory.
   virtual Result<Handle> function(const std::string& text, const std::string& name,
                                   std::int64_t shared_bytes = 0) = 0;
-  // Products of f32 in f32; else by TF32, whose factors have 10 bits behind the point.
+  // True: f32 products are computed in f32. False: in TF32, whose operands have 10 fraction bits.
   virtual bool exact() const { return false; }
-  // Products of four warps at once, and an engine that copies boxes of tensors: compute capability 9.0.
+  // Whether there are wgmma and TMA: compute capability 9.0.
   virtual bool hopper() const { return false; }
-  // What cuDNN is called with; null where it is not there.
+  // The cuDNN handle; null without cuDNN.
   virtual Handle convolutions() { return nullptr; }
-  // Where kernels that differ in nothing but their speed are tried; null: nowhere.
+  // The GPU on which kernels that differ only in speed are measured; null: do not measure.
   virtual Gpu* trial_gpu() { return nullptr; }
-  // How to multiply, where an algorithm was chosen; else null.
+  // The multiplier if an algorithm was chosen; else null.
   virtual const Multiplier* multiplier(const Multiplication&) { return nullptr; }
-  // How threads share rows, by row_key(), where that was chosen.
+  // How threads share rows, if chosen for this row_key().
   virtual RowShape row_shape(const std::string&) { return {}; }
 };
 
 class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
  public:
-  // The GPU of this number.
+  // Opens the GPU with this ordinal.
   static Result<std::shared_ptr<Gpu>> open(int ordinal, bool exact);
   ~Gpu() override;
 
@@ -57,7 +59,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) override;
   Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Event>> make_event() override;
-  // Compiles the texts of all its kernels, and chooses by trial where several are the same but for their speed.
+  // Compiles all of the program's kernels, and measures where several differ only in speed.
   Status prepare(const program::Program& program) override;
   Result<std::unique_ptr<device::Kernel>> make_kernel(const program::Program& program,
                                                       const program::Unit& unit, Address memory) override;
@@ -66,23 +68,23 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   bool exact() const override { return exact_; }
   bool hopper() const override { return architecture_ == "sm_90a"; }
   unsigned processors() const { return processors_; }
-  int device() const { return device_; }  // as the driver numbers it
-  // The context is a thread's own affair: whoever calls the driver says which it means.
+  int device() const { return device_; }  // the driver's device number
+  // Makes the context current on this thread, as driver calls need.
   void enter() const { driver_.set_context(context_); }
-  // The same for whoever gives something back; false where that would not return.
+  // The same before releasing a resource; false if the call would hang.
   bool enter_to_give_back() const {
     if (!is_abandoned()) enter();
     return !is_abandoned();
   }
 
-  // What was compiled is kept on disk for the next process.
+  // Compiled code is cached on disk for later processes.
   Result<Handle> function(const std::string& text, const std::string& name,
                           std::int64_t shared_bytes = 0) override;
   Handle convolutions() override;
   Gpu* trial_gpu() override { return this; }
   const Multiplier* multiplier(const Multiplication& what) override;
   RowShape row_shape(const std::string& key) override;
-  // Those that are neither loaded nor compiled yet, as many at a time as there are processors.
+  // Compiles the sources that are neither loaded nor compiled yet, one thread per processor core.
   void compile_all(std::vector<std::string> texts);
 
  private:
@@ -98,7 +100,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   unsigned processors_ = 1;
   Digest digest(const std::string& text) const;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::map<Digest, Handle> modules_;
   std::map<Digest, std::string> images_;  // compiled ahead, not loaded yet
   bool asked_for_convolutions_ = false;
@@ -107,25 +109,25 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   std::unique_ptr<RowChoices> rows_;
 };
 
-// Where what was compiled and chosen is kept; empty: nowhere.
+// Folder for compiled kernels and measured choices; empty: no cache.
 std::string cache_folder();
 
-// What a launch needs of its stream.
+// What a launch needs from its stream.
 struct LaunchPlace {
   const Gpu& gpu;
   Handle stream;
   Handle blas;
   DevicePointer scratch;
-  // kBlasWorkspace bytes, for chosen algorithms; 0: products go by cuBLAS's choice
+  // kBlasWorkspace bytes for chosen algorithms; 0: use cuBLAS's default
   DevicePointer workspace = 0;
-  unsigned room = 0;  // processors that kernels whose blocks stay leave to others
+  unsigned room = 0;  // SMs that persistent kernels leave free
 };
 
 class Kernel : public device::Kernel {
  public:
-  // 0, or the code of the first call that failed.
+  // Returns 0, or the code of the first call that failed.
   virtual Code launch(const LaunchPlace& at, const program::Task& task) const = 0;
-  // What it computes, for errors.
+  // What it computes, for error messages.
   std::string what;
 };
 

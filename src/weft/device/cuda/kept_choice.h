@@ -1,13 +1,13 @@
-// weft/device/cuda/kept_choice.h -- what was measured once, kept on disk beside compiled kernels.
+// weft/device/cuda/kept_choice.h -- measured choices, kept on disk beside compiled kernels.
 //
 //   weft choice 1
 //   768x16384x3072 .. on NVIDIA H200 by cuBLASLt 130000      the key: all that the choice depends on
-//   000000000000002a                                         eight numbers, whatever they mean to whoever asks
+//   000000000000002a                                         eight numbers, interpreted by the caller
 //   ..
 //   9c3f..                                                   a checksum of both
 //
-// A choice that is kept is taken ever after, so that the same bits come out of every run. One that is of another key, cut
-// or changed is none.
+// A stored choice is used from then on, so that every run gives the same bits. A file with another
+// key, or one that is truncated or altered, is ignored.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ using ChoiceWords = std::array<std::uint64_t, 8>;
 std::string print_choice(std::string_view key, const ChoiceWords& words);
 std::optional<ChoiceWords> read_choice(std::string_view key, std::string_view text);
 
-// From and to the folder of compiled kernels; where there is none, nothing is kept.
+// Reads from and writes to the folder of compiled kernels; without it nothing is kept.
 std::optional<ChoiceWords> kept_choice(std::string_view key);
 void keep_choice(std::string_view key, const ChoiceWords& words);
 

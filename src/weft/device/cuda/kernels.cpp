@@ -10,7 +10,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// How many elements along an axis lie side by side in both, and begin where so many may be moved at once.
+// How many elements along an axis can be moved together: contiguous and aligned on both sides.
 std::int64_t copy_pack(const program::Program& program, const program::Copy& copy, std::size_t axis,
                        Address memory) {
   if (copy.from.dtype != copy.to.dtype || copy.from.axes[axis].stride != 1 || copy.to.axes[axis].stride != 1)
@@ -29,7 +29,7 @@ std::int64_t copy_pack(const program::Program& program, const program::Copy& cop
   return pack;
 }
 
-// Elements in the order of where they go, so that what is written lies side by side.
+// Copies elements in the order of the destination, so that writes are contiguous.
 Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program& program,
                                           const program::Copy& copy, Address memory) {
   std::vector<std::size_t> order;
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return copy.to.axes[a].stride < copy.to.axes[b].stride;
   });
-  // What lies side by side in both goes in packs.
+  // Elements contiguous on both sides move in packs.
   const std::int64_t pack = order.empty() ? 1 : copy_pack(program, copy, order.front(), memory);
   std::string walk;
   for (const std::size_t i : order) {

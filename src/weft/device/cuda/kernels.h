@@ -1,4 +1,4 @@
-// weft/device/cuda/kernels.h -- units of a program as kernels of a GPU, one maker a kind of unit.
+// weft/device/cuda/kernels.h -- units of a program as GPU kernels: one maker per kind of unit.
 #pragma once
 #include <memory>
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace weft::device::cuda {
 
-// Fails where this device has no kernel for it: nothing is computed elsewhere without a word.
+// Fails if this device has no kernel for the unit; there is no silent fallback.
 Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Program& program,
                                             const program::Unit& unit, Address memory);
 
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::Program& program,
                                                 const program::Unit& unit, Address memory);
-// The same loop in another shape, its operands at these places: to be tried.
+// For trials: the same loop with another shape and the given operand addresses.
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::RowLoop& loop,
                                                 std::span<const DevicePointer> operands,
                                                 const RowShape& shape);
@@ -22,12 +22,12 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
 Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::Program& program,
                                                  const program::Unit& unit, Address memory);
 
-// Calls of one optimizer, alike but for their tensors.
+// Calls of one optimizer that differ only in their tensors.
 Result<std::unique_ptr<Kernel>> make_update_kernel(Functions& gpu, const program::Program& program,
                                                    std::span<const program::OperatorCall> calls,
                                                    Address memory);
 
-// A place of the program in the device's memory.
+// Device address of a place of the program.
 inline DevicePointer pointer(const program::Program& program, const program::Place& place, Address memory) {
   return pointer(memory + offset_of(program, place));
 }

@@ -1,4 +1,4 @@
-// weft/device/cuda/launch.h -- kernels that are a text, pointers and a range.
+// weft/device/cuda/launch.h -- kernel launches: parameters, grid sizes, and kernels over a range.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace weft::device::cuda {
 
-// The parameters of a launch, in the order of the kernel's own.
+// The parameters of a launch, in the kernel's order.
 class Parameters {
  public:
   Parameters& pointer(DevicePointer value) { return word(static_cast<std::uint64_t>(value)); }
   Parameters& whole(std::int64_t value) { return word(static_cast<std::uint64_t>(value)); }
-  // Before all others.
+  // Tensor maps come before all other parameters.
   Parameters& tensor(const TensorMap& value) {
     tensors_.push_back(value);
     return *this;
@@ -26,7 +26,7 @@ class Parameters {
                                   static_cast<unsigned>(shared_bytes), at.stream, addresses().data(),
                                   nullptr);
   }
-  // For blocks that wait for each other.
+  // For kernels whose blocks wait for each other.
   Code launch_together(const LaunchPlace& at, Handle function, unsigned blocks, unsigned threads) {
     return at.gpu.driver().launch_together(function, blocks, 1, 1, threads, 1, 1, 0, at.stream,
                                            addresses().data());
@@ -44,23 +44,23 @@ class Parameters {
     return *this;
   }
   std::vector<TensorMap> tensors_;
-  std::vector<std::uint64_t> words_;  // numbers of 8 bytes each: kernels take no others
+  std::vector<std::uint64_t> words_;  // all other parameters have 8 bytes
 };
 
-// Blocks for so many items, `each` of them a block's: as many as there may be, so that a block is soon over and what is
-// urgent need not wait for it. Kernels go on in strides where that is not enough.
+// Number of blocks with `each` items per block. One pass over the items keeps blocks short, so that
+// high-priority work need not wait. Beyond the largest grid, kernels loop with the grid as stride.
 inline unsigned blocks_for(std::int64_t items, std::int64_t each) {
   constexpr std::int64_t kMost = INT32_MAX;
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + each - 1) / each, 1, kMost));
 }
 
-// A text `weft_call(pointers.., long long begin, long long end)` that goes over elements in strides, or whose
-// blocks each take items in strides.
+// A kernel `weft_call(pointers.., long long begin, long long end)` with a grid-stride loop over
+// elements, or over items that one block each computes.
 class TextKernel final : public Kernel {
  public:
   struct Shape {
-    std::int64_t each = 1;  // threads an item
-    bool by_block = false;  // an item is a block's of 256
+    std::int64_t each = 1;  // threads per item
+    bool by_block = false;  // one block of 256 threads per item
     std::int64_t items = 0;
   };
 

@@ -7,12 +7,12 @@
 namespace weft::device::cuda {
 namespace {
 
-// Numbers of the library's attributes.
+// cuBLASLt's attribute numbers.
 constexpr int kTransposeA = 3, kTransposeB = 4;   // of a product
 constexpr int kBatchCount = 5, kBatchStride = 6;  // of a matrix
 constexpr int kWorkspaceBytes = 1, kSumsOfParts = 3,
-              kAlignmentOfA = 5;  // of wishes; alignments of a, b, c, d
-// Parts of a sum over k are added in f32, never in a narrow result.
+              kAlignmentOfA = 5;  // of preferences; four alignments from a to d
+// Split-k sums are reduced in f32, never in a narrow type.
 constexpr std::uint32_t kInComputeType = 2;
 constexpr int kF32Scale = 0;
 

@@ -1,10 +1,11 @@
-// weft/device/cuda/multiplication.h -- a product as cuBLASLt does it: what is multiplied, and by which of its algorithms.
+// weft/device/cuda/multiplication.h -- a matrix product with cuBLASLt: its description and
+// algorithms.
 //
-//   multiplication     16384 x 768 x 3072, bf16, strides, alignments        described by a text, key()
-//   candidates         what the library thinks is best, eight of them
-//   chosen             the fastest of them, measured once, kept on disk under the text, the GPU and the library's version
+//   multiplication     16384 x 768 x 3072, bf16, strides, alignments        described by key()
+//   candidates         the eight algorithms that the library ranks best
+//   chosen             the fastest, measured once and kept on disk by key, GPU and library version
 //
-// What nobody has measured goes by cuBLAS's own choice.
+// Products that were not measured use cuBLAS's default algorithm.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,27 +17,28 @@
 
 namespace weft::device::cuda {
 
-// c = a b, or c += a b, columns first as cuBLAS counts them: c is m x n.
+// c = a b, or c += a b, column-major as in cuBLAS: c is m x n.
 struct Multiplication {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool transposed_a = false, transposed_b = false, adds = false;
   std::int64_t lda = 1, ldb = 1, ldc = 1;
-  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;     // from one of the batch to the next
-  int type = 0, c_type = 0, compute = 0;                     // as the library numbers them
-  int a_alignment = 16, b_alignment = 16, c_alignment = 16;  // bytes; no more than 16 are asked for
+  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;     // between matrices of the batch
+  int type = 0, c_type = 0, compute = 0;                     // the library's enumerators
+  int a_alignment = 16, b_alignment = 16, c_alignment = 16;  // bytes, at most 16
 
   double flops() const;
-  // Two that have the same are done alike.
+  // Products with equal keys use the same algorithm.
   std::string key() const;
 };
 
-// What cuBLAS may use beside its operands; a fixed place keeps its choices, and so the bits, the same.
+// Workspace of cuBLAS; a fixed workspace keeps its choices, and so the bits, the same.
 inline constexpr std::int64_t kBlasWorkspace = 32 << 20;
 
-// The library's own description of a way to multiply: it may be kept and used again by the same version.
+// The library's opaque algorithm description, which can be stored and reused with the same library
+// version.
 using ProductAlgorithm = ChoiceWords;
 
-// The library's descriptions of one multiplication; made once, used by any stream.
+// The library's descriptors of one multiplication; made once, used by any stream.
 class Multiplier {
  public:
   static Result<std::unique_ptr<Multiplier>> make(const BlasLt& library, Handle handle,
@@ -53,9 +55,9 @@ class Multiplier {
     int unused[4] = {};
   };
   static_assert(sizeof(Candidate) == 96, "as the library has it");
-  // The library's best first; at most so many.
+  // At most `most` candidates, in the library's order, best first.
   std::vector<Candidate> candidates(int most) const;
-  // Whether the library would still take it.
+  // Whether the library still accepts it.
   bool can_use(const ProductAlgorithm& algorithm) const;
   void use(const ProductAlgorithm& algorithm) { algorithm_ = algorithm; }
 

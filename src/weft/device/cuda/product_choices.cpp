@@ -14,7 +14,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// Smaller products are over before it matters.
+// Smaller products take too little time to matter.
 constexpr double kLeastFlops = 1e9;
 constexpr std::chrono::milliseconds kTrialBudget{2000};
 constexpr int kCandidates = 8;

@@ -1,4 +1,5 @@
-// weft/device/cuda/product_choices.h -- the algorithms of a GPU's large products: measured once, kept on disk.
+// weft/device/cuda/product_choices.h -- algorithms for a GPU's large products: measured once, kept
+// on disk.
 #pragma once
 #include <map>
 #include <mutex>
@@ -15,11 +16,12 @@ class ProductChoices {
   explicit ProductChoices(Gpu& gpu) : gpu_(gpu) {}
   ~ProductChoices();
 
-  // How to do it, where that was chosen; null: by cuBLAS's own choice.
+  // The multiplier if an algorithm was chosen; null: cuBLAS's default.
   const Multiplier* find(const Multiplication& what);
 
-  // Chooses for those of a program that are worth it, each as often as it is done in a step: what was kept; else the
-  // fastest, measured for some two seconds in all, where the step takes most first; when those are over the library's first.
+  // Chooses algorithms for a program's large products, listed once per execution in a step. Uses
+  // stored choices; otherwise measures for up to two seconds in all, the most expensive products
+  // first, then takes the library's first candidate.
   void choose(std::span<const Multiplication> all);
 
  private:
@@ -27,7 +29,7 @@ class ProductChoices {
   ProductAlgorithm fastest(const Multiplier& multiplier, std::span<const Multiplier::Candidate> candidates);
 
   Gpu& gpu_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   bool asked_ = false;
   const BlasLt* library_ = nullptr;
   Handle handle_ = nullptr;

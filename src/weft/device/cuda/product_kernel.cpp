@@ -15,18 +15,18 @@ namespace {
 using program::MatrixProduct;
 using program::ProductLoop;
 
-// cuBLAS counts columns first, so it is asked for the transpose of everything: c' = b' a'.
+// cuBLAS is column-major, so it computes the transposed product: c' = b' a'.
 constexpr int kAsIs = 0, kTransposed = 1;
-constexpr int kComputeF32 = 68, kComputeTf32 = 77;  // products and sums in f32; factors rounded to TF32
+constexpr int kComputeF32 = 68, kComputeTf32 = 77;  // exact f32; operands rounded to TF32
 constexpr int kDefault = -1;
 
-// The type of elements, as cuBLAS counts them.
+// cudaDataType of the elements.
 constexpr int kF32 = 0;
 int cuda_type(plan::DType dtype) {
   return dtype == plan::DType::bf16 ? 14 : dtype == plan::DType::f16 ? 2 : kF32;
 }
 
-// Sums of several products are f32 until all are in, and rounded then.
+// Sums of several products are accumulated in f32 and rounded once.
 std::string rounding_source(plan::DType dtype) {
   return kernel_source("round_product", fmt::format("{}typedef {} T;\n", prelude(), type_name(dtype)));
 }
@@ -38,22 +38,24 @@ class ProductKernel final : public Kernel {
     plan::DType dtype;
   };
 
-  // `round`: rounding_source()'s function, where sums of several products are rounded.
+  // `round` is the function of rounding_source() if sums of several products must be rounded, else
+  // null.
   ProductKernel(Functions& gpu, const Blas& blas, const MatrixProduct& product, const Sides& sides,
                 Handle round)
       : blas_(blas), product_(product), sides_(sides), round_(round) {
-    // The longest outer loop is cuBLAS's own, the others are calls.
+    // The longest outer loop is cuBLAS's batch, the others are separate calls.
     for (const ProductLoop& loop : product_.outer) {
       points_ *= loop.size;
       if (batch_ == nullptr || loop.size > batch_->size) batch_ = &loop;
     }
     for (const ProductLoop& loop : product.summed) terms_ *= loop.size;
-    // Small products are over before it matters.
+    // Smaller products take too little time to matter.
     constexpr std::int64_t kLarge = std::int64_t{1} << 31;
     const bool cuts = sides.dtype != plan::DType::f32 && round == nullptr;
     pieces_ = even_pieces(product, cuts ? kLarge : INT64_MAX);
     exact_ = gpu.exact();
-    // Several terms are added one after the other, the first to nothing: two ways each, and seldom.
+    // Sums of several terms are rare and would need two variants (beta 0 and 1), so no algorithm is
+    // chosen.
     for (const ProductPiece& piece : pieces_)
       multipliers_.push_back(terms_ == 1 && round == nullptr ? gpu.multiplier(described(piece)) : nullptr);
   }
@@ -62,7 +64,7 @@ class ProductKernel final : public Kernel {
     return round_ != nullptr ? product_.m * product_.n * batch().size * 4 : 0;
   }
 
-  // Whole: the device cuts it, whatever its tasks are for others.
+  // Runs the whole unit: the grid divides the work, not the tasks.
   Code launch(const LaunchPlace& at, const program::Task&) const override {
     if (product_.m == 0 || product_.n == 0) return 0;
     for (std::int64_t point = 0; point < points_; ++point) {
@@ -110,11 +112,11 @@ class ProductKernel final : public Kernel {
     return parameters.launch(at, round_, {blocks_for(elements, 256), 1}, {256, 1});
   }
 
-  // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
+  // A side of length 1 may have any stride; cuBLAS requires one of at least the row length.
   static std::int64_t stride(std::int64_t given, std::int64_t least) {
     return std::max({given, least, std::int64_t{1}});
   }
-  // Bytes, up to 16, that divide where a matrix begins and every step to and within it.
+  // Alignment in bytes, up to 16, of the matrix and all its strides.
   int alignment(DevicePointer base, std::int64_t offset, std::int64_t ld,
                 std::int64_t ProductLoop::*outer) const {
     std::int64_t bytes = 16;
@@ -126,11 +128,11 @@ class ProductKernel final : public Kernel {
     return static_cast<int>(bytes);
   }
 
-  // What cuBLAS calls a is our b.
+  // cuBLAS's a is our b.
   Multiplication described(const ProductPiece& piece) const {
     const program::Operand &a = product_.a, &b = product_.b;
     const ProductLoop outer = batch();
-    const bool apart = round_ != nullptr;  // in f32, beside c
+    const bool apart = round_ != nullptr;  // f32 sums in scratch memory
     Multiplication made{.m = piece.n,
                         .n = piece.m,
                         .k = piece.k,
@@ -178,9 +180,9 @@ class ProductKernel final : public Kernel {
   const Sides sides_;
   const Handle round_;
   std::int64_t points_ = 1, terms_ = 1;
-  const ProductLoop* batch_ = nullptr;  // of the outer loops
+  const ProductLoop* batch_ = nullptr;  // one of the outer loops
   std::vector<ProductPiece> pieces_;
-  std::vector<const Multiplier*> multipliers_;  // a piece; null: by cuBLAS's own choice
+  std::vector<const Multiplier*> multipliers_;  // per piece; null: cuBLAS's default
   bool exact_ = false;
 };
 

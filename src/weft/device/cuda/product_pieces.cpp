@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::int64_t kEven = 8;
 
-// What is left over first: of a sum, the small part is then what is rounded on the way.
+// The remainder comes first, so that in a sum over k the small part is rounded between the
+// products.
 std::vector<program::Range> cut_evenly(std::int64_t size) {
   const std::int64_t even = size / kEven * kEven;
   if (even == 0 || even == size) return {{0, size}};

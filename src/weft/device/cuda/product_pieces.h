@@ -1,7 +1,8 @@
-// weft/device/cuda/product_pieces.h -- a matrix product cut where its sides are no multiples of eight.
+// weft/device/cuda/product_pieces.h -- splits a matrix product whose sides are not multiples of
+// eight.
 //
-//   50257 = 50256 + 1      cuBLAS multiplies narrow numbers several times faster where every side is a multiple of
-//                          eight elements, 16 bytes: the large piece then is one, and the rest is little
+//   50257 = 50256 + 1      cuBLAS multiplies narrow types several times faster if every side is a multiple of
+//                          eight elements (16 bytes): the large piece then is, and the rest is small
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,13 +13,13 @@ namespace weft::device::cuda {
 
 struct ProductPiece {
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t a = 0, b = 0, c = 0;  // how many elements further on it begins
-  bool adds = false;                 // to what another piece left in c
+  std::int64_t a = 0, b = 0, c = 0;  // offsets of its start, in elements
+  bool adds = false;                 // to the result of another piece in c
 
   friend bool operator==(const ProductPiece&, const ProductPiece&) = default;
 };
 
-// In the order in which they are done; one, of everything, where nothing is to be gained.
+// In execution order; a single piece if splitting does not pay.
 std::vector<ProductPiece> even_pieces(const program::MatrixProduct& product, std::int64_t least_work);
 
 }  // namespace weft::device::cuda

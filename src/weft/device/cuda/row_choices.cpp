@@ -15,7 +15,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// Loops that move less are over before it matters.
+// Loops that move less memory take too little time to matter.
 constexpr std::int64_t kLeastMoved = 8 << 20;
 constexpr std::chrono::milliseconds kRowTrialBudget{1000};
 
@@ -99,7 +99,8 @@ RowShape RowChoices::fastest(const program::RowLoop& loop, std::span<const RowSh
     offsets.push_back(bytes);
     bytes += stretch(operand);
   }
-  // The most that any of them wants beside is known when they are made: what has no address yet is made twice.
+  // The scratch size is known only after the kernels are made, so they are made twice: first
+  // without an address.
   const auto make = [&](DevicePointer memory) -> bool {
     kernels.clear();
     std::vector<DevicePointer> operands;

@@ -9,7 +9,8 @@ namespace {
 
 using program::RowLoop;
 
-// Blocks that share the rows where threads keep sums: so many on every device, so that the bits are the same.
+// Number of blocks that share the rows when threads keep sums: the same on every device, for
+// identical bits.
 std::int64_t summing_blocks(const RowSource& source, std::int64_t rows) {
   return std::clamp<std::int64_t>((rows + source.rows_per_block - 1) / source.rows_per_block, 1,
                                   source.most_blocks);
@@ -40,7 +41,7 @@ class RowKernel final : public Kernel {
         WEFT_TRY(join, gpu.function(kernel->source_.text, of.join));
         sum.add = add;
         sum.join = join;
-        // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
+        // Enough threads to fill a GPU, with segments long enough to be worth the second pass.
         const std::int64_t elements = std::max<std::int64_t>(of.elements, 1);
         sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, of.addends / 32), 1, 1024);
         sum.segments_at = kernel->take(sum.segments * of.elements * 8);
@@ -53,7 +54,7 @@ class RowKernel final : public Kernel {
 
   std::int64_t scratch_bytes() const override { return scratch_; }
 
-  // Whole: the device cuts it, whatever its tasks are for others.
+  // Runs the whole unit: the grid divides the work, not the tasks.
   Code launch(const LaunchPlace& at, const program::Task&) const override {
     const auto scratch = [&](std::int64_t offset) { return at.scratch + static_cast<DevicePointer>(offset); };
     if (length_ > 0 && (rows_ > 0 || source_.sums_in_threads)) {
@@ -102,9 +103,9 @@ class RowKernel final : public Kernel {
   }
 
   struct Sum {
-    Handle add = nullptr, join = nullptr;          // where it is not added up with all others at once
-    std::int64_t segments = 1;                     // pieces that the addends are added up in, then
-    std::int64_t addends_at = 0, segments_at = 0;  // where in the scratch memory
+    Handle add = nullptr, join = nullptr;          // if one kernel does not add up all sums
+    std::int64_t segments = 1;                     // then the addends are summed by segments
+    std::int64_t addends_at = 0, segments_at = 0;  // offsets in scratch memory
   };
   std::int64_t take(std::int64_t bytes) {
     const std::int64_t at = scratch_;
@@ -113,7 +114,7 @@ class RowKernel final : public Kernel {
   }
 
   RowSource source_;
-  Handle main_ = nullptr, add_all_ = nullptr;  // the latter: all sums at once
+  Handle main_ = nullptr, add_all_ = nullptr;  // add_all_ computes all sums at once
   std::int64_t rows_ = 1, length_ = 0, scratch_ = 0;
   std::vector<DevicePointer> operands_;
   std::vector<Sum> sums_;

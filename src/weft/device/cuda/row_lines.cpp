@@ -72,7 +72,7 @@ class LineMaker {
       case RowStep::spread: define(reads, "{0}", reg(it.result)); break;
       case RowStep::compute:
         if (it.op == &ops::cast()) {
-          define(reads, "({0} != 0.0f ? 1.0f : 0.0f)", reg(it.result));  // to truth
+          define(reads, "({0} != 0.0f ? 1.0f : 0.0f)", reg(it.result));  // to bool
         } else {
           const std::vector<std::string> holes = {"{0}", "{1}", "{2}"};
           const auto text = expression(*it.op, std::span(holes).first(reads.size()));
@@ -115,7 +115,7 @@ class LineMaker {
     }
   }
 
-  // A register written twice would have two phases; the compiler of rows gives each value its own.
+  // Assumes that each register is written once, as the row compiler guarantees.
   void find_phases() {
     const std::size_t registers = made_.is_run.size();
     std::vector<int> known(registers, 0), first(registers, -1);
@@ -133,7 +133,7 @@ class LineMaker {
       known[static_cast<std::size_t>(line.result)] = line.phase + (line.kind == Kind::reduce ? 1 : 0);
     }
     for (RowLine& line : made_.lines) {
-      // What is wanted late is loaded late, unless the loop may have written there by then.
+      // Loads are delayed to their first use, unless the loop may have written there by then.
       const bool loads = line.kind == Kind::load && !may_be_written(line.memory);
       if (loads || (line.kind == Kind::define && line.reads.empty())) {
         const auto i = static_cast<std::size_t>(line.result);

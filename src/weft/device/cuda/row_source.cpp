@@ -20,7 +20,8 @@ class Writer {
  public:
   Writer(const RowLoop& loop, const RowShape& shape) : loop_(loop), rows_(row_lines(loop)) {
     find_pack();
-    // Sums of whole columns stay with the threads that own them, where there are rows enough to keep those busy.
+    // Sums over columns stay in the threads that own the columns, if there are enough rows to keep
+    // those busy.
     constexpr std::int64_t kFewRows = 64, kLongest = 32'768;
     in_threads_ =
         !loop.accumulators.empty() && loop.rows() >= kFewRows && loop.length > 0 && loop.length <= kLongest &&
@@ -43,11 +44,11 @@ class Writer {
     turns_ = (length + turn - 1) / turn;
   }
 
-  // Threads that have a few packs of the row each, so that what is kept of it stays in registers.
+  // Shapes with a few packs per thread, so that kept values stay in registers.
   std::vector<RowShape> shapes() const {
     if (!by_row_) return {};
     std::vector<RowShape> all = {{threads_, most_blocks_}};
-    // Also as many as have a pack each.
+    // Also the number of threads that gives one pack each.
     const std::int64_t a_pack_each = (loop_.length + 32 * pack_ - 1) / (32 * pack_) * 32;
     std::vector<int> counts = {32, 128, 256, 512};
     if (a_pack_each < 512 && std::ranges::find(counts, a_pack_each) == counts.end())
@@ -88,7 +89,7 @@ class Writer {
                              accumulator.elements, run ? loop_.length : 1,
                              in_threads_ ? 0 : addends_of_rows(loop_, accumulator)});
     }
-    // A block for 32 elements: many elements have enough threads with one each.
+    // One block per 32 elements: with many elements one thread each is enough.
     constexpr std::int64_t kFewAddends = 1024, kFewElements = 1 << 15;
     source.sums_at_once = !source.sums.empty() && std::ranges::all_of(source.sums, [](const SumSource& sum) {
       return sum.addends <= kFewAddends && sum.elements <= kFewElements;
@@ -98,7 +99,7 @@ class Writer {
       source.text += sum_of_rows(loop_, loop_.accumulators[k], source.sums[k]);
   }
 
-  // As many elements as 16 bytes hold of the narrowest that lie along the row.
+  // As many elements as fit in 16 bytes, for the narrowest type along the row.
   void find_pack() {
     std::int64_t narrowest = 16;
     for (const RowLine& line : rows_.lines)
@@ -109,7 +110,7 @@ class Writer {
     pack_ = static_cast<int>(16 / narrowest);
     while (pack_ > 1 && loop_.length % pack_ != 0) pack_ /= 2;
   }
-  // Few rows that follow each other are added up by one thread, where enough are left for the others.
+  // One thread sums a few consecutive rows, if enough parallel work remains.
   void find_inside() {
     constexpr std::int64_t kMostInside = 64, kLeastLeft = 1 << 14;
     std::int64_t inside = 1;
@@ -179,7 +180,7 @@ class Writer {
     return text + ") {\n";
   }
 
-  // Where the row is, and where each operand is at it.
+  // The row's indices, and the address of each operand at this row.
   std::string at_row() const {
     std::string text;
     if (!loop_.outer.empty()) text += "  I rest = row;\n";
@@ -218,7 +219,7 @@ class Writer {
     return fmt::format("{} = {};\n", part, combined(loop_.accumulators[k].monoid, part, value));
   }
 
-  // Lines of one phase, of all places of the row (runs) or of the row itself (singles).
+  // A line's statements, for an element of the row (v) or for the whole row (s).
   std::string body(const RowLine& line) const {
     switch (line.kind) {
       case Kind::load:
@@ -248,7 +249,8 @@ class Writer {
     return {};
   }
 
-  // Whether a line is done where the places of the row are; what is written once a row then waits for its first.
+  // Whether a line is inside the loop over the row's elements. What is written once per row is then
+  // written at the first element.
   bool along_row(const RowLine& line) const {
     if (line.kind == Kind::define || line.kind == Kind::load) return rows_.run(line.result);
     if (line.kind == Kind::reduce) return true;
@@ -263,8 +265,8 @@ class Writer {
     return fmt::format("weft_pack<{}, {}>", type_name(loop_.operands[memory].place.dtype), pack_);
   }
 
-  // What a later phase reads is on its way from the row's beginning on, where few rows are under way at a time; a loop
-  // reads nothing that it wrote.
+  // Loads for later phases are issued at the start of the row, where few rows are in flight at a
+  // time. This is safe since a loop does not read what it wrote.
   bool is_early(const RowLine& line) const {
     return line.kind == Kind::load && line.phase > 0 && in_threads_ && are_unrolled() &&
            rows_.run(line.result) && is_packed(line.memory);
@@ -280,7 +282,7 @@ class Writer {
     return loads.empty() ? "" : arrays + over_places() + loads + "  }}\n";
   }
 
-  // The places j0 .. j0 + pack of the row: what is loaded together, their lines, what is stored together.
+  // Elements j0 .. j0 + pack of the row: vector loads, their lines, vector stores.
   std::string places(int phase) const {
     std::string loads, lines, stores;
     for (const RowLine& line : rows_.lines) {
@@ -328,7 +330,7 @@ class Writer {
     return text + (inside_ > 1 ? sums_inside(each) : each) + "  }\n}\n";
   }
 
-  // All rows of a sum, one after the other, and what they add up to.
+  // Loops over all rows of a sum and stores the totals.
   std::string sums_inside(const std::string& each) const {
     std::string starts, stores;
     for (std::size_t k = 0; k < loop_.accumulators.size(); ++k) {
@@ -376,7 +378,7 @@ class Writer {
       if (rows_.is_kept(static_cast<int>(r))) text += fmt::format("  float k{}[{}];\n", r, turns_ * pack_);
     text += early_loads();
     for (int phase = 0; phase < rows_.phases; ++phase) {
-      // What the row is reduced to was added up in the phase before.
+      // Reductions accumulated in the previous phase are combined over the row.
       for (const RowLine& line : rows_.lines) {
         if (line.kind != Kind::reduce || line.phase != phase - 1) continue;
         const std::string_view join = line.monoid == Monoid::max   ? "weft_join_max"
@@ -397,7 +399,7 @@ class Writer {
     return text + "}\n";
   }
 
-  // What the rows of a block have added up to, those of one row after those of another: an addend of the block's.
+  // Combines the sums of a block's rows in order into one addend per block.
   std::string left_by_block(std::size_t k) const {
     const bool run = loop_.operands[loop_.accumulators[k].memory].along != 0;
     const std::int64_t slots = run ? turns_ * pack_ : 1;
@@ -432,7 +434,7 @@ class Writer {
   }
 
   bool are_unrolled() const { return turns_ * pack_ <= 64; }
-  // Each thread has as many places side by side as a pack holds, turn after turn.
+  // The loop over the row: in each iteration a thread has one pack of adjacent elements.
   std::string over_places() const {
     std::string text = are_unrolled() ? "  #pragma unroll\n" : "";
     text += fmt::format("  for (int e = 0; e < {}; ++e) {{\n    const I j0 = (e * {} + threadIdx.x) * {};\n",
@@ -449,7 +451,7 @@ class Writer {
   bool by_row_ = false, in_threads_ = false;
   int threads_ = 256, rows_per_block_ = 1, pack_ = 1;
   std::int64_t turns_ = 1, most_blocks_ = 0;
-  std::int64_t inside_ = 1;  // rows that a thread adds up itself
+  std::int64_t inside_ = 1;  // rows that one thread sums
 };
 
 }  // namespace

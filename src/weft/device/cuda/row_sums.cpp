@@ -12,14 +12,14 @@ using program::RowOperand;
 
 namespace {
 
-// What is added up is added in f64; what is largest or smallest is one of the addends.
+// Sums are accumulated in f64; a maximum or minimum is one of the addends.
 std::string_view type_of_total(Monoid monoid) { return monoid == Monoid::sum ? "double" : "float"; }
 std::string joined_total(Monoid monoid) {
   return monoid == Monoid::sum ? "total + x" : combined(monoid, "total", "x");
 }
 
-// Where an element's addend k of those that rows left is: loops that move the accumulator are given by the element; the others
-// are summed.
+// Location of addend k of an element, as written by the rows: loops in which the accumulator has a
+// stride follow from the element; the others are summed.
 struct Addends {
   std::string row = "0", walk, column = "0";
   std::int64_t count = 1;
@@ -86,7 +86,8 @@ std::string sums_at_once(const RowLoop& loop, std::span<const SumSource> sums, b
     parameters += fmt::format("const float* c{0}, {1}* r{0}, ", k, to);
     Addends at{.row = "0", .walk = "    row = k;\n", .column = "element"};
     if (!of_blocks) at = addends_of(loop, operand);
-    // An element's addends in 32 pieces, a warp's threads each of another element; then each warp has an element's pieces.
+    // An element's addends are split into 32 parts, with one element per lane; then each warp
+    // combines one element's parts.
     kinds += fmt::format(
         "  if (blockIdx.y == {0}) {{\n"
         "    const long long element = (long long)blockIdx.x * {2} + threadIdx.x;\n"

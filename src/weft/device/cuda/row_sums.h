@@ -1,6 +1,7 @@
-// weft/device/cuda/row_sums.h -- kernels that add up what a loop over rows left of its sums, in one order and in f64.
+// weft/device/cuda/row_sums.h -- kernels that sum the addends of a loop over rows, in one order and
+// in f64.
 //
-// Blocks left an addend each for every place, or every row left its own.
+// Either each block wrote one addend per column, or each row wrote its own.
 #pragma once
 #include <span>
 #include <string>
@@ -10,17 +11,19 @@
 
 namespace weft::device::cuda {
 
-// Addends of an element, where every row left one.
+// Addends per element, if every row wrote one.
 std::int64_t addends_of_rows(const program::RowLoop& loop, const program::Accumulator& accumulator);
 
-// Where every row left addends, and many: `sum.name` for segments of them, then `sum.join` for those.
+// For many addends written by rows: `sum.name` sums segments of them, then `sum.join` sums the
+// segments.
 std::string sum_of_rows(const program::RowLoop& loop, const program::Accumulator& accumulator,
                         const SumSource& sum);
 
-// All sums of the loop in one kernel, a row of the grid each: kSumsAtOnce(addends of the first, its result, those of the
-// second, .., how many blocks left addends; of no meaning where rows did).
+// All sums of the loop in one kernel, with one grid row per sum: kSumsAtOnce(addends of the first,
+// its result, addends of the second, .., number of blocks that wrote addends; ignored if rows did).
 inline constexpr std::string_view kSumsAtOnce = "weft_sums";
-// What one of its blocks has: threads along places, and as many times as many that share a place's addends.
+// Both dimensions of its blocks: this many elements, and this many threads that share an element's
+// addends.
 inline constexpr unsigned kSummedPlaces = 32;
 std::string sums_at_once(const program::RowLoop& loop, std::span<const SumSource> sums, bool of_blocks);
 

@@ -11,7 +11,7 @@
 namespace weft::device::cuda {
 namespace {
 
-constexpr int kNodeOfHost = 134;  // number of the driver's attribute
+constexpr int kNodeOfHost = 134;  // device attribute
 
 class SpilledMemory final : public Memory {
  public:
@@ -32,7 +32,7 @@ class SpilledMemory final : public Memory {
     return check(gpu_->driver().reserve(&at_, bytes_, 0, 0, 0), fmt::format("give {} addresses", bytes_));
   }
 
-  // Lays memory of this place over all from `from` to `to`.
+  // Maps memory of this location to [from, to).
   Status lay(const MemoryPlace& place, std::size_t from, std::size_t to) {
     if (from >= to) return {};
     const Driver& driver = gpu_->driver();

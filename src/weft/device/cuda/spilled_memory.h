@@ -1,9 +1,9 @@
-// weft/device/cuda/spilled_memory.h -- a stretch of addresses of which a part is the host's memory.
+// weft/device/cuda/spilled_memory.h -- an address range partly backed by host memory.
 //
-//   |  of the host  |  of the GPU             |  of the host  |      one program's memory: kernels see no difference
-//   0            from                        to           bytes     but the speed of the bus between
+//   |  host memory  |  GPU memory             |  host memory  |      one program's memory: only its
+//   0            from                        to           bytes     speed differs for kernels
 //
-// Pages are large (2 MiB): a page that both have a part in is the GPU's.
+// Pages are large (2 MiB): a page that straddles a limit is in GPU memory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace weft::device::cuda {
 
-// Zero until written. Fails where there is no memory, or the driver lays none of the host's there.
+// Zero-initialized. Fails if there is not enough memory, or the driver cannot map host memory.
 Result<std::unique_ptr<Memory>> allocate_spilled(std::shared_ptr<Gpu> gpu, std::int64_t bytes,
                                                  std::int64_t from, std::int64_t to);
 

@@ -11,7 +11,7 @@
 namespace weft::device::cuda {
 namespace {
 
-// Processors that a stream leaves to others: a thirtieth of an H200's.
+// SMs that a stream leaves free: 3 % of an H200.
 constexpr unsigned kRoom = 4;
 
 class GpuEvent final : public Event {
@@ -79,7 +79,7 @@ class GpuStream final : public RecordingStream {
     scratch_ = std::move(memory);
     WEFT_TRY_STATUS(check(of_blas(blas_.create(&handle_)), "start cuBLAS"));
     WEFT_TRY_STATUS(check(of_blas(blas_.set_stream(handle_, stream_)), "start cuBLAS"));
-    // Its products hold the processors that they take until they are over; blocks of all else are short.
+    // cuBLAS's products occupy their SMs until they end; all other kernels have short blocks.
     leaves_room_ = options.leaves_room && gpu_->processors() > 8 * kRoom;
     if (leaves_room_)
       WEFT_TRY_STATUS(
@@ -125,7 +125,7 @@ class GpuStream final : public RecordingStream {
 
   void start_recording() override {
     gpu_->enter();
-    constexpr int kRelaxed = 2;  // other streams and threads go on as they like
+    constexpr int kRelaxed = 2;  // does not restrict other streams and threads
     note(gpu_->driver().begin_capture(stream_, kRelaxed), "record a step");
   }
   Result<std::unique_ptr<Recording>> end_recording() override {
@@ -190,7 +190,7 @@ class GpuStream final : public RecordingStream {
  private:
   void note(Code code, std::string_view what) {
     if (code == 0 || !failure_.ok()) return;
-    // A kernel that fails on its way is told of by whatever is called next.
+    // An asynchronous kernel failure is returned by whatever call comes next.
     Status status = check(code, is_of_kernel(code) ? "finish what it was given" : what);
     failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }

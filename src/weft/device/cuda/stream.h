@@ -7,7 +7,7 @@
 namespace weft::device::cuda {
 
 Result<std::unique_ptr<Stream>> make_stream(std::shared_ptr<Gpu> gpu, const StreamOptions& options);
-// The driver's own.
+// The driver's handle.
 Handle raw_stream(const Stream& stream);
 Result<std::unique_ptr<Event>> make_event(std::shared_ptr<Gpu> gpu);
 

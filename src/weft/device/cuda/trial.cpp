@@ -13,8 +13,8 @@ namespace weft::device::cuda {
 namespace {
 
 constexpr double kFailed = 1e9;          // seconds
-constexpr double kClearlyFaster = 0.98;  // than measurements differ
-// More than any GPU's cache holds.
+constexpr double kClearlyFaster = 0.98;  // margin above measurement noise
+// Larger than any GPU's cache.
 constexpr std::int64_t kClearing = 256 << 20;
 
 }  // namespace
@@ -59,7 +59,7 @@ Trial::Trial(Trial&& other) noexcept
       end_(std::move(other.end_)) {}
 
 Trial::~Trial() {
-  stream_.reset();  // waits for what runs
+  stream_.reset();  // waits for running work
   gpu_.enter();
   for (const DevicePointer taken : {memory_, cleared_by_})
     if (taken != 0) gpu_.driver().free(taken);

@@ -1,4 +1,5 @@
-// weft/device/cuda/trial.h -- a stream and memory of their own, to measure which of several kernels is faster.
+// weft/device/cuda/trial.h -- measures which of several kernels is fastest, on a separate stream
+// and memory.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,8 +12,8 @@ namespace weft::device::cuda {
 
 class Trial {
  public:
-  // So many bytes, of numbers of either sign whose size is between 0.5 and 2 as floats of any type: zeros are multiplied
-  // faster. Nothing where there is not so much memory.
+  // Allocates `bytes`, filled with numbers of both signs and magnitudes from 0.5 to 2 in any float
+  // type, since zeros multiply faster. Nothing if there is not enough memory.
   static std::optional<Trial> start(Gpu& gpu, std::int64_t bytes);
   ~Trial();
   Trial(Trial&& other) noexcept;
@@ -20,14 +21,16 @@ class Trial {
 
   DevicePointer memory() const { return memory_; }
 
-  // Launches at the given place; 0 when that went well.
+  // Launches on the given stream; returns 0 on success.
   using Launch = std::function<Code(const LaunchPlace& at)>;
-  // The fastest, counted from 0: each was measured some times, and another than the first must be clearly faster.
+  // Index of the fastest. Each is measured several times; a later one must be clearly faster than
+  // the first.
   std::size_t fastest(std::span<const Launch> launches, const LaunchPlace& at);
-  // From now on what is launched finds nothing in the GPU's cache: kernels that move memory meet little there in a step.
-  // Whether there is memory enough to clear it by.
+  // From now on the cache is cleared before each launch: in a step, memory-bound kernels rarely hit
+  // it. Returns false if there is no memory to clear it with.
   bool start_cold();
-  // From now on what is launched is recorded first, where the host takes longer to launch it than it runs.
+  // From now on launches are recorded and replayed, for kernels that take longer to launch than to
+  // run.
   void record_launches() { records_ = true; }
   LaunchPlace place(DevicePointer scratch = 0) const;
 

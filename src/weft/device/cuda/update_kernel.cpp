@@ -1,4 +1,4 @@
-// Optimizers: one launch renews many tensors, a block so many elements of one of them.
+// Optimizers: one launch updates many tensors; each block updates a range of one tensor.
 #include <algorithm>
 #include <cmath>
 
@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::int64_t kUpdatingThreads = 256, kUpdatedPack = 4, kUpdatedPacks = 2;
 constexpr std::int64_t kUpdatedByBlock = kUpdatingThreads * kUpdatedPack * kUpdatedPacks;
-constexpr std::size_t kMostUpdated = 32;  // by a launch: its parameters are at most 4 KiB
+constexpr std::size_t kMostUpdated = 32;  // per launch: parameters take at most 4 KiB
 
-// A tensor as the kernel is told of it, 8 bytes each. What lies in whole packs ends at `in_packs`; the block `first` is
-// the first that has some of it.
+// A tensor as the kernel's parameter, in 8-byte fields. Whole packs end at `in_packs`; `first` is
+// the number of the tensor's first block.
 struct UpdatedTensor {
   DevicePointer in[4] = {}, out[4] = {};
   std::int64_t elements = 0, in_packs = 0, first = 0;
@@ -30,12 +30,12 @@ struct UpdateTable {
 };
 static_assert(sizeof(UpdateTable) <= 4096);
 
-// 1 / (1 - beta^t), without losing digits where beta^t is nearly 1.
+// 1 / (1 - beta^t), without cancellation where beta^t is close to 1.
 std::string unbiased(double beta) {
   return beta > 0 ? fmt::format("-1.0f / expm1f(t * {})", number(std::log(beta))) : "1.0f";
 }
 
-// What all elements share: the step and the schedule's factor are read where they lie.
+// Values common to all elements: the step and the schedule's factor are read from memory.
 std::string shared_text(const plan::NodeView& node, const program::OperatorCall& call) {
   const std::size_t first = program::updated_tensors(node.op());
   const bool counts = first == 4;
@@ -52,7 +52,8 @@ std::string shared_text(const plan::NodeView& node, const program::OperatorCall&
   return text;
 }
 
-// From x0, x1.., an element of each tensor, to y0, y1.., one of each result. As device/cpu/lanes_optimizers.h has it.
+// Computes y0, y1.., one per result, from x0, x1.., one element per tensor. Same as
+// device/cpu/lanes_optimizers.h.
 std::string element_text(const plan::NodeView& node) {
   const plan::Operator* const op = &node.op();
   if (op == &ops::sgd()) return "const float y0 = x0 - lr * x1;";
@@ -68,7 +69,7 @@ std::string element_text(const plan::NodeView& node) {
 
 std::string update_text(const plan::NodeView& node, const program::OperatorCall& call) {
   const std::size_t tensors = program::updated_tensors(node.op());
-  // All of a pack is read before any of it is written: results may lie where operands do.
+  // A pack is read completely before any of it is written, since results may alias operands.
   std::string places, packs, takes, xs, single_xs, qs, sets, puts, single_puts;
   for (std::size_t i = 0; i < tensors; ++i) {
     const std::string_view type = type_name(call.operands[i].dtype);
@@ -80,7 +81,7 @@ std::string update_text(const plan::NodeView& node, const program::OperatorCall&
   }
   for (std::size_t k = 0; k < call.results.size(); ++k) {
     const std::string_view type = type_name(call.results[k].dtype);
-    const std::size_t y = k < node.result_count() ? k : 0;  // a parameter is what the first rounds to
+    const std::size_t y = k < node.result_count() ? k : 0;  // parameter: the first result, rounded
     places += fmt::format("  {0}* const r{1} = ({0}*)one.out[{1}];\n", type, k);
     qs += fmt::format("    weft_pack<{}, kPack> q{};\n", type, k);
     sets += fmt::format("      q{}.x[k] = y{};\n", k, y);
@@ -140,7 +141,7 @@ class UpdateKernel final : public Kernel {
   const std::vector<UpdateTable> tables_;
 };
 
-// Elements that are moved in packs: all whole ones, where every tensor begins at one.
+// Number of elements moved in packs: all whole packs if every tensor is aligned, else 0.
 std::int64_t in_packs(const program::OperatorCall& call, const UpdatedTensor& tensor, std::size_t tensors) {
   const auto is_even = [](DevicePointer at, plan::DType dtype) {
     return at % static_cast<DevicePointer>(kUpdatedPack * plan::size_in_bytes(dtype)) == 0;

@@ -18,40 +18,43 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::int64_t kSmallestForChannels = 64 << 10;  // below, a second channel only costs
-constexpr std::int64_t kLargestOneShot = 4 << 20;        // above, everyone reducing everything never pays
+constexpr std::int64_t kSmallestForChannels = 64 << 10;  // below, a second channel only adds cost
+constexpr std::int64_t kLargestOneShot = 4 << 20;        // above, one-shot all_reduce never pays
 constexpr std::int32_t kMostTracedRanks = 64;            // tracing is quadratic in ranks
-constexpr std::int32_t kMostCountedRanks = 16;           // up to here it takes less than a millisecond
-// Seconds to set a program going. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took 0.4
-// to 0.5 us longer by a program than directly.
+constexpr std::int32_t kMostCountedRanks = 16;           // up to this many, takes less than a millisecond
+// Seconds to start a program. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took
+// 0.4 to 0.5 us longer with a program than directly.
 constexpr double kProgramCall = 0.5e-6;
-// What a message costs its sender and receiver together, in steps. On 2 cores, 4 ranks took 2.5 to 3.5 us for
-// each of 6 to 48 messages over TCP, however few steps they made; 2 ranks swap two messages in 5.4 us.
+// Cost of a message for sender and receiver together, in steps. On 2 cores, 4 ranks took 2.5 to 3.5
+// us per message for 6 to 48 messages over TCP, regardless of the number of steps; 2 ranks swap two
+// messages in 5.4 us.
 constexpr double kMessageShare = 1.1;
-// How much of the time of bytes that follow each other is lost: 4 and 8 ranks on 2 cores over TCP.
+// Share of the time of sequentially dependent bytes that is lost: 4 and 8 ranks on 2 cores over
+// TCP.
 constexpr double kIdleInARow = 0.25;
-// The sender's part of what a byte on a wire costs: the sender also puts it into the receiver's socket. A
-// rank that only sent 1 MiB took 200 us; two that swapped as much took 270.
+// The sender's share of the cost per byte sent: the sender also copies it into the receiver's
+// socket. A rank that only sent 1 MiB took 200 us; two ranks that swapped 1 MiB took 270 us.
 constexpr double kSendersShare = 0.7;
-// How often a chunk is read that is reduced as it arrives, and one that goes through scratch memory first.
-// Across machines the ranks wait for the network anyway, and have time for that.
+// Reads per chunk: for one reduced as it arrives, and for one staged in scratch memory first.
+// Between hosts the second does not count, since the ranks wait for the network anyway.
 constexpr double kReadsOnArrival = 2, kReadsFromScratch = 3;
 
-// Of a block. Below, the system calls of a single copy cost more than any copy.
+// Bytes per block. Below this, the system calls of a single copy cost more than any copy.
 constexpr std::int64_t kLeastSingleCopy = 16 << 10;
-// So many plain copies cost as much as one through the kernel, which pins every page: a round figure.
+// A copy by process_vm_readv costs as much as this many plain copies, since it pins every page: a
+// round figure.
 constexpr double kKernelCopies = 2.5;
 
-// A network that nobody has measured is taken to have 100 us one way and 10 Gbit/s. Round figures: the choice
-// depends on their product, and that is 125 KB for a line of 1 ms and 1 Gbit/s as well.
+// A network without measurements is assumed to have 100 us one-way latency and 10 Gbit/s. Round
+// figures: the choice depends on their product, which is also 125 KB for 1 ms and 1 Gbit/s.
 constexpr double kNetworkStep = 100e-6, kNetworkWire = 0.8e-9;
-constexpr double kNetworkPiece = 128 << 10;  // bytes that are passed on once all of them have come
-// Bytes for each wait, where pieces take turns. Pieces have 32 to 512 KiB, and long ones hide part of the
-// wait.
+constexpr double kNetworkPiece = 128 << 10;  // bytes that must arrive before they are forwarded
+// Bytes per wait if slices are sequential. Slices have 32 to 512 KiB, and long ones hide part of
+// the wait.
 constexpr double kPieceInTurn = 64 << 10;
 
-// What a call of M bytes does. A message counts half at its sender and half at its receiver. Bytes are shares
-// of M; a byte on a wire counts in part at either end.
+// Work of a call of M bytes. A message counts half at its sender and half at its receiver. Bytes
+// are fractions of M; a byte sent counts in part at each end.
 struct Load {
   double messages = 0;
   double wire = 0, copied = 0, reduced = 0;
@@ -63,13 +66,13 @@ Load multiplied(double factor, const Load& load) {
 
 struct CandidateWork {
   double steps = 0;
-  Load rank;                  // of the rank that does most
-  Load all;                   // of all together
-  double chunk = 1;           // a share too
-  InterHost inter_host = {};  // where there are several hosts
+  Load rank;                  // of the busiest rank
+  Load all;                   // total over all ranks
+  double chunk = 1;           // as a fraction of M
+  InterHost inter_host = {};  // if there are several hosts
 };
 
-// Where every rank does the same.
+// For algorithms in which all ranks do the same work.
 CandidateWork alike(double ranks, double steps, const Load& load) {
   return {.steps = steps, .rank = load, .all = multiplied(ranks, load)};
 }
@@ -78,13 +81,13 @@ bool shares_memory(const Setting& setting) {
   return setting.hosts == 1 && (setting.transport == "shm" || setting.transport == "inproc");
 }
 
-// The bytes that one rank puts into its mailbox.
+// Bytes that one rank writes to its mailbox.
 std::int64_t mailbox_bytes(const Setting& setting, std::int64_t bytes) {
   const bool one_block = setting.kind == Kind::all_gather || setting.kind == Kind::gather;
   return one_block ? bytes / setting.ranks : bytes;
 }
 
-// Where shares that were reduced apart must be brought together again: there it can be done in two shots.
+// Kinds whose reduced shares must be gathered afterwards: these have a two-shot algorithm.
 bool has_two_shots(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce; }
 
 std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
@@ -94,7 +97,8 @@ std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
   if (!has_two_shots(setting.kind) || bytes <= kLargestOneShot) ways.push_back(DirectWay::one_shot);
   if (has_two_shots(setting.kind)) ways.push_back(DirectWay::two_shot);
   if (setting.allocated) ways.push_back(DirectWay::in_place);
-  // Threads reach each other's buffers as they are; in two shots ranks find out for themselves.
+  // Threads access each other's buffers directly; for kinds with two shots, the ranks find out at
+  // run time.
   const std::int64_t block = collective::has_block_a_rank(setting.kind) ? bytes / setting.ranks : bytes;
   if (!has_two_shots(setting.kind) && !setting.allocated && setting.transport == "shm" &&
       block >= kLeastSingleCopy)
@@ -102,7 +106,8 @@ std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
   return ways;
 }
 
-// Copies of a move through shared memory: every rank puts what others need and takes what it needs.
+// Copies per byte through shared memory: every rank copies in what others need and copies out what
+// it needs.
 double staged_copies(Kind kind, double ranks) {
   const double others = (ranks - 1) / ranks;
   switch (kind) {
@@ -121,7 +126,7 @@ CandidateWork direct_work(DirectWay way, const Setting& setting) {
   const double staged = staged_copies(setting.kind, ranks);
   const bool sums = collective::reduces(setting.kind);
   const double reduced = sums ? 1 : 0;
-  // In one shot everyone puts all of its own and reduces all of everyone's.
+  // In a one-shot all_reduce, every rank copies in all of its input and reduces all inputs.
   const bool everything = setting.kind == Kind::all_reduce;
   switch (way) {
     case DirectWay::mailbox:
@@ -135,7 +140,7 @@ CandidateWork direct_work(DirectWay way, const Setting& setting) {
   return {};
 }
 
-// The arguments that the setting decides.
+// Adds the arguments that follow from the setting.
 collective::Arguments arguments_of(const collective::Algorithm& algorithm, const Setting& setting,
                                    collective::Arguments given) {
   for (const auto& parameter : algorithm.parameters()) {
@@ -144,20 +149,21 @@ collective::Arguments arguments_of(const collective::Algorithm& algorithm, const
   return given;
 }
 
-// Besides rings: how counterparts on all hosts do their part in as few steps as possible. An all_reduce in
-// two steps is all_reduce_hierarchical_streamed, which leaves no line idle between them.
+// Inter-host schemes besides rings: those with the fewest steps among counterparts on all hosts. A
+// two-step all_reduce is all_reduce_hierarchical_streamed, which leaves no link idle between the
+// steps.
 std::vector<std::string_view> schemes_across(Kind kind) {
   if (kind == Kind::all_reduce) return {"all_pairs_one_shot"};
   if (kind == Kind::broadcast) return {"linear"};
   return {"all_pairs"};
 }
 
-// A reference as people write it: no parentheses around nothing.
+// A reference without empty parentheses.
 std::string short_name(const collective::AlgorithmReference& reference) {
   return reference.arguments.empty() ? reference.name : print(reference);
 }
 
-// What the moves come to.
+// Sums up the work of the moves.
 CandidateWork counted(const collective::Moves& moves, bool inter_host) {
   CandidateWork work;
   work.steps = static_cast<double>(collective::measure(moves).steps);
@@ -188,7 +194,7 @@ CandidateWork counted(const collective::Moves& moves, bool inter_host) {
   return work;
 }
 
-// What the algorithm claims of the rank that sends most, as if all ranks did as much.
+// The work that the algorithm claims for the rank that sends most, assumed for all ranks.
 std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm,
                                      const collective::Arguments& arguments, const Setting& setting) {
   const auto claims = collective::claims(algorithm, arguments);
@@ -206,7 +212,8 @@ std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm,
       1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
   const auto steps = static_cast<double>(*claims->steps), messages = static_cast<double>(*claims->wire);
   Load load{.messages = messages, .wire = messages * chunk};
-  // What arrives beyond a plain all-gather of the sums has been reduced; in one step nothing is gathered.
+  // Data received beyond a plain all-gather of the sums has been reduced; a single-step algorithm
+  // gathers nothing.
   const double gathered = (setting.ranks - 1.0) / setting.ranks;
   if (collective::reduces(setting.kind)) {
     const bool gathers = setting.kind == Kind::all_reduce && steps > 1;
@@ -240,7 +247,8 @@ std::optional<CandidateWork> work_of_program(const Setting& setting, std::string
     work = counted(*moves, inter_host);
     if (inter_host) work->inter_host = inter_host_of(*moves, setting.hosts);
   }
-  // A rank's block for itself goes over no wire, but to its place; moves say so only out of place.
+  // A rank copies its block for itself locally; the moves contain this only for out-of-place
+  // programs.
   if (work && (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all)) {
     work->rank.copied = std::max(work->rank.copied, 1.0 / setting.ranks);
     work->all.copied = std::max(work->all.copied, 1.0);
@@ -248,7 +256,7 @@ std::optional<CandidateWork> work_of_program(const Setting& setting, std::string
   return work;
 }
 
-// Asked again for every size of call, it is counted once.
+// Cached, since it is queried again for every message size.
 std::optional<CandidateWork> program_work(const Setting& setting, std::string_view text) {
   static std::mutex mutex;
   static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<CandidateWork>>
@@ -291,7 +299,7 @@ std::vector<std::string> candidates_for(const Setting& setting, std::int64_t byt
       if (parameter.name == "local" && setting.hosts > 1 && setting.ranks % setting.hosts == 0)
         reference.arguments["local"] = std::int64_t{setting.ranks / setting.hosts};
     }
-    if (has_counts) continue;  // for blocks that differ; equal ones have better
+    if (has_counts) continue;  // for uneven blocks; even ones have better algorithms
     if (!check_arguments(algorithm, arguments_of(algorithm, setting, reference.arguments)).ok()) continue;
     names.push_back(short_name(reference));
     if (has_across && reference.arguments.contains("local")) {
@@ -312,10 +320,10 @@ std::vector<std::string> candidates_for(const Setting& setting, std::int64_t byt
 }
 
 Formula formula_of(const Setting& setting, std::string_view algorithm, const Figures& figures) {
-  if (algorithm == kDirect) {  // the latency of the quickest way, the bandwidth of the widest
+  if (algorithm == kDirect) {  // the lowest latency and the highest bandwidth of all
     Formula best = formula_of(setting, name(DirectWay::mailbox), figures);
     for (const DirectWay way : direct_ways(setting, kLargestOneShot)) {
-      if (way == DirectWay::single_copy) continue;  // only where it was measured
+      if (way == DirectWay::single_copy) continue;  // only if it was measured
       const Formula formula = formula_of(setting, name(way), figures);
       best = {std::min(best.intercept, formula.intercept), std::min(best.slope, formula.slope)};
     }
@@ -339,7 +347,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
                           : figures.step;
   const double message =
       kMessageShare * std::max(oversubscription > 1 ? figures.oversubscribed_step : 0, figures.step);
-  // The call waits for the rank that does most, or for all cores together, whichever takes longer.
+  // The time is set by the busiest rank or by all cores together, whichever takes longer.
   const auto busiest = [&](auto seconds) {
     return std::max(seconds(work.rank), seconds(work.all) / (hosts * cores));
   };
@@ -347,15 +355,15 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double moving = busiest([&](const Load& load) {
     return load.wire * figures.wire + load.copied * figures.copy + load.reduced * figures.reduce;
   });
-  // On oversubscribed cores, bytes that must follow each other have no other work beside them, and part of
-  // their time is lost. Not in a broadcast: its root begins the next call while others are still busy with
-  // this one.
+  // On oversubscribed cores, sequentially dependent bytes have no other work beside them, and part
+  // of their time is lost. A broadcast is exempt: its root starts the next call while other ranks
+  // are still busy with this one.
   const bool sockets = setting.transport == "tcp" || setting.transport == "mixed";
   const bool one_way = sockets && setting.kind == Kind::broadcast;
   const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
   const double idle = oversubscription > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
-  // Inter-host moves wait for the network. Ranks of a host share a line, and pieces are passed on one by one.
-  // What each message costs its sender comes on top.
+  // Inter-host moves wait for the network. Ranks of a host share a link, and fragments are
+  // forwarded one by one. The per-message cost of the sender is added.
   const double network_wire = std::max(figures.wire, kNetworkWire);
   const double passed_on = std::max(work.inter_host.steps - 1, 0) * work.chunk * kNetworkPiece;
   const double inter_host =
@@ -363,7 +371,8 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double in_turn =
       work.inter_host.in_turn * work.chunk / kPieceInTurn * std::max(figures.step, kNetworkStep);
   const double inside = std::max(work.steps - work.inter_host.steps, 0.0);
-  // A core of its own sends while it waits; a shared one does so only now and then.
+  // With a core of its own, a rank sends while it waits; with a shared core it can do so only part
+  // of the time.
   const double latency = work.inter_host.steps > 0 ? inside * step + sending
                          : oversubscription > 1    ? std::hypot(one_way ? 0 : inside * step, sending)
                                                    : std::max(inside * step, sending);

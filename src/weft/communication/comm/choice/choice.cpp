@@ -11,13 +11,14 @@
 namespace weft::comm {
 namespace {
 
-// How far apart two numbers of ranks are, as people think of it: 2 is as far from 4 as 8 is.
+// Distance between two rank counts on a log scale: 2 is as far from 4 as 8 is.
 double distance(std::int32_t a, std::int32_t b) {
   return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
 }
 
-// What a formula does not tell apart goes directly, or else by a ring: measured, that was never far behind
-// the best of programs that move as much in as many messages, and others were by a third.
+// If formulas are this close, prefer a direct algorithm, then a ring. In measurements these were
+// never far behind the best program with the same traffic and message count; others were slower by
+// up to a third.
 constexpr double kNotToldApart = 1.05;
 
 double promised(const Candidate& candidate, std::int64_t bytes, bool rings_are_good) {
@@ -103,7 +104,7 @@ Candidate ChoiceTable::expect(const Setting& setting, std::string_view algorithm
   Candidate candidate{.name = std::string(algorithm),
                       .source = figures.source,
                       .formula = formula_of(setting, algorithm, figures)};
-  // The nearest number of ranks that was measured, the smaller of two that are equally near.
+  // The nearest measured number of ranks; of two equally near, the smaller.
   const Candidate* nearest = nullptr;
   Setting nearest_setting;
   for (const auto& [measured, candidates] : table_) {
@@ -132,15 +133,16 @@ Choice ChoiceTable::choose(const Setting& setting, std::int64_t bytes,
                            std::span<const std::string> allowed) const {
   std::vector<Candidate> candidates;
   for (const std::string& each : allowed) candidates.push_back(expect(setting, each));
-  // A formula's hope is no match for a measurement.
+  // Candidates without measurements do not compete with measured ones.
   if (std::ranges::any_of(candidates, [](const Candidate& each) { return !each.times.empty(); }))
     std::erase_if(candidates, [](const Candidate& each) { return each.times.empty(); });
   std::int64_t largest = 0;
   for (const Candidate& each : candidates) largest = std::max(largest, each.largest());
   std::erase_if(candidates, [&](const Candidate& each) { return each.left_out(bytes, largest); });
   std::ranges::sort(candidates, {}, &Candidate::name);
-  // Over sockets, ranks that share cores wait for a turn at each of an all_reduce's many steps round a ring:
-  // of 1 MiB among 4 ranks on 2 cores it took 1.14 to 1.34 times as long as halving and doubling.
+  // Over sockets, ranks that share cores are rescheduled at each of the many steps of a ring
+  // all_reduce: 1 MiB among 4 ranks on 2 cores took 1.14 to 1.34 times as long as with halving and
+  // doubling.
   const bool rings_are_good = setting.transport != "tcp" || setting.hosts > 1 ||
                               setting.kind != Kind::all_reduce ||
                               setting.ranks <= figures_of(setting.transport).cores;

@@ -1,4 +1,4 @@
-// Where a table of choices comes from: figures that ship, and the statistics database over them.
+// Sources of a choice table: shipped figures, overridden by the statistics database.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,13 +11,14 @@
 namespace weft::comm {
 namespace {
 
-// Between two machines that were measured in November 2026, 2 cores of a Neoverse-V1 and 2 of a Sapphire
-// Rapids, Linux 6.18: a copy by 25.5 and about 9 GB/s, a sum by 17.3 and 9 GB/s of what it reads; a step
-// through shared memory in 0.13 and 0.6 us, about 1 and 2 where a core switches ranks. A frame of a chunk
-// program is copied in and out by its two ends, hence twice a copy. Over loopback TCP two ranks swap 256
-// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; on oversubscribed cores a step takes
-// 2.5 us for each rank that a core must switch to. Not measured at every start: the choice, and so the
-// order in which floats are added, would change from run to run.
+// Between the figures of two machines measured in November 2026 (2 cores of a Neoverse-V1 and 2 of
+// a Sapphire Rapids, Linux 6.18): a copy at 25.5 and about 9 GB/s, a sum at 17.3 and 9 GB/s of
+// bytes read; a step through shared memory in 0.13 and 0.6 us, about 1 and 2 us if a core switches
+// ranks. A frame of a chunk program is copied in by one end and out by the other, hence two copies.
+// Over loopback TCP two ranks swap 256 bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s
+// each way; on oversubscribed cores a step takes 2.5 us per rank that a core must switch to. Not
+// measured at every start: the choice, and so the order of floating-point additions, would change
+// from run to run.
 constexpr double kCopy = 1 / 15e9, kReduce = 1 / 12.5e9;
 
 Figures default_figures(double step, double oversubscribed_step, double wire) {
@@ -30,7 +31,8 @@ Figures default_figures(double step, double oversubscribed_step, double wire) {
           .source = "default figures"};
 }
 
-// Of `what` by one thread on the largest buffers measured, which no cache holds.
+// Seconds per byte of `what` on one thread with the largest measured buffers, which exceed all
+// caches.
 std::optional<double> seconds_a_byte(std::span<const cost::Rate> rates, std::string_view what) {
   const cost::Rate* largest = nullptr;
   for (const cost::Rate& rate : rates)
@@ -69,7 +71,7 @@ std::map<Setting, std::vector<Candidate>> by_setting(std::span<const cost::Colle
   std::map<Setting, std::vector<Candidate>> settings;
   for (const cost::CollectiveTime& time : times) {
     auto& candidates = settings[{time.kind, time.ranks, time.hosts, time.transport, time.allocated}];
-    // Times come by algorithm, then by size.
+    // Times are sorted by algorithm, then by size.
     if (candidates.empty() || candidates.back().name != time.algorithm)
       candidates.push_back({.name = time.algorithm});
     candidates.back().times.push_back({time.bytes, time.seconds});
@@ -87,7 +89,7 @@ ChoiceTable ChoiceTable::defaults() {
   table.set_figures("inproc", default_figures(0.28e-6, 1.4e-6, 2 * kCopy));
   table.set_figures("shm", default_figures(0.28e-6, 1.4e-6, 2 * kCopy));
   table.set_figures("tcp", default_figures(5e-6, 2.5e-6, 1 / 3.8e9));
-  table.set_figures("mixed", table.figures_of("tcp"));  // the slower of its two wires
+  table.set_figures("mixed", table.figures_of("tcp"));  // the slower of its two transports
   table.set_figures("mpi", default_figures(1e-6, 4e-6, 1 / 7.4e9));
   return table;
 }

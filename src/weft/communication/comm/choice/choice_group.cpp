@@ -1,4 +1,4 @@
-// What a group chooses, whose ranks know their own buffers but not the others'.
+// The choice of a group, whose ranks know only their own buffers.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 namespace weft::comm {
 namespace {
 
-// These must beat a direct way by more than two measurements of the same thing differ. A program must,
-// because only direct ranks find out that they call different things before any data is used. "direct" must,
-// because it changes its way between sizes, and a line through its times says little of what lies between.
-// (But no other name lets private and allocated buffers go together.)
+// Candidates with this handicap must beat a direct algorithm by more than the measurement noise.
+// Programs have it, because only direct algorithms detect mismatched calls before any data is used.
+// "direct" has it, because it changes its algorithm between sizes, so that interpolating its times
+// is unreliable. (But no other name lets private and allocated buffers go together.)
 constexpr double kHandicap = 1.03;
 
 using Times = std::map<std::string, double, std::less<>>;  // seconds, by algorithm
@@ -22,7 +22,7 @@ std::optional<double> find(const Times& times, std::string_view algorithm) {
   return found != times.end() ? std::optional(found->second) : std::nullopt;
 }
 
-// Of those measured in this very setting, of a call of so many bytes.
+// Times measured in exactly this setting, for calls of this size.
 Times times_of(const ChoiceTable& table, const Setting& setting, std::int64_t bytes) {
   Times times;
   const auto found = table.settings().find(setting);
@@ -49,7 +49,8 @@ std::string times(const Scored& one) {
   return text;
 }
 
-// A direct way or a program, for both kinds of buffers; nothing where it was far behind with one of them.
+// Scores a direct algorithm or a program for both kinds of buffers; nothing if it was far behind
+// for one of them.
 std::optional<Scored> score(Kind kind, const std::string& algorithm, double from_private,
                             const Times& allocated) {
   Scored one{{algorithm, from_private, {}, {}}, 0, 0};

@@ -1,4 +1,4 @@
-// A table of choices as text: a line a thing, fields between tabs, numbers exactly as they are.
+// Text format of a choice table: one record per line, tab-separated fields, exact numbers.
 //
 //   weft-choices 1
 //   figures  shm  2  1.3e-07  1e-06  8e-11  3.9e-11  5.8e-11  default figures
@@ -47,7 +47,7 @@ bool read(std::string_view text, std::string& name) {
   return !text.empty() && text.size() <= kLongestName;
 }
 
-// What separates fields and lines cannot stand in a name.
+// Names must not contain field or line separators.
 std::string name_of(std::string_view text) {
   std::string name(text.substr(0, kLongestName));
   for (char& letter : name)

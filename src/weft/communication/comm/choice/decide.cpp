@@ -1,4 +1,4 @@
-// Which way a call goes, and opening what it needs the first time.
+// Chooses how to run a call, and opens what the choice needs on first use.
 
 #include <algorithm>
 #include <mutex>
@@ -25,14 +25,16 @@ bool takes(const collective::Program& program, Kind kind, std::int32_t root, std
          (program.max_bytes == 0 || bytes <= program.max_bytes);
 }
 
-// Wires hold what a program was proved to need, and enough to keep both ends busy.
+// Connections have the slots that the program was proven to need, and enough to keep both ends
+// busy.
 transport::Capacity capacity_for(const collective::Program& program, TransportKind transport) {
   const collective::Report report = collective::check(program);
   const bool sockets = transport == TransportKind::tcp || transport == TransportKind::mpi;
   return {.slots = std::max(4, report.slots), .slot_bytes = sockets ? 512 << 10 : 128 << 10};
 }
 
-// Across machines, of a message: less would cost more to send than it saves of the time that lines are idle.
+// Smallest message between machines: a shorter one would cost more to send than it saves in idle
+// link time.
 constexpr std::int64_t kLeastPiece = 32 << 10;
 
 }  // namespace
@@ -74,7 +76,7 @@ Status Communicator::State::check_algorithm(std::string_view algorithm, Kind kin
       return user_error(fmt::format("no such algorithm: {}", algorithm));
     return {};
   }
-  // Across hosts a block that sends should wait for no receipt.
+  // Between hosts, a threadblock that sends should not wait for a receive.
   WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), root, hosts == 1));
   if (program->collective.kind != kind)
     return user_error(fmt::format("{} is not an algorithm for {}", algorithm, collective::name(kind)));
@@ -118,7 +120,7 @@ Runner* Communicator::State::pair_with(std::int32_t other) {
       open();
       engine->begin_opened();
     });
-  } catch (const std::system_error&) {  // no more threads: the caller waits
+  } catch (const std::system_error&) {  // no more threads: the caller blocks
     open();
   }
   return known.runner.get();

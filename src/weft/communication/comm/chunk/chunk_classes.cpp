@@ -18,7 +18,7 @@ using namespace collective;
 
 constexpr std::int32_t kUnknown = -1;
 
-// How many chunks block `number` has; blocks are ranks, or pairs in an all_to_all.
+// The number of chunks in block `number`; there is a block per rank, or per pair in an all_to_all.
 std::int32_t chunks_of_block(const Collective& collective, std::size_t number) {
   return collective.counts.empty() ? collective.chunks : collective.counts[number];
 }
@@ -43,7 +43,7 @@ class Flow {
     }
   }
 
-  // The class that an action moves; kUnknown where several meet.
+  // The class that an action moves; kUnknown if several classes mix.
   std::int32_t act(const Action& action) {
     std::int32_t moved = kUnknown;
     bool any = false, alike = true;
@@ -115,7 +115,8 @@ std::vector<std::int32_t> home_classes(const Collective& collective, ClassGrain 
 std::optional<std::vector<std::int32_t>> classify(const Program& program, std::int32_t rank,
                                                   ClassGrain grain) {
   const bool in_place = program.placement == Placement::in_place;
-  // Chunk k in place is what this rank sends to one, and what it receives from one: of two classes.
+  // In place, chunk k holds what this rank sends to a peer and what it receives from it: two
+  // classes.
   if (program.collective.kind == Kind::all_to_all && grain == ClassGrain::block && in_place)
     return std::nullopt;
   const Actions actions =

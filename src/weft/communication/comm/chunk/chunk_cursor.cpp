@@ -13,7 +13,7 @@ using collective::Step;
 
 namespace {
 
-constexpr std::int64_t kPieces = 8;  // of a chunk that is cut without need
+constexpr std::int64_t kPieces = 8;  // fragments of a chunk that would fit a slot
 
 }  // namespace
 
@@ -152,7 +152,7 @@ bool ChunkCursor::move(const ChunkPass& pass) {
     case Op::receive_reduce_copy: return receive(pass);
     case Op::receive_copy_send:
     case Op::receive_reduce_copy_send:
-      // The slot behind is freed before one ahead is asked for.
+      // Free the incoming slot before asking for an outgoing one.
       received_ = received_ || receive(pass);
       return received_ && send(true);
     case Op::receive_reduce_send: return reduce_through(pass);

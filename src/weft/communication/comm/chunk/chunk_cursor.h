@@ -1,9 +1,9 @@
-// weft/communication/comm/chunk/chunk_cursor.h -- one threadblock on its way through its steps.
+// weft/communication/comm/chunk/chunk_cursor.h -- execution state of one threadblock.
 //
 //   slice 0   step 0  step 1  step 2   | slice 1   step 0 ...        a slice of every chunk fits a slot
 //                     ^ message 0 of 2: as many chunks of the step as fit a slot together
 //
-// A message is moved whole or not at all; what cannot move now is tried again later.
+// A message is moved as a whole; one that cannot be moved now is retried later.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,17 +17,18 @@
 
 namespace weft::comm {
 
-// How long a message may be. A rank passes a chunk on only when all of it has come, and until then the next
-// line is idle. So across machines a chunk is sent in pieces even where it fits a slot; no piece is tiny.
+// Bounds on message length. A rank forwards a chunk only after all of it has arrived, and until
+// then the next link is idle. So between machines a chunk is split even if it fits a slot, but not
+// into tiny messages.
 struct ChunkPieces {
-  std::int64_t slot_bytes = 0;   // none is longer
-  std::int64_t least_bytes = 0;  // down to this a chunk is cut into pieces; 0: only where it does not fit
+  std::int64_t slot_bytes = 0;   // upper bound
+  std::int64_t least_bytes = 0;  // chunks are split down to this; 0: only if they exceed a slot
 
-  // Of a message of a program whose longest chunk is so long.
+  // The message length for a program whose longest chunk has `chunk_bytes`.
   std::int64_t longest(std::int64_t chunk_bytes) const;
 };
 
-// What all threadblocks of a rank have in common during one call.
+// State that all threadblocks of a rank share during one call.
 class ChunkPass {
  public:
   ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, ElementType type, ReduceOp op,
@@ -37,10 +38,10 @@ class ChunkPass {
   ElementType type() const { return type_; }
   ReduceOp op() const { return op_; }
   std::int64_t slices() const { return slices_; }
-  std::int64_t slice_bytes() const { return slice_bytes_; }  // of the longest
+  std::int64_t slice_bytes() const { return slice_bytes_; }  // of the longest chunk
   std::int32_t chunks_a_message() const { return chunks_a_message_; }
 
-  // The bytes of one slice of a chunk, from its beginning; `number` counts the chunks that steps move.
+  // The byte range of one slice within a chunk; `number` indexes the chunks that steps move.
   collective::Extent slice(std::int64_t slice, std::int64_t number) const;
 
  private:
@@ -55,13 +56,13 @@ class ChunkPass {
 
 class ChunkCursor {
  public:
-  // `first_chunk`: how many chunks the steps of the threadblocks before this one move.
+  // `first_chunk`: the number of chunks moved by the steps of preceding threadblocks.
   ChunkCursor(const collective::Threadblock& block, transport::Outgoing* out, transport::Incoming* in,
               std::int64_t first_chunk);
 
   void begin(std::uint64_t label, const ChunkPass& pass);
 
-  // Moves one message, or takes one step that moves none. False: nothing can go on.
+  // Moves one message, or performs one step without a message. False: blocked.
   bool advance(const ChunkPass& pass, std::span<const ChunkCursor> blocks);
 
   bool sends() const { return out_ != nullptr; }
@@ -73,17 +74,17 @@ class ChunkCursor {
   std::int64_t pieces() const;
 
  private:
-  // A stretch of a message that is in one piece wherever it is.
+  // A range of a message that is contiguous in all its buffers.
   struct Run {
-    std::int64_t message = 0;  // where it begins there
+    std::int64_t message = 0;  // offset in the message
     std::byte *source = nullptr, *target = nullptr;
-    const std::byte* addend = nullptr;  // what a `reduce` adds to: the target, as it was before
+    const std::byte* addend = nullptr;  // second operand of `reduce`: the target before the step
     std::int64_t bytes = 0;
   };
   enum class Wait : std::uint8_t { nothing, block, incoming, outgoing };
 
   const collective::Step& step() const { return block_->steps[static_cast<std::size_t>(step_)]; }
-  // How many steps lie behind, over all slices.
+  // Number of completed steps, over all slices.
   std::int64_t position() const { return slice_ * static_cast<std::int64_t>(block_->steps.size()) + step_; }
   bool may_begin(std::span<const ChunkCursor> blocks);
   void find_runs(const ChunkPass& pass);
@@ -100,12 +101,12 @@ class ChunkCursor {
 
   std::int64_t slice_ = 0, slices_ = 0;
   std::int32_t step_ = 0;
-  std::int32_t chunk_ = 0;  // of the step, the first of the message
-  bool begun_ = false;      // has waited for what the step waits for; `runs_` are of the message
-  bool received_ = false;   // the message of a step that sends it on
+  std::int32_t chunk_ = 0;  // first chunk of the message within the step
+  bool begun_ = false;      // the step's dependency is satisfied; `runs_` describe the message
+  bool received_ = false;   // the message, for a step that also forwards it
   Wait wait_ = Wait::nothing;
   std::int64_t step_chunk_ = 0;  // number of the step's first chunk
-  std::int64_t published_ = 0;   // what position() was after the last step that did
+  std::int64_t published_ = 0;   // position() after the last step that publishes
   std::int64_t moved_bytes_ = 0;
   std::int64_t message_bytes_ = 0;
   std::vector<Run> runs_;

@@ -11,9 +11,9 @@ namespace {
 
 using namespace collective;
 
-constexpr std::int64_t kMostSteps = 1 << 18;  // of all ranks; some 50 ms
+constexpr std::int64_t kMostSteps = 1 << 18;  // over all ranks; about 50 ms
 
-// The chunks of one rank's input, wherever in its memory they lie.
+// The chunks of one rank's input, wherever in its memory they are.
 class Window {
  public:
   Window(const Collective& collective, Placement placement, std::int32_t rank)
@@ -44,7 +44,7 @@ std::optional<EarlyReads> find_early_reads(const Program& program, std::int32_t 
   const TrialRun run = trial_run(actions, graph, 0);
   if (!run.finished) return std::nullopt;
 
-  // The rank's own actions are the chunks that its steps move, and come agent by agent.
+  // The rank's own actions are contiguous, agent by agent: one per chunk that its steps move.
   const auto is_own = [&](const Action& action) {
     return actions.agents[static_cast<std::size_t>(action.agent)].rank == rank;
   };
@@ -62,7 +62,7 @@ std::optional<EarlyReads> find_early_reads(const Program& program, std::int32_t 
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const auto chunk = input.find(sources[i]);
       if (!chunk || reads.written[*chunk]) continue;
-      const bool is_target = i + 1 < sources.size();  // a step that reads both names its target first
+      const bool is_target = i + 1 < sources.size();  // a step with two sources lists its target first
       (is_target ? reads.targets : reads.sources)[number] = true;
     }
     for (const Cell& cell : actions.targets(action))

@@ -1,4 +1,5 @@
-// weft/communication/comm/chunk/chunk_early_reads.h -- what a rank reads of its input before anything is written there.
+// weft/communication/comm/chunk/chunk_early_reads.h -- which chunks of its input a rank reads
+// before they are overwritten.
 //
 //   all_reduce among 2 ranks, in place, rank 0        input[0]   input[1]
 //     send input[1]                                              early: what the caller gave
@@ -6,9 +7,9 @@
 //     send input[0]                                   late: what the step before wrote
 //     receive input[1]                                           written
 //
-// A program that runs on a copy of the input needs the copy only for what nobody writes: everything else is
-// read once from where the caller has it. One run of the program tells which reads those are; it is the
-// same in every run, since a read and a write of one chunk that may come in either order are a race.
+// A program that runs on a copy of the input needs the copy only for chunks that are written; all
+// others are read from the caller's buffer. One run of the program finds these reads. They are the
+// same in every run, since a read and a write of one chunk in either order would be a race.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,14 +20,14 @@
 namespace weft::comm {
 
 struct EarlyReads {
-  // Of each chunk that the steps of the rank move, numbered as in classify(): whether its source, and the
-  // target that a `reduce` adds to, are chunks of the input that no step has written yet.
+  // For each chunk that the steps of the rank move, numbered as in classify(): whether its source,
+  // and the target that a `reduce` adds to, are input chunks that no step has written yet.
   std::vector<bool> sources, targets;
-  std::vector<bool> written;  // of each chunk of the input: whether any step writes where it lies
+  std::vector<bool> written;  // for each input chunk: whether any step writes its location
 };
 
-// None for a program that is too long to be run for this. REQUIRES: check(program) has found nothing, and
-// `placement` is one.
+// Empty if the program is too long for a trial run, or custom. REQUIRES: check(program) has found
+// nothing, and the program supports `placement`.
 std::optional<EarlyReads> find_early_reads(const collective::Program& program, std::int32_t rank,
                                            collective::Placement placement);
 

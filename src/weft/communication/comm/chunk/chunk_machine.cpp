@@ -20,20 +20,20 @@ namespace {
 using collective::Buffer;
 using collective::Threadblock;
 
-// How much is moved before whoever drives the operation is asked again.
+// Bytes to move before control returns to the thread that drives the operation.
 constexpr std::int64_t kStepBytes = 128 << 10;
 constexpr std::int64_t kLongestElement = 8;
-// How many bytes a block may be ahead of the slowest block of its rank; one slice at least. So many keep a
-// line of 1 ms and 1 Gbit/s busy even with one sender. With more, a block that only sends would fill the
-// lines of some receivers while others have nothing to do. Nobody waits for ever: no step needs a later
-// slice, so what the slowest block needs is never held back.
+// How many bytes a threadblock may be ahead of the slowest one of its rank, at least one slice.
+// This keeps a link of 1 ms and 1 Gbit/s busy even with one sender. With more, a threadblock that
+// only sends would fill the links of some receivers while others are idle. There is no deadlock: no
+// step needs a later slice, so everything the slowest threadblock needs can still be sent.
 constexpr std::int64_t kBytesAhead = 128 << 10, kBytesAheadOfAll = 512 << 10;
 
 bool any(const Threadblock& block, bool (*does)(collective::Op)) {
   return std::ranges::any_of(block.steps, [does](const collective::Step& step) { return does(step.op); });
 }
 
-// In slices. Blocks that send share what all of a rank may be ahead by.
+// In slices. The sending threadblocks of a rank share its limit.
 std::int64_t most_ahead(const std::vector<ChunkCursor>& cursors, std::int64_t slice_bytes) {
   const std::int64_t senders = std::ranges::count_if(cursors, &ChunkCursor::sends);
   const std::int64_t bytes = std::max(kBytesAhead, kBytesAheadOfAll / std::max<std::int64_t>(senders, 1));
@@ -52,8 +52,8 @@ std::vector<transport::Wire> wires_of(const collective::Program& program) {
   return wires;
 }
 
-// The numbers of a rank's blocks, those first that send to the ranks after it: where everyone sends to
-// everyone, no receiver's line is full while others have nothing to do.
+// The scheduling order of a rank's threadblocks: first those that send to the next ranks. When all
+// ranks send to all, no receiver's link is then overloaded while others are idle.
 std::vector<std::size_t> turns_of(const std::vector<Threadblock>& blocks, std::int32_t rank,
                                   std::int32_t ranks) {
   std::vector<std::size_t> turns(blocks.size());
@@ -82,14 +82,14 @@ struct ReadyProgram::State {
   transport::Ends ends;
   ChunkShaper shaper;
   ChunkMemory memory;
-  std::vector<ChunkCursor> cursors;  // one a block
-  std::vector<std::size_t> turns;    // in which order they have them
-  ChunkShape shape;                  // of the call at hand
+  std::vector<ChunkCursor> cursors;  // one per threadblock
+  std::vector<std::size_t> turns;    // their scheduling order
+  ChunkShape shape;                  // of the current call
 };
 
 namespace {
 
-// A call that could not begin.
+// A call that failed to start.
 class Stillborn final : public Operation {
  public:
   Stillborn(Error error, std::string_view algorithm) : error_(std::move(error)), algorithm_(algorithm) {}
@@ -173,7 +173,7 @@ class ChunkOperation final : public Operation {
   Progress walk() {
     std::int64_t moved = 0;
     const std::int64_t last = slowest_slice() + ahead_;
-    // In turn, each as far as it comes; once round without any moving is the end of it.
+    // Round-robin, each cursor as far as possible, until a full round moves nothing.
     for (std::size_t idle = 0; unfinished_ > 0 && idle < cursors_.size() && moved < kStepBytes; ++idle) {
       ChunkCursor& cursor = cursors_[turns_[turn_]];
       turn_ = turn_ + 1 < cursors_.size() ? turn_ + 1 : 0;
@@ -188,7 +188,7 @@ class ChunkOperation final : public Operation {
     }
     if (unfinished_ == 0) return Progress::done;
     if (std::exchange(any_moved_, false)) return Progress::moved;
-    if (copy_ < memory_.beside().size()) {  // while nothing else can be done
+    if (copy_ < memory_.beside().size()) {  // while all cursors are blocked
       copy_some(memory_.beside());
       return Progress::moved;
     }
@@ -208,7 +208,7 @@ class ChunkOperation final : public Operation {
     return slowest;
   }
 
-  // Sums become averages in the end, some at a time.
+  // Turns sums into averages at the end, a fragment per step.
   Progress divide() {
     const bool averages = call_.op == ReduceOp::avg && collective::reduces(call_.kind);
     const std::int64_t bytes = averages ? output_bytes(call_, endpoint_.ranks(), endpoint_.rank()) : 0;
@@ -223,7 +223,7 @@ class ChunkOperation final : public Operation {
     return Progress::done;
   }
 
-  // Goes on with what is listed, a piece at a time.
+  // Continues the listed copies by at most kStepBytes.
   void copy_some(const std::vector<Copy>& copies) {
     std::int64_t budget = kStepBytes;
     for (; copy_ < copies.size() && budget > 0; budget -= 1) {
@@ -237,7 +237,7 @@ class ChunkOperation final : public Operation {
       copied_ = 0;
     }
   }
-  // True when all of it is copied and the next stage has come.
+  // True once everything is copied and the next stage has begun.
   bool copy_all(const std::vector<Copy>& copies, Stage next) {
     copy_some(copies);
     if (copy_ < copies.size()) return false;
@@ -257,8 +257,8 @@ class ChunkOperation final : public Operation {
   std::size_t unfinished_ = 0, turn_ = 0;
   bool any_moved_ = false;
   std::int64_t pieces_ = 0;
-  std::size_t copy_ = 0;     // of the list being copied, ...
-  std::int64_t copied_ = 0;  // ... and how much of it; or how much was divided
+  std::size_t copy_ = 0;     // index in the list being copied
+  std::int64_t copied_ = 0;  // bytes of that entry, or bytes divided
   Stage stage_ = Stage::before;
   std::optional<Error> error_;
 };
@@ -309,7 +309,7 @@ Result<std::unique_ptr<ReadyProgram>> ReadyProgram::open(std::shared_ptr<const c
 std::unique_ptr<Operation> ReadyProgram::start(const Call& asked) {
   State& state = *state_;
   Call call = asked;
-  // Nothing is to be moved, but everyone is to be waited for: a byte that says "I am here".
+  // A barrier has no data but must wait for all ranks: send one byte.
   if (call.kind == Kind::barrier) {
     call.count = 1;
     call.type = ElementType::u8;

@@ -16,7 +16,7 @@ namespace {
 
 std::byte* bytes_of(const void* memory) { return static_cast<std::byte*>(const_cast<void*>(memory)); }
 
-// Whether the output of a rank is all of the memory that input and output share in place.
+// Whether, in place, the output of a rank is the whole shared buffer.
 bool output_is_all(Kind kind) {
   return kind != Kind::custom &&
          (!collective::has_one_block(kind) || collective::shared_buffer(kind) == collective::Buffer::output);
@@ -57,7 +57,7 @@ ChunkMemory::ChunkMemory(const collective::Program& program, std::int32_t rank, 
 
 bool ChunkMemory::runs_in_place(const Call& call, bool called_in_place) const {
   if (program_.placement != Placement::either) return program_.placement == Placement::in_place;
-  // With a root, ranks are in place or not by what they are: all run in one way then.
+  // For kinds with a root, whether a rank is in place depends on its role: all run in place then.
   return called_in_place || has_root(call.kind);
 }
 
@@ -110,12 +110,13 @@ Status ChunkMemory::bind_in_place(const Call& call, bool called_in_place) {
   bool in_output = direct;
   if (direct) {
     area(shared) = on_output ? output : input;
-    // An all_reduce's memory goes by the name of its input, whoever's it is.
+    // The layout is that of the shared buffer, even if the memory is the output's.
     area(shared) = layout(shared, area(shared).base);
   } else {
     WEFT_TRY(mine, own(shared, collective::memory_chunks(program_, Placement::in_place, rank_, shared)));
     area(shared) = std::move(mine);
-    // What is copied from the input beforehand is copied to one place.
+    // Copying the input in advance needs one contiguous target, so the output is used only if
+    // nothing is copied.
     if (!padded && !called_in_place && call.kind != Kind::custom && has_output(call, rank_) &&
         (!has_input(call, rank_) || read_early(input, Placement::in_place))) {
       in_output = true;
@@ -154,7 +155,7 @@ bool ChunkMemory::read_early(const ChunkArea& input, Placement placement) {
   return true;
 }
 
-// Of the chunks that no step writes, those that belong to the output.
+// Lists copies of the output chunks that no step writes.
 void ChunkMemory::copy_unwritten(const Call& call, const ChunkArea& input) {
   if (!has_output(call, rank_)) return;
   const std::int64_t shift = inputs_[static_cast<std::size_t>(Buffer::output)].shift;
@@ -212,7 +213,7 @@ void ChunkMemory::copy(std::vector<Copy>& copies, Buffer buffer, const ChunkArea
     copies.push_back({to.at(0), from.at(0), bytes});
     return;
   }
-  // Of the two layouts one is the caller's, whose chunks are as long as they are.
+  // One of the two layouts is the caller's, with unpadded chunks.
   const ChunkArea& callers = from.offsets.empty() ? to : from;
   for (std::int32_t chunk = 0; chunk < chunks; ++chunk)
     copies.push_back({to.at(chunk), from.at(chunk), callers.at(chunk + 1) - callers.at(chunk)});

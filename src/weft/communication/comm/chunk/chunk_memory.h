@@ -1,16 +1,16 @@
-// weft/communication/comm/chunk/chunk_memory.h -- where the chunks of one rank lie during one call.
+// weft/communication/comm/chunk/chunk_memory.h -- addresses of one rank's chunks during one call.
 //
 //   program        call           runs on
-//   out of place   out of place   the caller's input and output; memory of our own if it writes its input
+//   out of place   out of place   the caller's input and output; internal memory if it writes its input
 //   out of place   in place       a copy of the input, and the caller's output
 //   in place       in place       the caller's memory
-//   in place       out of place   the caller's output; where it has not room for what the program expects
-//                                 there (a reduce_scatter), memory of our own for the rest
+//   in place       out of place   the caller's output; if that is too small for what the program keeps
+//                                 there (a reduce_scatter), internal memory for the rest
 //
-// Nothing of the caller's but its output is ever written, not even in place: a program that would use the
-// rest of an input as scratch is given other memory. Where that or the output stands for the input, a chunk
-// is read from the input until one is written in its place (chunk_early_reads.h). What is copied all the same
-// is listed here and done by the machine, piece by piece.
+// Of the caller's memory only the output is written, even in place: a program that would use the
+// rest of an input as scratch gets internal memory. If that or the output replaces the input, a
+// chunk is read from the input until a step has written its replacement (chunk_early_reads.h). The
+// remaining copies are listed here and performed incrementally by the chunk machine.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -28,14 +28,14 @@
 
 namespace weft::comm {
 
-// A buffer of a program: its chunks' addresses.
+// The chunk addresses of a program's buffer.
 struct ChunkArea {
   std::byte* base = nullptr;
-  std::int64_t stride = 0;            // bytes from one chunk to the next, ...
-  std::vector<std::int64_t> offsets;  // ... or where each begins
-  std::int64_t shift = 0;             // chunks: chunk 0 is that many after the first
+  std::int64_t stride = 0;            // bytes between chunks, if uniform
+  std::vector<std::int64_t> offsets;  // otherwise the offset of each chunk
+  std::int64_t shift = 0;             // index of chunk 0, in chunks
 
-  // Some chunks, counted from the first, may lie together in another place.
+  // A range of chunks may be stored contiguously elsewhere.
   std::byte* elsewhere = nullptr;
   std::int64_t first_elsewhere = 0, end_elsewhere = 0;
 
@@ -58,25 +58,25 @@ struct Copy {
   std::int64_t bytes = 0;
 };
 
-// How many chunks a caller's buffer has. The two of a custom program that runs in place may have been
-// declared as one: then each is as long as that.
+// The number of chunks in a caller's buffer. A custom in-place program may declare its two buffers
+// as one: then each has that size.
 std::int32_t callers_chunks(const collective::Program& program, std::int32_t rank, collective::Buffer buffer);
 
-// So many bytes where the chunks are, zero until written; null where there is no room.
+// Allocates zeroed bytes in the memory of the chunks; null if out of memory.
 using AllocateBytes = std::function<std::shared_ptr<std::byte>(std::int64_t bytes)>;
 std::shared_ptr<std::byte> allocate_here(std::int64_t bytes);
 
-// Only finds places: nothing in them is read or written, so they may be a device's.
+// Computes addresses without accessing them, so they may be device memory.
 class ChunkMemory {
  public:
-  // Memory of our own is given by `allocate`.
+  // `allocate` provides internal memory.
   ChunkMemory(const collective::Program& program, std::int32_t rank, AllocateBytes allocate = allocate_here);
 
-  // Fails where memory of our own is needed and there is none.
+  // Fails if internal memory is needed and cannot be allocated.
   Status bind(const Call& call, const ChunkShape& shape);
 
-  // Where steps write a buffer, and where they read it. `number` counts the chunks that steps move: of each a
-  // step has a source, and maybe a target that it adds to.
+  // area(): where steps write a buffer; source() and addend(): where they read it. `number` indexes
+  // the chunks that steps move: each has a source, and possibly a target that it adds to.
   const ChunkArea& area(collective::Buffer buffer) const { return areas_[static_cast<std::size_t>(buffer)]; }
   const ChunkArea& source(collective::Buffer buffer, std::int64_t number) const {
     return early_ != nullptr && early_->sources[static_cast<std::size_t>(number)] ? input_as(buffer)
@@ -88,11 +88,11 @@ class ChunkMemory {
   }
 
   const std::vector<Copy>& before() const { return before_; }
-  const std::vector<Copy>& beside() const { return beside_; }  // at any time: no step touches what they do
+  const std::vector<Copy>& beside() const { return beside_; }  // at any time: independent of all steps
   const std::vector<Copy>& after() const { return after_; }
 
  private:
-  // Grows and is kept for the next call.
+  // Internal memory, kept and grown across calls.
   struct Own {
     std::shared_ptr<std::byte> data;
     std::int64_t bytes = 0;
@@ -103,17 +103,17 @@ class ChunkMemory {
   Status bind_in_place(const Call& call, bool called_in_place);
   Status bind_out_of_place(const Call& call, bool called_in_place);
 
-  // Reads the caller's input as long as nothing is written in its place; false where that cannot be.
+  // Redirects reads to the caller's input until a chunk is written; false if that is impossible.
   bool read_early(const ChunkArea& input, collective::Placement placement);
   void copy_unwritten(const Call& call, const ChunkArea& input);
 
   ChunkArea& area(Buffer buffer) { return areas_[static_cast<std::size_t>(buffer)]; }
-  // The caller's input, by the name that the program has for it.
+  // The caller's input under the buffer name that the program uses.
   const ChunkArea& input_as(Buffer buffer) const { return inputs_[static_cast<std::size_t>(buffer)]; }
-  // The layout of the caller's memory, and that of ours.
+  // layout(): of the caller's memory; own(): of internal memory.
   ChunkArea layout(Buffer buffer, std::byte* base) const;
   Result<ChunkArea> own(Buffer buffer, std::int64_t chunks);
-  // All chunks of a buffer, those of `from` to those of `to`.
+  // Lists copies of all chunks of a buffer.
   void copy(std::vector<Copy>& copies, Buffer buffer, const ChunkArea& from, const ChunkArea& to) const;
 
   const collective::Program& program_;
@@ -123,7 +123,7 @@ class ChunkMemory {
   bool writes_input_ = false;          // out of place
   bool writes_beyond_output_ = false;  // in place
 
-  const ChunkShape* shape_ = nullptr;  // of the call at hand
+  const ChunkShape* shape_ = nullptr;  // of the current call
   std::int64_t element_ = 0;
   std::array<ChunkArea, 3> areas_;
   std::array<ChunkArea, 2> inputs_;
@@ -131,7 +131,7 @@ class ChunkMemory {
   std::array<Own, 3> owns_;
   std::vector<Copy> before_, beside_, after_;
 
-  // By placement, once they were asked for: none where they cannot be found.
+  // Cached by placement; an empty inner value: they cannot be determined.
   std::array<std::optional<std::optional<EarlyReads>>, 2> known_reads_;
 };
 

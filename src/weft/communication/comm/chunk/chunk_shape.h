@@ -1,11 +1,12 @@
-// weft/communication/comm/chunk/chunk_shape.h -- how the elements of one call are dealt to the chunks of a program.
+// weft/communication/comm/chunk/chunk_shape.h -- how the elements of one call are divided into the
+// chunks of a program.
 //
-//   equal     every chunk has `longest` elements: the count divides
-//   classed   chunks differ; a class has sizes[class] elements, and classes say what each step moves
-//   padded    chunks differ and the program mixes them: it runs on chunks of `longest` elements in memory
-//             of our own
+//   equal     every chunk has `longest` elements: the count is divisible
+//   classed   chunks differ; a class has sizes[class] elements, and each step has a class
+//   padded    chunks differ and the program mixes them: it runs on chunks of `longest` elements in
+//             internal memory
 //
-// Every rank comes to the same shape, since it depends on the program and the call alone.
+// Every rank computes the same shape, since it depends only on the program and the call.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,13 +25,13 @@ struct ChunkShape {
   std::vector<std::int64_t> sizes;                   // by class, unless equal
   const std::vector<std::int32_t>* steps = nullptr;  // classed: see classify()
 
-  // The elements of chunk `index` of a buffer begin at [index] in the caller's memory; [chunks] is their end.
-  // REQUIRES: not equal.
+  // Element offsets of a buffer's chunks in the caller's memory, followed by the end of the last
+  // one. REQUIRES: not equal.
   std::vector<std::int64_t> firsts(const collective::Collective& collective, collective::Buffer buffer,
                                    std::int32_t rank) const;
 };
 
-// Remembers what is costly to find out and the same for every call.
+// Caches the parts of a shape that are expensive and independent of the call.
 class ChunkShaper {
  public:
   ChunkShaper(const collective::Program& program, std::int32_t rank) : program_(program), rank_(rank) {}

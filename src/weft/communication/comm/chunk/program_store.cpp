@@ -35,7 +35,7 @@ Status expect_known(std::string_view name) {
   return {};
 }
 
-// Trees are synthesized wherever they are named.
+// Synthesized trees have no library entry: add their ranks and root.
 void complete(collective::AlgorithmReference& reference, std::int32_t ranks, std::int32_t root) {
   if (const Algorithm* const shipped = collective::shipped_algorithms().find(reference.name))
     return complete(*shipped, reference.arguments, ranks, root);
@@ -79,10 +79,10 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
     const std::lock_guard lock(known.mutex);
     if (const auto at = known.programs.find(key); at != known.programs.end()) return at->second;
   }
-  // Not under the lock, since it may take long; what two threads compile at once is the same.
+  // Outside the lock, since it may take long; two threads compiling at once get equal programs.
   WEFT_TRY(moves, moves_of(reference));
   WEFT_TRY(program, collective::compile(moves, {.join_blocks = join_blocks}));
-  program.name = asked_for;  // as plans, EXPLAIN and the flight recorder have it
+  program.name = asked_for;  // the name used in plans, EXPLAIN and the flight recorder
   auto shared = std::make_shared<const collective::Program>(std::move(program));
   const std::lock_guard lock(known.mutex);
   if (known.programs.size() >= kMostPrograms) known.programs.clear();

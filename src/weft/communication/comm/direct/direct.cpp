@@ -17,7 +17,7 @@ struct DirectGroup::State {
     }
   }
 
-  // The operations that a call may take: one after another of its kind waits for these alone.
+  // The operations available to a call: those of its lane.
   std::span<DirectOperation> lane(const Call& call) {
     const auto priority = static_cast<std::size_t>(call.priority),
                ranks = static_cast<std::size_t>(side->ranks);

@@ -1,4 +1,4 @@
-// What ranks tell each other with a call, before any data moves: what they called, and where their data is.
+// Announcements: each rank publishes its call and the location of its data before any data moves.
 #include <algorithm>
 #include <cstring>
 
@@ -10,10 +10,10 @@
 namespace weft::comm {
 namespace {
 
-constexpr auto kPlain = std::memory_order_relaxed;             // the sequence orders the rest
-constexpr std::uint64_t kHistoryFactor = 0x9e3779b97f4a7c15u;  // odd, bits well spread
+constexpr auto kPlain = std::memory_order_relaxed;             // ordered by `sequence`
+constexpr std::uint64_t kHistoryFactor = 0x9e3779b97f4a7c15u;  // odd, with well-mixed bits
 
-// offer | whether the output is offered | heaps of input and output: see CallHeader::offer
+// Layout of CallHeader::offer: offer | whether the output is offered | heaps of input and output.
 constexpr int kOutputOffered = 8, kInputHeap = 16, kOutputHeap = 32;
 
 std::uint64_t pack_offer(const DirectPlan& plan) {
@@ -34,7 +34,7 @@ std::uint64_t history_after(std::uint64_t before, const Call& call, std::uint64_
   return call.counts.empty() ? history : multiply_fold(history ^ fingerprint(call), kHistoryFactor) + 1;
 }
 
-// Whether everyone has finished the first `calls` calls. False, having called blocked().
+// Whether all ranks have finished the first `calls` calls. If false, blocked() was called.
 bool all_have_finished(DirectOperation& operation, std::uint64_t calls, Progress& answer) {
   DirectStream& stream = *operation.stream;
   if (stream.all_finished >= calls) return true;
@@ -57,7 +57,7 @@ bool all_have_finished(DirectOperation& operation, std::uint64_t calls, Progress
 
 bool DirectOperation::post(Progress& answer) {
   DirectStream& my = *stream;
-  // Calls of one priority are done one after another.
+  // Calls of one priority execute one after another.
   if (my.done != sequence) {
     answer = blocked_by_earlier_call();
     return false;
@@ -86,7 +86,7 @@ bool DirectOperation::post(Progress& answer) {
   }
   header.sequence.store(sequence + 1, std::memory_order_release);
   posted = true;
-  // Who gives nothing is waited for by nobody, unless for where its output is.
+  // No rank waits for one that contributes nothing, except for the location of its output.
   if (plan.gives || plan.output_offered) side->ring_others();
   return true;
 }
@@ -95,7 +95,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   DirectSource& known = sources[static_cast<std::size_t>(other)];
   if (known.known_for == sequence + 1) return &known;
   CallHeader& header = side->layout.header(peer(other).part, sequence);
-  // A place is not used again before this rank has finished the call: it never holds a later one.
+  // A place is not reused before this rank has finished the call, so it never holds a later one.
   if (header.sequence.load(std::memory_order_acquire) != sequence + 1) {
     answer = blocked(other, header.sequence, sequence + 1);
     return nullptr;
@@ -104,7 +104,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
     answer = fail_mismatch(*this, other);
     return nullptr;
   }
-  // It came here, so it is through with the last.
+  // The peer announced this call, so it has finished the previous one.
   peer(other).finished = std::max(peer(other).finished, sequence);
   const std::uint64_t packed = header.offer.load(kPlain);
   const bool offers_output = (packed >> kOutputOffered & 1) != 0;

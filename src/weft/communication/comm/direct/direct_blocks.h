@@ -1,10 +1,11 @@
-// weft/communication/comm/direct/direct_blocks.h -- which bytes of whose input become which bytes of whose output.
+// weft/communication/comm/direct/direct_blocks.h -- which bytes of which input go to which bytes of
+// which output.
 //
 //   all_to_all, 3 ranks      input of rank 1   | for 0 | for 1 | for 2 |     sent_at(1, 2) ─┐
 //                            output of rank 2  | of 0  | of 1  | of 2  |     landed_at(1, 2) ┘ bytes(1, 2)
 //
-// Every kind is of this form: what a rank has for another is one block. For a kind that reduces, the blocks
-// that land at the same place are combined.
+// Every kind has this form: the data from one rank to another is one block. For a reduction, the
+// blocks that arrive at the same offset are combined.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace weft::comm {
 
 class Blocks {
  public:
-  // Set in place: a copy made of what was just written stalls, and small calls have no time for that.
+  // Initializes in place: copying a freshly written object stalls, which matters for small calls.
   void set(const Call& call, std::int32_t ranks) {
     counts_ = call.counts;
     ranks_ = ranks;
@@ -44,7 +45,7 @@ class Blocks {
       default: return true;
     }
   }
-  // Whether each target has a block of its own in the giver's input.
+  // Whether a rank's input has a separate block per target.
   bool differ_by_target() const {
     return kind_ == Kind::all_to_all || kind_ == Kind::reduce_scatter || kind_ == Kind::scatter;
   }
@@ -66,13 +67,13 @@ class Blocks {
     if (kind_ != Kind::all_gather && kind_ != Kind::gather && kind_ != Kind::all_to_all) return 0;
     return before(from, [&](std::int32_t other) { return bytes(other, to); });
   }
-  // All that `rank` has for others.
+  // Total bytes that `rank` contributes.
   std::size_t given(std::int32_t rank) const {
     return differ_by_target() ? before(ranks_, [&](std::int32_t other) { return bytes(rank, other); })
                               : bytes(rank, rank);
   }
 
-  // Of all blocks, and of what any rank gives: the same on every rank.
+  // The largest block, and the most that any rank contributes: the same on every rank.
   std::size_t largest() const {
     if (counts_.empty()) return equal_;
     return static_cast<std::size_t>(*std::max_element(counts_.begin(), counts_.end())) * element_;
@@ -101,7 +102,7 @@ class Blocks {
   Kind kind_ = Kind::barrier;
   std::int32_t root_ = 0;
   std::size_t element_ = 1;
-  std::size_t equal_ = 0;  // bytes of every block where they do not differ
+  std::size_t equal_ = 0;  // bytes per block if all are equal
 };
 
 }  // namespace weft::comm

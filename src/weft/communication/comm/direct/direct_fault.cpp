@@ -1,4 +1,5 @@
-// What went wrong, told to every rank: the first fault is written down in the segment, for all to show.
+// Fault reporting: the first fault is recorded in the segment, so that all ranks report the same
+// one.
 #include <fmt/format.h>
 
 #include "weft/communication/comm/direct/direct_operation.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// One rank's call as others see it.
+// The call that a rank announced.
 struct Announced {
   std::int32_t rank = 0;
   std::uint64_t what = 0, count = 0;
@@ -39,7 +40,7 @@ Mismatch read_mismatch(const PoisonRecord& record) {
   return {get(record.sides[1]), get(record.sides[0]), record.call_number.load(kRelaxed)};
 }
 
-// Writes down both sides, unless another fault came first, and poisons the group.
+// Records both sides, unless another fault came first, and poisons the group.
 Progress fail_with(DirectOperation& operation, const Mismatch& mismatch) {
   DirectSide& side = *operation.side;
   PoisonRecord& record = side.poison_record();
@@ -63,7 +64,8 @@ Progress fail_with(DirectOperation& operation, const Mismatch& mismatch) {
 
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other) {
   DirectSide& side = *operation.side;
-  // This call, or one before that neither side had to read: the first that differs and is still to be seen.
+  // Find the first mismatch still in the ring: this call or an earlier one whose announcement
+  // neither side read.
   Mismatch mismatch;
   for (std::uint64_t back = 0; back < kPlaces && back <= operation.sequence; ++back) {
     const std::uint64_t sequence = operation.sequence - back;

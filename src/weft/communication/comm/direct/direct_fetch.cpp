@@ -1,4 +1,4 @@
-// Others' data brought within reach: copied from where it can be reached, or read through the kernel.
+// Fetches data of other ranks: copied from accessible memory, or read through the OS kernel.
 #include <cstring>
 
 #include <fmt/format.h>

@@ -7,14 +7,15 @@
 namespace weft::comm {
 namespace {
 
-// Ways between pairs grow with the square of the ranks: all of them together stay near this.
+// Pair connections grow with the square of the rank count: their total stays near this.
 constexpr std::size_t kPairsTogether = 24 << 20;
 constexpr std::size_t kMostPairBytes = 16 << 10;
-// All slots of all ranks together stay near this, as do all mailboxes; but each rank gets the least below.
+// The slots of all ranks stay near this in total, as do the mailboxes; but each rank gets the
+// minimum below.
 constexpr std::size_t kSlotsTogether = 64 << 20, kMailboxesTogether = 64 << 20;
 constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastMailboxBytes = 64 << 10,
                       kMostMailboxBytes = 512 << 10;
-constexpr std::size_t kEntriesAhead = 16;  // so many of the longest have room
+constexpr std::size_t kEntriesAhead = 16;  // a mailbox holds this many of the longest entries
 
 constexpr std::size_t lines_around(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -33,7 +34,7 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
   mailbox_bytes_ = std::clamp(kMailboxesTogether / (kPriorities * all) / kPage * kPage, kLeastMailboxBytes,
                               kMostMailboxBytes);
   entry_bytes_ = std::min(size(tuning.mailbox_bytes), mailbox_bytes_ / kEntriesAhead);
-  // Kinds with a block for every rank cut a slot into so many lines at least.
+  // Kinds with a block per rank divide a slot into that many cache lines at least.
   const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
   half_bytes_ = lines_around(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
@@ -95,7 +96,7 @@ std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel) {
 
 Call unpack_call(std::uint64_t what, std::uint64_t count) {
   const auto byte_of = [what](int position) { return static_cast<std::uint8_t>(what >> (8 * position)); };
-  // Another process wrote it: a number outside its enum leaves the default in place.
+  // The word comes from another process: a value outside the enum leaves the default.
   const auto take = [](std::uint8_t number, auto last, auto& to) {
     if (number <= static_cast<std::uint8_t>(last)) to = static_cast<decltype(last)>(number);
   };

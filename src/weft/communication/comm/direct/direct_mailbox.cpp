@@ -1,4 +1,4 @@
-// Small calls: every rank's data lies behind its announcement, so one look finds both.
+// Small calls: the data of each rank is stored next to its announcement, so one read gets both.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@ void copy(std::byte* target, const std::byte* source, std::size_t bytes) {
   if (bytes != 0 && target != source) std::memcpy(target, source, bytes);
 }
 
-// In the order of ranks, so that every rank gets the same bits.
+// In rank order, so that every rank gets bitwise equal results.
 void combine_entries(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   std::array<const void*, transport::kMostLocalRanks> terms;
@@ -37,20 +37,20 @@ void take_own(DirectOperation& operation) {
        operation.input() + operation.blocks.sent_at(me, me), operation.blocks.bytes(me, me));
 }
 
-// Of an entry that may follow, so much.
+// Bytes of the next entry to prefetch.
 constexpr std::size_t kMostExpected = 4 << 10;
 
-// Makes a line this core's own again before it is written: others have read it, and a store would wait.
+// Prefetches a line for writing: other cores have read it, and the store would wait for ownership.
 void expect_to_write(const void* line) {
 #if defined(__x86_64__)
-  asm volatile("prefetchw (%0)" ::"r"(line));  // the builtin means a plain one unless told of the processor
+  asm volatile("prefetchw (%0)" ::"r"(line));  // by default the builtin emits a plain prefetch
 #else
   __builtin_prefetch(line, 1);
 #endif
 }
 
-// The next call is likely to be as long as this one. (Calls of 256 B among 2 to 8 ranks: 1.1 to 1.3 times as
-// fast.)
+// The next call is likely to have the same size. (Calls of 256 B among 2 to 8 ranks: 1.1 to 1.3
+// times as fast.)
 void expect_next_entry(const DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   std::byte* const part = operation.peer(side.rank).part;
@@ -79,12 +79,13 @@ Progress MailboxStage::step(DirectOperation& operation) {
   if (operation.plan.takes) {
     const std::int32_t begin = next;
     for (; next < ranks; ++next) {
-      // Not all look at rank 0 at first.
+      // Ranks start at different peers, to avoid contention on rank 0.
       std::int32_t other = me + 1 + next;
       if (other >= ranks) other -= ranks;
       if (other == me || !blocks.gives(other)) continue;
       const DirectSource* const source = operation.source(other, answer);
-      // Whoever drives this may take much trouble over what is blocked again and again.
+      // Report progress if there was any: an operation that blocks repeatedly is expensive for its
+      // driver.
       if (source == nullptr)
         return answer == Progress::blocked && next > begin + 1 ? Progress::moved : answer;
       reads_buffers |= is_own(source->offer);
@@ -95,7 +96,7 @@ Progress MailboxStage::step(DirectOperation& operation) {
     if (reduces && kind != Kind::barrier) combine_entries(operation);
     if (operation.plan.gives) expect_next_entry(operation);
   }
-  // Whoever needs this rank to have finished either offered a buffer or gave without taking.
+  // A rank waits for this one to finish if it offered a buffer, or if it sends without receiving.
   operation.finish_reading(reads_buffers || has_root(kind));
   return operation.plan.offer == Offer::buffer ? operation.go_on_with(CloseStage{}) : operation.done();
 }

@@ -1,15 +1,16 @@
-// weft/communication/comm/direct/direct_mailbox_ring.h -- where in this rank's mailbox the entries of its calls lie.
+// weft/communication/comm/direct/direct_mailbox_ring.h -- offsets of call entries in this rank's
+// mailbox.
 //
 //   | call 4 | call 5     | call 6 | free                | call 3 |     a ring: entries follow each other,
-//                                   ^ next                              and none runs over the end
+//                                   ^ next                              and none wraps around the end
 //
-// All numbers only grow: bytes since the beginning, calls since the beginning. An entry may be written over
-// when all ranks have finished its call.
+// All numbers are monotonic: bytes and calls since the start. An entry may be overwritten once all
+// ranks have finished its call.
 //
-// Each entry begins at a page of its own. A core that reads an entry fetches the lines behind it as well, up
-// to the end of the page: those would be the next entry, which its owner is about to write. (All_reduce of 64
-// B to 1 KiB among 12 and 16 ranks: 6 to 13 times as fast as with entries side by side; among 2 and 4 nothing
-// lost.)
+// Each entry starts on a separate page. A core that reads an entry also prefetches the lines behind
+// it, up to the end of the page. Those would belong to the next entry, which its owner is about to
+// write. (All_reduce of 64 B to 1 KiB among 12 and 16 ranks: 6 to 13 times as fast as with adjacent
+// entries; no loss among 2 and 4.)
 #pragma once
 #include <algorithm>
 #include <array>
@@ -24,7 +25,7 @@ class MailboxRing {
  public:
   explicit MailboxRing(std::size_t bytes = 1) : ring_(bytes) {}
 
-  // Where the entry of a call goes, once everyone has finished the first `finished` calls.
+  // The location of a call's entry, valid once all ranks have finished the first `finished` calls.
   struct Room {
     std::uint64_t begin = 0, end = 0, finished = 0;
   };
@@ -49,9 +50,9 @@ class MailboxRing {
 
  private:
   std::size_t ring_;
-  std::uint64_t next_ = 0;                          // where the next entry goes
-  std::uint64_t oldest_ = 0;                        // the oldest call whose entry is not yet written over
-  std::array<std::uint64_t, kPlaces> begins_ = {};  // of each call's entry
+  std::uint64_t next_ = 0;                          // start of the next entry
+  std::uint64_t oldest_ = 0;                        // the oldest call whose entry is not overwritten yet
+  std::array<std::uint64_t, kPlaces> begins_ = {};  // start of each call's entry
 };
 
 }  // namespace weft::comm

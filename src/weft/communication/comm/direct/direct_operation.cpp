@@ -49,7 +49,7 @@ void DirectOperation::finish() {
   side->waiting.await_nothing(index);
   if (clock.runs()) {
     const bool alone = stream->started == sequence + 1;
-    bool reached_buffers = plan.offer == Offer::buffer;  // then nothing was read through the kernel
+    bool reached_buffers = plan.offer == Offer::buffer;  // then nothing was read through the OS kernel
     for (const DirectSource& source : sources)
       reached_buffers |= source.known_for == sequence + 1 && source.offer == Offer::buffer;
     clock.stop(alone && !reached_buffers && failure.message.empty());
@@ -79,7 +79,7 @@ Progress DirectOperation::done() {
   return Progress::done;
 }
 
-// The stage stays as it is: it may be under way.
+// Keeps the stage: it may be executing.
 Progress DirectOperation::fail(Error error) {
   side->waiting.await_nothing(index);
   failure = std::move(error);
@@ -93,7 +93,7 @@ void DirectOperation::publish(SharedWord& counter, std::uint64_t pieces_of_call)
 
 void DirectOperation::piece_taken() {
   ++cut.taken;
-  // Nobody asks where no slot of this call is used twice.
+  // No rank reads the counter if no slot of this call is reused.
   if (cut.count > cut.slots) publish(stream->mine->taken, cut.taken);
 }
 

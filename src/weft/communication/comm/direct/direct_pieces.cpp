@@ -7,19 +7,20 @@
 namespace weft::comm {
 namespace {
 
-// Where the bounds of a piece allow it. Each costs ranks that share a core a change of hands.
+// Within the bounds on fragment size. Each fragment costs a context switch for ranks that share a
+// core.
 constexpr std::size_t kPiecesACall = 8, kPiecesAnOversubscribedCall = 2;
 
-// Where every rank has a core: what is copied in is soon taken out, and few slots stay in the caches. (2
-// ranks, private all_reduce of 1 MiB: 1.2 times as fast with 2 or 3 as with 8; 16 ranks, reduce_scatter: 3
-// are 1.2 times as fast as 2.)
+// For ranks with a core each: fragments are soon taken out, and few slots stay in the caches. (2
+// ranks, private all_reduce of 1 MiB: 1.2 times as fast with 2 or 3 as with 8; 16 ranks,
+// reduce_scatter: 3 are 1.2 times as fast as 2.)
 constexpr std::uint64_t kSlotsInUse = 3;
 
 constexpr std::size_t kFetchedTogether = 512 << 10, kMostFetched = 256 << 10, kLeastFetched = 32 << 10;
 
 constexpr std::size_t lines_within(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
 
-// Too many small pieces cost more flags than they hide.
+// With too many small fragments, the flags cost more than the overlap saves.
 void cut_for_slots(const DirectOperation& operation, DirectPieces& cut) {
   const DirectSide& side = *operation.side;
   const std::size_t targets = operation.blocks.differ_by_target() ? static_cast<std::size_t>(side.ranks) : 1;
@@ -35,7 +36,7 @@ void cut_for_slots(const DirectOperation& operation, DirectPieces& cut) {
   if (!side.oversubscribed) cut.slots = std::min(cut.slots, kSlotsInUse);
 }
 
-// Private inputs are fetched: nothing is in slots.
+// Private inputs are fetched, so no slots are used.
 void cut_for_fetching(const DirectOperation& operation, DirectPieces& cut) {
   const std::size_t message = std::max(operation.blocks.largest(), std::size_t{1});
   cut.unit = std::min(bytes_to_fetch(operation.side->ranks), lines_within(message + kCacheLine - 1));

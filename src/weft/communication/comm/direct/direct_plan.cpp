@@ -6,10 +6,11 @@
 namespace weft::comm {
 namespace {
 
-// Who offers its buffer waits for the readers. Up to here a root had rather keep its lead than save a copy.
-// (8 ranks on 4 cores, broadcasts of 256 B to 4 KiB: 18 to 32 times as fast.)
+// A rank that offers its buffer must wait for the readers. Up to this size, a root gains more from
+// running ahead than from saving a copy. (8 ranks on 4 cores, broadcasts of 256 B to 4 KiB: 18 to
+// 32 times as fast.)
 constexpr std::int64_t kLeadBytes = 4 << 10, kOversubscribedLeadBytes = 16 << 10;
-// Below, ranks on oversubscribed cores had rather save a wait than a copy.
+// Below this size, ranks on oversubscribed cores gain more from saving a wait than a copy.
 constexpr std::int64_t kOversubscribedCopyBytes = 8 << 10;
 
 bool wants_reach(const DirectOperation& operation, std::int64_t given) {
@@ -21,7 +22,7 @@ bool wants_reach(const DirectOperation& operation, std::int64_t given) {
   return !lead_pays && !copy_pays;
 }
 
-// What a rank that takes writes.
+// Bytes written by a rank that receives.
 std::int64_t bytes_taken(const DirectOperation& operation) {
   const Kind kind = operation.call.kind;
   const bool of_all = kind == Kind::all_gather || kind == Kind::gather || kind == Kind::all_to_all;
@@ -33,7 +34,7 @@ bool writes_non_temporal(const DirectOperation& operation) {
   return device::cpu::kHasNonTemporal && least >= 0 && bytes_taken(operation) >= least;
 }
 
-// Where others can reach this rank's buffers, they take from them and write to them.
+// If peers can access this rank's buffers, they read from and write to them directly.
 void offer_buffers(DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   const Call& call = operation.call;
@@ -68,7 +69,8 @@ void plan_call(DirectOperation& operation, const DirectWish& wish) {
                   (given > side.tuning.one_shot_bytes || (way && *way != DirectWay::mailbox));
   plan.gives = plan.two_shot || blocks.gives(side.rank);
   plan.takes = plan.two_shot || blocks.takes(side.rank);
-  // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
+  // Receiving into the own input overwrites data that peers still read; the shares of a two-shot
+  // are disjoint.
   plan.overwrites =
       (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
   plan.non_temporal = !plan.small && writes_non_temporal(operation);

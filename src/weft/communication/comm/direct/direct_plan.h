@@ -1,7 +1,7 @@
-// weft/communication/comm/direct/direct_plan.h -- how one rank does a call.
+// weft/communication/comm/direct/direct_plan.h -- how one rank runs a call.
 //
-// Decided when the call starts: from its size, from whether its buffers can be reached, and from what was
-// asked for.
+// Decided when the call starts, from its size, the accessibility of its buffers, and the
+// DirectWish.
 #pragma once
 #include <cstdint>
 
@@ -13,27 +13,27 @@ namespace weft::comm {
 class DirectOperation;
 
 struct DirectPlan {
-  // Alike on all ranks.
+  // The same on all ranks.
   bool small = false;           // through the mailboxes
-  bool two_shot = false;        // each rank reduces a share, then all collect the shares
-  bool through_kernel = false;  // a reduction reads private inputs through the kernel, and is cut for that
-  bool non_temporal = false;    // what is not read again soon is written by non-temporal stores
+  bool two_shot = false;        // each rank reduces a share, then all gather the shares
+  bool through_kernel = false;  // a reduction that reads private inputs through the OS kernel
+  bool non_temporal = false;    // long results use non-temporal stores
 
-  // This rank's own affair.
+  // May differ by rank.
   bool gives = false, takes = false;
   bool overwrites = false;                       // its input with its output
-  Offer offer = Offer::nothing;                  // where others find its data
-  bool output_offered = false;                   // others may write into its output
-  DirectGroup::Place input_place, output_place;  // as far as they are offered
-  DirectWay way = DirectWay::mailbox;            // for people
+  Offer offer = Offer::nothing;                  // where peers find its data
+  bool output_offered = false;                   // peers may write into its output
+  DirectGroup::Place input_place, output_place;  // if offered
+  DirectWay way = DirectWay::mailbox;            // for reporting
 };
 
 // REQUIRES: the operation's call and blocks are set.
 void plan_call(DirectOperation& operation, const DirectWish& wish);
 
-// Whether this rank's private input is read through the kernel: as asked for, or as a trial found quicker.
-// Also finds out whether it can be read at all. For a reduction all ranks get the same answer. REQUIRES: of
-// the plan, `small`, `two_shot`, `gives` and `overwrites` are set.
+// Whether this rank's private input is read through the OS kernel, by request or because a trial
+// found it faster. Also finds out whether that is possible. All ranks get the same result for a
+// reduction. REQUIRES: `small`, `two_shot`, `gives` and `overwrites` of the plan are set.
 bool is_read_through_kernel(DirectOperation& operation, const DirectWish& wish);
 
 }  // namespace weft::comm

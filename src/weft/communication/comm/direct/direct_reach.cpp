@@ -37,7 +37,7 @@ std::optional<DirectGroup::Place> DirectReach::find(const void* address, std::si
 }
 
 std::byte* DirectReach::reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const {
-  if (one_process_) return reinterpret_cast<std::byte*>(offset);  // an address like any other
+  if (one_process_) return reinterpret_cast<std::byte*>(offset);  // threads: a plain address
   const auto& known = heaps_[static_cast<std::size_t>(owner)];
   if (heap < 0 || static_cast<std::size_t>(heap) >= known.size()) return nullptr;
   const transport::Segment& memory = known[static_cast<std::size_t>(heap)];

@@ -1,4 +1,4 @@
-// From one rank to another: a ring of slots of their own, so that nobody else takes part.
+// Sends between two ranks: they have a ring of slots that involves no other rank.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace weft::comm {
 namespace {
 
-// At most so many bytes in one step.
+// Upper bound per step.
 constexpr std::size_t kSendStepBytes = 128 << 10;
 
 PairCounters& counters(std::byte* pair) { return *reinterpret_cast<PairCounters*>(pair); }
@@ -90,7 +90,7 @@ void DirectOperation::start_send() {
   plan.way = DirectWay::one_shot;
   plan.takes = true;
   cut.unit = side->layout.pair_bytes();
-  // One piece at least: the receiver of nothing waits for the sender all the same.
+  // At least one fragment: the receiver of an empty message still waits for the sender.
   cut.count = std::max<std::uint64_t>((blocks.largest() + cut.unit - 1) / cut.unit, 1);
   if (side->rank == call.root) {
     stage = SendStage{};

@@ -9,13 +9,13 @@
 namespace weft::comm {
 namespace {
 
-// A rank that may run on one core only was bound to it by a launcher, and so the others to theirs.
+// A rank restricted to one core was bound by a launcher, and so were the others: use all cores.
 std::int64_t cores_of_machine() {
   const int own = available_processors();
   return own > 1 ? own : std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 }
 
-// Pieces are cut by it, so all ranks must think the same.
+// The fragment size depends on it, so all ranks must agree.
 bool agree_on_oversubscription(GroupFacts& facts, std::int32_t ranks) {
   std::uint64_t cores = 0;
   const auto mine = static_cast<std::uint64_t>(cores_of_machine());

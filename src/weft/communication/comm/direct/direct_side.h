@@ -1,4 +1,4 @@
-// weft/communication/comm/direct/direct_side.h -- one rank's side of a direct group.
+// weft/communication/comm/direct/direct_side.h -- per-rank state of a direct group.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@ struct DirectSide {
 
   PoisonRecord& poison_record() const { return layout.poison(segment.data()); }
   bool poisoned() const { return poison_record().cause.load(std::memory_order_acquire) != 0; }
-  // Unless another fault came first.
+  // Has no effect if the group is already poisoned.
   void poison(const DirectGroup::Poison& cause);
 
   GroupFacts& facts() const { return layout.facts(segment.data()); }

@@ -1,7 +1,7 @@
-// Whether a private buffer is read through the kernel: one copy instead of two.
+// Decides whether a private buffer is read through the OS kernel: one copy instead of two.
 //
-// It pays for moves and for reduce_scatter (1.1 to 2 times as fast from 64 KiB to 16 MiB). An all_reduce
-// gains nothing by it, since its shares would have to be read twice: it goes through slots.
+// It pays for data movement and for reduce_scatter (1.1 to 2 times as fast from 64 KiB to 16 MiB).
+// An all_reduce does not gain, since its shares would have to be read twice: it goes through slots.
 #include <algorithm>
 #include <bit>
 
@@ -10,16 +10,16 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::size_t kLeastBlock = 16 << 10;  // below, a system call is too much of it
-// Whether all can read all is asked at the third staged call, by which time most have tried, and then again
-// after so many.
+constexpr std::size_t kLeastBlock = 16 << 10;  // below, the system call dominates
+// Whether all ranks can read all memory is first asked at the third staged call, when most ranks
+// have tried, and then repeatedly after this many calls.
 constexpr std::uint64_t kCallsBeforeAsking = 2, kCallsBetweenQuestions = 8;
-// A turn of a trial is long enough to fill the caches with what it leaves there. Its first call does not
-// count, and of the others pairs do.
+// A turn of a trial is long enough to bring the caches into its own steady state. Its first call is
+// not timed; the others are timed in pairs.
 constexpr std::size_t kTurnBytes = 8 << 20;
 constexpr std::uint32_t kShortTurn = 3, kLongTurn = 5;
 
-// Two ranks may differ in what they know until all have tried, so they ask at the same calls.
+// Ranks may know different answers until all have tried, so they ask at the same calls.
 bool all_agree_to_read(DirectOperation& operation) {
   DirectStream& stream = *operation.stream;
   if (stream.reading.agreed) return true;
@@ -35,14 +35,14 @@ bool all_agree_to_read(DirectOperation& operation) {
 bool may_be_read(const DirectOperation& operation) {
   const Kind kind = operation.call.kind;
   if (kind == Kind::all_reduce || kind == Kind::reduce) return false;
-  // All ranks must know how a reduction is cut, whatever their own buffers are.
+  // The fragment size of a reduction must be the same on all ranks, whatever their buffers are.
   if (collective::reduces(kind)) return true;
   const DirectSide& side = *operation.side;
   return !operation.plan.overwrites &&
          !side.reach.find(operation.call.input, operation.blocks.given(side.rank)).has_value();
 }
 
-// Calls of about as many bytes share a trial: blocks of kLeastBlock << index and more.
+// Calls of similar size share a trial: blocks from kLeastBlock << index up.
 bool try_reading(DirectOperation& operation) {
   DirectStream& stream = *operation.stream;
   const std::size_t size =
@@ -52,7 +52,7 @@ bool try_reading(DirectOperation& operation) {
   DirectTrial& trial = stream.reading.trials[index];
   const DirectTrial::Plan plan =
       trial.next(turn, operation.side->facts().agreed[stream.priority].trials[index]);
-  // One that waits for another call first would be timed with it.
+  // The time of a call that waits for an earlier one would include that wait.
   if (plan.is_timed && stream.done == operation.sequence) operation.clock.start(trial);
   return plan.kernel;
 }
@@ -64,8 +64,8 @@ bool is_read_through_kernel(DirectOperation& operation, const DirectWish& wish) 
   const std::int64_t least = side.tuning.single_copy_bytes;
   const bool asked = wish.way == DirectWay::single_copy;
   const bool readable = (!side.one_process || asked) && all_agree_to_read(operation);
-  // What is only moved is its giver's affair: if another has come further with its questions, its answer will
-  // do.
+  // For data movement, only ranks that contribute take part in the trial; a rank that is behind
+  // with its questions gets the others' answers.
   if (!collective::reduces(operation.call.kind) && !operation.plan.gives) return false;
   const bool wanted = wish.way ? asked : least >= 0 && wish.in_place.value_or(true);
   if (!readable || !wanted || !may_be_read(operation)) return false;

@@ -1,6 +1,7 @@
-// Moves and one-shot reductions of any size: each rank takes what the others give, piece by piece.
+// Data movement and one-shot reductions of any size: each rank fetches the others' data, fragment
+// by fragment.
 //
-//   piece      0    1    2    3
+//   fragment   0    1    2    3
 //   rank 0     in   in   out  in  out ...        in: private buffer -> own slot
 //   rank 1        in   out  in  out ...          out: others' slots (or buffers) -> private buffer
 #include <array>
@@ -13,18 +14,18 @@
 namespace weft::comm {
 namespace {
 
-// Through the kernel so much at a time, since every call of it costs. (all_to_all of 1 MiB: 1.5 times as
-// fast.)
+// Bytes per process_vm_readv, since each system call is expensive. (all_to_all of 1 MiB: 1.5 times
+// as fast.)
 constexpr std::size_t kKernelStretch = 2 << 20;
 
-// What of a block of `bytes` is in piece `piece`.
+// The range of a block of `bytes` that is in fragment `piece`.
 Stretch stretch_of(const DirectOperation& operation, std::size_t bytes, std::uint64_t piece) {
   const std::size_t unit = operation.cut.unit;
   const std::size_t first = std::min<std::size_t>(piece * unit, bytes);
   return {first, std::min(unit, bytes - first)};
 }
 
-// The same where pieces need not be cut as small as slots: all of several at the first of them.
+// The same for data without slots: several fragments are merged into the first of them.
 Stretch long_stretch_of(const DirectOperation& operation, std::size_t bytes, std::uint64_t piece) {
   const std::size_t unit = operation.cut.unit;
   const std::uint64_t together = std::max<std::uint64_t>(kKernelStretch / unit, 1);
@@ -37,7 +38,7 @@ std::size_t part_of_slot(const DirectOperation& operation, std::int32_t target) 
   return operation.blocks.differ_by_target() ? static_cast<std::size_t>(target) * operation.cut.unit : 0;
 }
 
-// Where this rank's block for itself goes; null where that is nothing to do.
+// The target of this rank's block for itself; null if there is nothing to copy.
 std::byte* target_of_own(const DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   const Blocks& blocks = operation.blocks;
@@ -48,8 +49,8 @@ std::byte* target_of_own(const DirectOperation& operation) {
   return target == operation.input() + blocks.sent_at(me, me) ? nullptr : target;
 }
 
-// Where the stretch of piece `taken` that `other` has for this rank is; null, having called blocked() or
-// fail(), while it is not there.
+// The address of the range that `other` has for this rank in fragment `taken`. If null, blocked()
+// or fail() was called.
 const std::byte* find_piece(DirectOperation& operation, std::int32_t other, const Stretch& part,
                             Progress& answer) {
   const DirectSource* const source = operation.source(other, answer);
@@ -91,8 +92,8 @@ void StagedStage::copy_in(DirectOperation& operation) {
   operation.publish(operation.stream->mine->copied_in, ++operation.cut.copied_in);
 }
 
-// A piece of what this rank has for itself: done while there is nothing better to do, or at first where
-// others read it through the kernel, before it is in their caches too.
+// Copies part of this rank's block for itself. Done while nothing else can progress; or first if
+// peers read the input through the OS kernel, before it is in their caches too.
 bool StagedStage::copy_own(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   const Blocks& blocks = operation.blocks;
@@ -111,13 +112,13 @@ bool StagedStage::copy_own(DirectOperation& operation) {
   return true;
 }
 
-// The next piece of a move, one source at a time, as far as they are there.
+// Moves the next fragment, one source at a time, as far as the data is available.
 bool StagedStage::move_piece(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const Blocks& blocks = operation.blocks;
   bool moved = false;
   for (; next < ranks; ++next) {
-    // Not all from rank 0 at first.
+    // Ranks start at different peers, to avoid contention on rank 0.
     const std::int32_t other = (me + 1 + next) % ranks;
     if (other == me || !blocks.gives(other)) continue;
     const DirectSource* const source = operation.source(other, answer);
@@ -137,7 +138,7 @@ bool StagedStage::move_piece(DirectOperation& operation, Progress& answer) {
   return true;
 }
 
-// The next piece of a reduction, when all of it is there.
+// Reduces the next fragment once all its inputs are available.
 bool StagedStage::combine_piece(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const Blocks& blocks = operation.blocks;
@@ -209,7 +210,7 @@ Progress StagedStage::step(DirectOperation& operation) {
     if (answer == Progress::failed) return answer;
   }
   if (copy_own(operation)) return Progress::moved;
-  // Of two things to wait for, the older piece's: else all ranks could wait in a circle.
+  // If both block, wait for the older fragment; otherwise the ranks could deadlock.
   if (copies_in && takes && cut.copied_in <= cut.taken && try_copy_in()) return Progress::moved;
   if (copies_in || takes) return answer;
   operation.finish_reading(true);

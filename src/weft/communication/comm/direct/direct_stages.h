@@ -5,7 +5,8 @@
 //   TwoShotStage   copy in | combine | copy out      ──▶ CloseStage ──▶ Over       large all_reduce, reduce
 //   SendStage, ReceiveStage                          ──▶ Over                      between two ranks
 //
-// step() does one piece of work and says how it went. A stage that is over puts the next in its place.
+// step() does one unit of work and returns the outcome. A completed stage replaces itself by the
+// next.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace weft::comm {
 
-// Nothing is left to do.
+// The call is complete.
 struct Over {
   Progress step(DirectOperation&) { return Progress::done; }
 };
@@ -27,14 +28,14 @@ struct AloneStage {
 };
 
 struct MailboxStage {
-  std::int32_t next = 0;       // the rank that it has come to
-  bool reads_buffers = false;  // of others, which wait until this rank has read them
+  std::int32_t next = 0;       // next rank to process
+  bool reads_buffers = false;  // of peers, which wait until this rank has read them
 
   Progress step(DirectOperation& operation);
 };
 
 struct StagedStage {
-  std::int32_t next = 0;       // the rank that it has come to in this piece
+  std::int32_t next = 0;       // next rank to process in this fragment
   std::size_t own_copied = 0;  // bytes of this rank's block for itself
 
   Progress step(DirectOperation& operation);
@@ -47,9 +48,9 @@ struct StagedStage {
 };
 
 struct TwoShotStage {
-  std::int32_t next = 0;   // the rank that it has come to in the piece that is copied out
-  bool all_known = false;  // every rank's announcement was read, so that `push` is known
-  bool push = false;       // results go straight into everyone's output
+  std::int32_t next = 0;   // next rank to process in the fragment being copied out
+  bool all_known = false;  // all announcements are read, so `push` is valid
+  bool push = false;       // results go straight into every output
 
   Progress step(DirectOperation& operation);
 
@@ -59,7 +60,7 @@ struct TwoShotStage {
   bool copy_out(DirectOperation& operation, Progress& answer);
 };
 
-// Waits for the ranks that read straight from this rank's buffer.
+// Waits for the ranks that read this rank's buffer directly.
 struct CloseStage {
   std::int32_t next = 0;
 
@@ -67,13 +68,13 @@ struct CloseStage {
 };
 
 struct SendStage {
-  std::uint64_t seen = 0;  // pieces that the other was last seen to have received
+  std::uint64_t seen = 0;  // last known number of fragments received by the peer
 
   Progress step(DirectOperation& operation);
 };
 
 struct ReceiveStage {
-  std::uint64_t seen = 0;  // pieces that the other was last seen to have sent
+  std::uint64_t seen = 0;  // last known number of fragments sent by the peer
 
   Progress step(DirectOperation& operation);
 };

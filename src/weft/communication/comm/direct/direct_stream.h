@@ -1,8 +1,9 @@
-// weft/communication/comm/direct/direct_stream.h -- the calls of one priority, as one rank knows them.
+// weft/communication/comm/direct/direct_stream.h -- one rank's state of a stream: the calls of one
+// priority.
 //
-// Calls of a stream are done one after another, in the same order on all ranks. A rank reads another's
-// counters only when the values it last saw are not enough: a cache line that nobody else reads stays in its
-// writer's cache.
+// Calls of a stream execute one after another, in the same order on all ranks. A rank reads
+// another's counters only if the cached values do not suffice: a cache line that no other core
+// reads stays in its writer's cache.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -16,23 +17,24 @@
 namespace weft::comm {
 
 struct DirectPeer {
-  std::byte* part = nullptr;  // its part of the stream's memory
-  // As last seen.
+  std::byte* part = nullptr;  // the peer's memory in the stream
+  // Last known values.
   std::uint64_t copied_in = 0, combined = 0, taken = 0, finished = 0;
 };
 
-// One way to or from another rank, for one send at a time.
+// A connection to or from another rank, for one send at a time.
 struct DirectWire {
-  std::uint64_t pieces = 0;  // of the sends that are done
+  std::uint64_t pieces = 0;  // of completed sends
 };
 
-// Staged calls use the two halves of the slots in turns. Their pieces are numbered through all calls.
+// Staged calls alternate between the two halves of the slots. Fragments are numbered across all
+// calls.
 class StagedCalls {
  public:
   struct Numbers {
     std::uint64_t first_piece = 0;
     std::uint64_t half = 0;
-    std::uint64_t half_free_at = 0;  // when so many calls are finished by everyone
+    std::uint64_t half_free_at = 0;  // free once all ranks have finished this many calls
   };
   Numbers add(std::uint64_t pieces, std::uint64_t sequence) {
     const std::uint64_t half = calls_++ % 2;
@@ -48,11 +50,11 @@ class StagedCalls {
   std::array<std::uint64_t, 2> half_free_at_ = {};
 };
 
-// What is known of reading private buffers through the kernel: see direct_single_copy.cpp.
+// State of reading private buffers through the OS kernel: see direct_single_copy.cpp.
 struct PrivateReading {
-  bool agreed = false;  // all ranks know that all can read all
+  bool agreed = false;  // all ranks know that all can read all memory
   std::array<DirectTrial, kTrials> trials;
-  std::vector<std::byte> fetched;  // of others, what is reduced next; empty before it is needed
+  std::vector<std::byte> fetched;  // peer data to be reduced next; empty until needed
 };
 
 struct DirectStream {
@@ -61,15 +63,15 @@ struct DirectStream {
   RankCounters* mine = nullptr;
   std::uint64_t started = 0, done = 0;  // calls
   std::uint64_t history = 0;
-  std::uint64_t all_finished = 0;  // so many calls at least are finished by everyone
+  std::uint64_t all_finished = 0;  // lower bound: calls that all ranks have finished
   MailboxRing mailbox;
   StagedCalls staged;
   PrivateReading reading;
   std::vector<DirectWire> to, from;
 };
 
-// Whether `word` is at least `value`. `seen` is its last known value; where that is enough, `word` is not
-// read.
+// Whether `word` is at least `value`. `seen` caches its last known value; `word` is read only if
+// that does not suffice.
 inline bool reached(const SharedWord& word, std::uint64_t& seen, std::uint64_t value) {
   if (seen >= value) return true;
   seen = word.load(std::memory_order_acquire);

@@ -5,11 +5,12 @@
 namespace weft::comm {
 namespace {
 
-// Less than this is no reason to read through the kernel: next time it may be the other way round.
+// A smaller gain does not justify reading through the OS kernel: the next trial may find the
+// opposite.
 constexpr double kClearly = 1.03;
-// More than this is reason to try again.
+// A larger slowdown triggers a new trial.
 constexpr double kMuchSlower = 2;
-// Of a window, so many calls are timed.
+// Timed calls per window.
 constexpr std::uint32_t kTimed = 4;
 
 enum Answer : std::uint64_t { kTimesDoNotTell, kSlots, kKernel };

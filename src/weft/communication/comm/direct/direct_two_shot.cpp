@@ -1,10 +1,11 @@
-// Large sums that all (or the root) want whole: each rank combines its share of every piece, then hands it on.
+// Large sums needed whole by all ranks (or the root): each rank reduces its share of every
+// fragment, then passes it on.
 //
 //   slot of rank 1, 3 ranks   | share 0: for rank 0 | share 1: rank 1's result | share 2: for rank 2 |
 //
-// A rank's own share is read from its own buffer, so its place in the slot is free for the result. Where all
-// outputs can be reached, results go straight there and nothing is copied out; an input that can be reached
-// is not copied in either.
+// A rank reads its own share from its own buffer, so its place in the slot is free for the result.
+// If all outputs are accessible, results are written straight to them and nothing is copied out. An
+// accessible input is not copied in either.
 #include <array>
 #include <cstring>
 
@@ -19,7 +20,7 @@ std::size_t piece_bytes(const DirectOperation& operation, std::uint64_t piece) {
   return std::min(operation.cut.unit, operation.blocks.largest() - piece * operation.cut.unit);
 }
 
-// Whole cache lines, so that no two ranks write to one.
+// Whole cache lines, so that no two ranks write to the same one.
 Stretch share_of(const DirectOperation& operation, std::uint64_t piece, std::int32_t rank) {
   const std::size_t bytes = piece_bytes(operation, piece);
   const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;
@@ -29,7 +30,7 @@ Stretch share_of(const DirectOperation& operation, std::uint64_t piece, std::int
   return {first, edge(static_cast<std::size_t>(rank) + 1) - first};
 }
 
-// A rank whose input can be reached only takes the slot, for its results.
+// A rank with an accessible input only reserves the slot, for its results.
 void copy_in_share(DirectOperation& operation) {
   const std::uint64_t piece = operation.cut.copied_in++;
   if (operation.plan.offer == Offer::buffer) return;
@@ -50,7 +51,7 @@ void copy_in_share(DirectOperation& operation) {
   operation.publish(operation.stream->mine->copied_in, operation.cut.copied_in);
 }
 
-// Whether piece `combined` of `other`'s input is there; where.
+// The address of `other`'s input for fragment `combined`; null if it is not available yet.
 const std::byte* find_input(DirectOperation& operation, std::int32_t other, std::size_t offset,
                             Progress& answer) {
   const std::uint64_t piece = operation.cut.combined;
@@ -70,9 +71,9 @@ bool wants_result(const DirectOperation& operation, std::int32_t rank) {
   return has_output(operation.call, rank);
 }
 
-// In whose slot the results of `rank` are: where it has just read, so that it need not fetch other lines to
-// write to. Its own where that of the next rank is not in use. (2 ranks, private all_reduce of 1 MiB: 1.2
-// times as fast, of 16 MiB: 1.4; among more ranks 1.05.)
+// The rank whose slot holds the results of `rank`: the next one, whose lines it has just read, so
+// that it does not fetch others for writing. Its own slot if the next rank's is unused. (2 ranks,
+// private all_reduce of 1 MiB: 1.2 times as fast, of 16 MiB: 1.4; among more ranks 1.05.)
 std::int32_t keeper_of(const DirectOperation& operation, std::int32_t rank) {
   const DirectSide& side = *operation.side;
   const std::int32_t next = rank + 1 == side.ranks ? 0 : rank + 1;
@@ -80,7 +81,7 @@ std::int32_t keeper_of(const DirectOperation& operation, std::int32_t rank) {
   return offer == Offer::slots ? next : rank;
 }
 
-// The sum of `inputs` to all `targets`, and to `kept` unless that is null.
+// Writes the sum of `inputs` to all `targets`, and to `kept` unless null.
 void reduce_share(const DirectOperation& operation, std::span<const void* const> inputs,
                   std::span<void* const> targets, void* kept, std::size_t bytes) {
   const Call& call = operation.call;
@@ -125,7 +126,7 @@ bool TwoShotStage::combine_share(DirectOperation& operation, Progress& answer) {
   return true;
 }
 
-// What others have reduced, one rank at a time, as far as it is there.
+// Copies out the other ranks' results, one rank at a time, as far as they are available.
 bool TwoShotStage::copy_out(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const std::uint64_t piece = operation.cut.taken;
@@ -150,7 +151,7 @@ bool TwoShotStage::copy_out(DirectOperation& operation, Progress& answer) {
   return true;
 }
 
-// Reads all announcements, which say where inputs are and whether outputs can be reached.
+// Reads all announcements: the locations of inputs, and whether outputs are accessible.
 bool TwoShotStage::know_all(DirectOperation& operation, Progress& answer) {
   bool reachable = operation.plan.output_offered || !wants_result(operation, operation.side->rank);
   for (std::int32_t other = 0; other < operation.side->ranks; ++other) {
@@ -173,13 +174,13 @@ Progress TwoShotStage::step(DirectOperation& operation) {
   const bool reachable = operation.plan.offer == Offer::buffer;
   const auto try_copy_in = [&] {
     if (cut.copied_in == cut.count || (reachable && !all_known)) return false;
-    if (cut.copied_in >= cut.taken + cut.slots) return false;  // results are still there
+    if (cut.copied_in >= cut.taken + cut.slots) return false;  // the slot still holds results
     if (!slot_is_free(operation, answer)) return false;
     copy_in_share(operation);
     return true;
   };
-  // Newer pieces are tried first: what is waited for in the end is what the oldest piece lacks, so that the
-  // group as a whole always goes on.
+  // Newer fragments are tried first, so that a rank finally blocks on the oldest one. This
+  // guarantees progress of the group.
   if (try_copy_in()) return Progress::moved;
   if (answer == Progress::failed) return answer;
   if (!all_known && !know_all(operation, answer)) return answer;

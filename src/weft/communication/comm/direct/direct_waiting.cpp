@@ -5,7 +5,7 @@
 namespace weft::comm {
 namespace {
 
-// Values never differ by 2^31, so their low halves tell which is larger.
+// Values never differ by 2^31 or more, so comparing their low halves suffices.
 constexpr std::uint64_t pack_awaited(std::size_t offset, std::uint64_t value) {
   return static_cast<std::uint64_t>(offset / sizeof(SharedWord)) << 32 | static_cast<std::uint32_t>(value);
 }

@@ -187,7 +187,7 @@ extern "C" __global__ void weft_divide(weft_element* numbers, long long elements
 }}
 )";
 
-// What an element is where it is read whatever its type: no cache of the processor's own is asked.
+// Unsigned type of the element size, for reads that bypass L1.
 std::string_view bits_of(device::ElementType type) {
   switch (device::size_of(type)) {
     case 1: return "unsigned char";

@@ -16,7 +16,7 @@ struct Words {
   std::string_view element, number;
 };
 
-// Integers are combined without a sign, since they wrap, unless their order counts.
+// Integers are combined as unsigned, so that they wrap, unless the operation compares them.
 Words words_of(ElementType type, bool signed_numbers) {
   switch (type) {
     case ElementType::f64: return {"double", "double"};

@@ -1,6 +1,7 @@
-// weft/communication/comm/gpu/combine_text.h -- numbers of collectives in CUDA C++: how they lie in memory and are combined.
+// weft/communication/comm/gpu/combine_text.h -- element types of collectives in CUDA C++: storage
+// and reduction.
 //
-// The answers are those of device/cpu/reduction.h, to the bit: halves are combined in f32 and rounded once,
+// Results are bitwise equal to device/cpu/reduction.h: halves are combined in f32 and rounded once,
 // integers wrap, min and max of a NaN are NaN, averages are sums until they are divided.
 #pragma once
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace weft::comm::gpu {
 
-// Types `weft_element` (in memory) and `weft_number` (combined), `weft_combine(a, b)` of two numbers,
-// `weft_divided(sum, count)`, and packs of 16 bytes that go around the caches of single processors.
+// Source of types `weft_element` (in memory) and `weft_number` (for arithmetic), `weft_combine(a,
+// b)` of two numbers, `weft_divided(sum, count)`, and 16-byte packs whose loads and stores bypass
+// L1.
 std::string combine_text(device::ElementType type, device::ReduceOp op);
 
 }  // namespace weft::comm::gpu

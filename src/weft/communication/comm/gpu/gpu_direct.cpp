@@ -26,7 +26,7 @@ std::byte* bytes_at(void* memory, std::int64_t from) {
   return memory == nullptr ? nullptr : static_cast<std::byte*>(memory) + from;
 }
 
-// Where blocks begin, in elements, of counts in a row; the last is the end.
+// Prefix sums of the block counts, in elements; the last is the total.
 std::vector<std::int64_t> begins(const Call& call, std::int64_t ranks) {
   std::vector<std::int64_t> at = {0};
   for (std::int64_t rank = 0; rank < ranks; ++rank)
@@ -44,7 +44,8 @@ bool overlap(const std::byte* a, std::int64_t a_bytes, const std::byte* b, std::
   return a != nullptr && b != nullptr && a < b + b_bytes && b < a + a_bytes;
 }
 
-// A piece reads only where it writes itself, element by element, or nobody writes.
+// Whether a piece reads memory that another piece writes. Reading its own target, element by
+// element, is safe.
 bool reads_what_others_write(const std::vector<DirectPiece>& pieces, std::int64_t element) {
   struct Place {
     const std::byte* begin;
@@ -59,7 +60,8 @@ bool reads_what_others_write(const std::vector<DirectPiece>& pieces, std::int64_
   for (std::size_t i = 0; i < pieces.size(); ++i)
     for (const std::byte* const source : pieces[i].sources) {
       const std::int64_t bytes = pieces[i].elements * element;
-      // Targets do not overlap each other: the one before the source's end and those back to its beginning.
+      // Targets are disjoint: check those that begin before the source's end, back to the first
+      // without overlap.
       auto at = std::ranges::lower_bound(written, source + bytes, {}, &Place::begin);
       while (at != written.begin()) {
         --at;
@@ -70,8 +72,7 @@ bool reads_what_others_write(const std::vector<DirectPiece>& pieces, std::int64_
   return false;
 }
 
-constexpr std::size_t kMostPieces =
-    65'535;  // of a launch: the blocks that a grid may have along its second side
+constexpr std::size_t kMostPieces = 65'535;  // per launch: the limit of gridDim.y
 
 constexpr std::string_view kKernel = R"(
 struct weft_piece {{
@@ -216,7 +217,8 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
   const auto ranks = static_cast<std::int64_t>(calls.size());
   auto state = std::make_unique<State>();
   state->gpu = gpu;
-  // What is read where another piece writes goes through memory between: first all pieces there, then on.
+  // If pieces read what others write, a temporary buffer separates two rounds: all reads, then all
+  // writes.
   std::vector<std::vector<DirectPiece>> rounds = {std::move(plan->pieces)};
   if (plan->through) {
     std::int64_t bytes = 0;
@@ -271,7 +273,7 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
   }
   const bool averages = any.op == ReduceOp::avg && collective::reduces(any.kind);
   for (const Planned& launch : planned) {
-    // Averages are rounded as sums first, as everywhere.
+    // The sum is rounded before the division, as on the CPU.
     const std::string text =
         combine_text(any.type, any.op) +
         fmt::format(
@@ -283,7 +285,7 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
         state->tables->address() + static_cast<std::int64_t>(launch.first_word * sizeof(std::uint64_t)));
     constexpr unsigned kThreads = 512;
     const std::int64_t packs = launch.longest * element / 16 + 1;
-    // Enough blocks for all processors in all pieces together; each goes on in strides.
+    // Enough blocks to fill all SMs with all pieces together; a grid-stride loop covers the rest.
     const std::int64_t most = std::max<std::int64_t>(
         std::int64_t{gpu->processors()} * 16 / static_cast<std::int64_t>(launch.pieces), 1);
     const auto blocks =

@@ -1,4 +1,5 @@
-// weft/communication/comm/gpu/gpu_launch.h -- a launch that belongs to no unit of a program, as a stream takes it.
+// weft/communication/comm/gpu/gpu_launch.h -- a kernel launch on a stream that belongs to no unit
+// of a program.
 #pragma once
 #include <functional>
 #include <string>

@@ -25,7 +25,7 @@ using device::cuda::Gpu;
 using device::cuda::Handle;
 using device::cuda::LaunchPlace;
 
-constexpr std::int64_t kAllSlots = 32 << 20;  // what stays in the cache that all processors share
+constexpr std::int64_t kAllSlots = 32 << 20;  // fits the L2 cache
 constexpr std::int64_t kLeastSlot = 16 << 10;
 constexpr std::int64_t kLongestWait = 10'000'000'000;  // ns
 
@@ -33,7 +33,7 @@ bool any_of(const Threadblock& block, bool (*does)(collective::Op)) {
   return std::ranges::any_of(block.steps, [&](const collective::Step& step) { return does(step.op); });
 }
 
-// How many threads a block has, and how many blocks a processor: all blocks must find room at once.
+// Threads per block, and blocks per SM: all blocks must be resident at once.
 struct BlockShape {
   int threads = 0, resident = 0;
 };
@@ -53,11 +53,11 @@ struct GpuProgram::State {
   std::shared_ptr<const collective::Program> program;
   std::vector<Call> calls;
   std::vector<std::unique_ptr<ChunkMemory>> memories;        // by rank
-  std::vector<std::pair<std::int32_t, std::int32_t>> names;  // of all blocks: rank, number there
+  std::vector<std::pair<std::int32_t, std::int32_t>> names;  // per block: its rank, and its number there
 
   std::unique_ptr<device::Memory> tables, counters, slots;
   std::int64_t counter_bytes = 0;
-  std::vector<std::byte> seen;  // the last counter
+  std::vector<std::byte> seen;  // copy of the last counter
   std::vector<Copy> before, after;
   std::vector<std::unique_ptr<GpuLaunch>> launches;
 };
@@ -67,7 +67,7 @@ GpuProgram::~GpuProgram() = default;
 
 namespace {
 
-// Tables that go to the device in one piece.
+// Tables that are copied to the device together.
 class Tables {
  public:
   template <class Row>
@@ -83,7 +83,7 @@ class Tables {
   std::vector<std::byte> bytes_;
 };
 
-// The walk of all ranks as the kernel has it.
+// The steps of all ranks in the kernel's layout.
 struct Walk {
   std::vector<ChunkBlock> blocks;
   std::vector<ChunkStep> steps;
@@ -99,7 +99,7 @@ struct Walk {
            const ChunkShape& shape) {
     const auto first_block = static_cast<std::int32_t>(blocks.size());
     const std::vector<Threadblock>& mine = program.ranks[static_cast<std::size_t>(rank)].blocks;
-    std::int64_t number = 0;  // of the chunk among all that steps of this rank move
+    std::int64_t number = 0;  // index among the chunks that this rank's steps move
     const auto address = [](const std::byte* at) {
       return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(at));
     };
@@ -172,7 +172,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
     for (std::size_t block = 0; block < program->ranks[static_cast<std::size_t>(rank)].blocks.size(); ++block)
       state->names.emplace_back(rank, static_cast<std::int32_t>(block));
     state->before.insert(state->before.end(), memory->before().begin(), memory->before().end());
-    // Nothing else touches what these do, so they may as well come first.
+    // These copies are independent of all steps, so they may come first.
     state->before.insert(state->before.end(), memory->beside().begin(), memory->beside().end());
     state->after.insert(state->after.end(), memory->after().begin(), memory->after().end());
     state->memories.push_back(std::move(memory));
@@ -185,7 +185,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
   const std::int64_t room =
       std::min(slots.slot_bytes,
                std::max(kLeastSlot, kAllSlots / std::max<std::int64_t>(connections * slot_count, 1)));
-  // A chunk goes in as many slices as make it fit a slot.
+  // As many slices as needed for a slice to fit a slot.
   const std::int64_t fits = std::max<std::int64_t>(room / element, 1);
   const std::int64_t slices = std::max<std::int64_t>((longest + fits - 1) / fits, 1);
   const std::int64_t slot_bytes = ((longest + slices - 1) / slices * element + 15) / 16 * 16;

@@ -1,11 +1,13 @@
-// weft/communication/comm/gpu/gpu_program.h -- a chunk program on the memory of one GPU, for all of its ranks.
+// weft/communication/comm/gpu/gpu_program.h -- a chunk program on the memory of one GPU, for all of
+// its ranks.
 //
-//   WEFT_TRY(ready, GpuProgram::bind(gpu, program, calls, {}));    calls[rank] has places of the GPU's memory
+//   WEFT_TRY(ready, GpuProgram::bind(gpu, program, calls, {}));    calls[rank] point to the GPU's memory
 //   ready->start(*stream);
 //   WEFT_TRY_STATUS(ready->finish(*stream));
 //
-// Ranks are places in the memory of one process: their blocks run side by side in one kernel (chunk_text.h), as on
-// several GPUs they would in several. NCCL refuses two ranks on one GPU; nothing here needs two.
+// Ranks are buffers in the memory of one process. Their blocks run side by side in one kernel
+// (chunk_text.h), as they would in one kernel per GPU. NCCL refuses two ranks on one GPU; this
+// works with a single GPU.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,22 +22,23 @@
 namespace weft::comm::gpu {
 
 struct GpuSlots {
-  std::int32_t slots = 2;               // that the program needs a connection, at least
+  std::int32_t slots = 2;               // per connection; at least what the program needs
   std::int64_t slot_bytes = 512 << 10;  // at most
 };
 
 class GpuProgram {
  public:
-  // The program was checked, and check() holds for every call; the calls differ in their memory alone, which must
-  // stay where it is. Fails where there is no memory, or the program has more blocks than run at once.
+  // REQUIRES: the program was checked, and check() holds for every call; calls differ only in their
+  // memory, which stays allocated. Fails if memory is short, or if the program has more blocks than
+  // can be resident.
   static Result<std::unique_ptr<GpuProgram>> bind(std::shared_ptr<device::cuda::Gpu> gpu,
                                                   std::shared_ptr<const collective::Program> program,
                                                   std::span<const Call> calls, const GpuSlots& slots);
   ~GpuProgram();
 
-  // One after another: the last one must have finished.
+  // The previous run must have finished.
   void start(device::Stream& stream);
-  // Waits for it. A block that could not go on for long is named.
+  // Waits for completion. The error names a block that waited too long.
   Status finish(device::Stream& stream);
 
  private:

@@ -9,14 +9,14 @@ namespace weft::transport {
 namespace inproc {
 namespace {
 
-// The room and its watcher thread, which ends with the last job.
+// The room and its watcher thread, which exits with the last job.
 class House {
  public:
   House(std::int32_t ranks, std::chrono::milliseconds timeout)
       : room_(std::make_shared<Room>(ranks, timeout)), watcher_([room = room_] { room->watch(); }) {}
   ~House() {
     room_->stop();
-    // The last job may be let go of by a handler.
+    // A handler may release the last job.
     if (watcher_.get_id() == std::this_thread::get_id())
       watcher_.detach();
     else
@@ -64,7 +64,7 @@ class ThreadJob final : public Job {
     return room().agree(rank_, members, topic);
   }
 
-  void on_question(std::function<std::string()>) override {}  // whoever asks about threads has a debugger
+  void on_question(std::function<std::string()>) override {}  // threads are inspected with a debugger
 
   void leave() override { room().end({.rank = rank_, .how = "it said goodbye", .left = true}); }
   void die() { room().end({.rank = rank_, .how = "its thread was killed", .left = false}); }

@@ -13,7 +13,7 @@
 namespace weft::transport::inproc {
 namespace {
 
-// Where a rank stands among those it meets with.
+// The position of `rank` in `members`.
 Result<std::size_t> position(std::span<const std::int32_t> members, std::int32_t rank, std::int32_t ranks) {
   const auto at = std::ranges::lower_bound(members, rank);
   const bool ascending = std::ranges::adjacent_find(members, std::greater_equal<>()) == members.end();
@@ -72,7 +72,7 @@ Result<std::vector<Parcel>> Room::exchange(std::int32_t rank, std::span<const st
     if (mine.descriptor < 0)
       return world_error(fmt::format("a descriptor cannot be handed on: {}", std::strerror(errno)));
   }
-  // Those who meet several times about one topic: the earliest meeting that this rank has not been at.
+  // With several exchanges of one topic, joins the earliest one that this rank has not joined.
   const Key key{topic.group, topic.number, {members.begin(), members.end()}};
   auto& meetings = exchanges_[key];
   auto place = std::ranges::find_if(meetings, [&](const auto& meeting) { return !meeting->parcels[self]; });
@@ -96,7 +96,7 @@ Result<std::vector<Parcel>> Room::exchange(std::int32_t rank, std::span<const st
     const std::vector<std::int32_t> absent = missing();
     return absent.empty() || dead(rank) || std::ranges::any_of(absent, dead);
   });
-  // Complete or hopeless: nobody new joins it.
+  // Complete or failed: no further rank may join it.
   if (const auto known = exchanges_.find(key); known != exchanges_.end()) {
     std::erase(known->second, meeting);
     if (known->second.empty()) exchanges_.erase(known);
@@ -141,10 +141,10 @@ Result<std::vector<std::int32_t>> Room::agree(std::int32_t rank, std::span<const
   agreement->came[self] = true;
   conclude(key, *agreement);
   changed_.notify_all();
-  // end() concludes what a death decides.
+  // If a failure decides the agreement, end() concludes it.
   changed_.wait_for(lock, timeout_,
                     [&] { return agreement->answer.has_value() || death_of(rank) != nullptr; });
-  conclude(key, *agreement);  // another who gave up may have taken it from where end() finds it
+  conclude(key, *agreement);  // if it was erased by a rank that timed out, end() missed it
   if (const auto still = agreements_.find(key); still != agreements_.end() && still->second == agreement)
     agreements_.erase(still);
   WEFT_TRY_STATUS(alive(rank));
@@ -172,7 +172,7 @@ void Room::handle(std::int32_t rank, std::uint64_t group, Job::Handler handler) 
     handlers_.erase(key);
   } else if (death_of(rank) == nullptr) {
     handlers_[key] = std::make_shared<const Job::Handler>(std::move(handler));
-    // What came before goes before what comes now.
+    // Earlier messages are delivered before new ones.
     if (auto kept = unclaimed_.extract(key); !kept.empty())
       for (auto message = kept.mapped().rbegin(); message != kept.mapped().rend(); ++message)
         events_.push_front({.message = std::move(*message), .told = {}});
@@ -265,7 +265,7 @@ void Room::run(Event event, Lock& lock) {
   running_ = function.get();
   lock.unlock();
   call();
-  // What a handler holds is let go of before anyone is told that it no longer runs.
+  // Release the handler's captures before any thread is told that it no longer runs.
   call = nullptr;
   function.reset();
   lock.lock();

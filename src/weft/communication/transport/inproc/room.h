@@ -1,10 +1,11 @@
-// weft/communication/transport/inproc/room.h -- where ranks that are threads meet: one for all of a set of jobs.
+// weft/communication/transport/inproc/room.h -- shared state of a set of jobs whose ranks are
+// threads.
 //
-//   rank 0 ─┐  exchange, agree: wait here until all have come
-//   rank 1 ─┤                                                    one lock, one condition
-//   rank 2 ─┘  send, deaths: events, delivered by one watcher thread in the order they happened
+//   rank 0 ─┐  exchange, agree: block here until all have joined
+//   rank 1 ─┤                                                     one lock, one condition variable
+//   rank 2 ─┘  send, deaths: events, delivered in order by one watcher thread
 //
-// What each operation promises is said in job.h.
+// job.h specifies the operations.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -47,17 +48,17 @@ class Room {
   std::uint64_t on_death(std::int32_t rank, Job::DeathListener listener);
   void forget(std::uint64_t listener);
 
-  // The rank is gone, and nothing of it is called any more.
+  // Records the failure or departure; afterwards no callback of the rank runs.
   void end(const Death& death);
 
-  // The watcher thread's life.
+  // Main loop of the watcher thread.
   void watch();
   void stop();
 
  private:
   using Key = std::tuple<std::uint64_t, std::uint64_t, std::vector<std::int32_t>>;
   struct Exchange {
-    std::vector<std::optional<Parcel>> parcels;  // descriptors are the exchange's own
+    std::vector<std::optional<Parcel>> parcels;  // owns their descriptors
     ~Exchange();
   };
   struct Agreement {
@@ -73,7 +74,7 @@ class Room {
     std::int32_t rank = 0;
     std::shared_ptr<const Job::DeathListener> call;
   };
-  struct Told {  // a death that one listener has to hear of
+  struct Told {  // a failure to report to one listener
     std::uint64_t listener = 0;
     Death death;
   };
@@ -86,9 +87,9 @@ class Room {
   const Death* death_of(std::int32_t rank) const;
   Status alive(std::int32_t rank) const;
   void conclude(const Key& key, Agreement& agreement);
-  // Runs one event's handler, if it has one, with the lock given up meanwhile.
+  // Runs the handler of an event, if any, without the lock.
   void run(Event event, Lock& lock);
-  // Until the watcher is done with what it is running, if that matches.
+  // Waits while runs() says that the watcher is running a given callback.
   void wait_for_watcher(Lock& lock, const std::function<bool()>& runs);
 
   const std::chrono::milliseconds timeout_;
@@ -101,12 +102,12 @@ class Room {
   std::map<Key, std::shared_ptr<Agreement>> agreements_;
   std::map<std::pair<std::int32_t, std::uint64_t>, std::shared_ptr<const Job::Handler>> handlers_;
   std::map<std::pair<std::int32_t, std::uint64_t>, std::deque<Message>>
-      unclaimed_;  // nobody handles them yet
+      unclaimed_;  // without a handler so far
   std::map<std::uint64_t, Listener> listeners_;
   std::uint64_t next_listener_ = 1;
   std::deque<Event> events_;
-  const void* running_ = nullptr;   // the function that the watcher is in
-  std::int32_t running_rank_ = -1;  // and whose it is
+  const void* running_ = nullptr;   // the callback that the watcher runs
+  std::int32_t running_rank_ = -1;  // its rank
   std::thread::id watcher_;
   bool stopped_ = false;
 };

@@ -21,11 +21,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t kMixedTopic = kEndpointTopics + (std::uint64_t{1} << 62);  // far from those of shm
+constexpr std::uint64_t kMixedTopic = kEndpointTopics + (std::uint64_t{1} << 62);  // not those of shm
 
-// What becomes of each wire, and where.
+// The wires by transport, with their positions in the list.
 struct Sorted {
-  std::vector<Wire> near, far;  // near ones by places on this host; none of other hosts
+  std::vector<Wire> near, far;  // near: by places on this host, without those of other hosts
   std::vector<std::size_t> near_index, far_index;
 };
 
@@ -37,7 +37,7 @@ class MixedEndpoint final : public Endpoint {
     Hosts hosts;
     std::int32_t rank = 0;
     std::uint64_t group = 0, number = 0;  // of the next exchange
-    shm::Neighbourhood near;              // empty where this host has no other rank of the group
+    shm::Neighbourhood near;              // empty if no other rank of the group is on this host
     std::unique_ptr<Endpoint> far;
     Patience patience;
   };
@@ -67,13 +67,13 @@ class MixedEndpoint final : public Endpoint {
   }
   bool is_near(const Wire& wire) const;
   Sorted sort(std::span<const Wire> wires) const;
-  // Whether something happened while this rank kept its core.
+  // Spins and yields; returns whether something happened meanwhile.
   bool stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, Clock::time_point until);
 
   Parts parts_;
 };
 
-// A rank that is alone on its host reaches even itself by a socket.
+// A rank that is alone on its host uses a socket even to itself.
 bool MixedEndpoint::is_near(const Wire& wire) const {
   if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks()) return false;
   const std::int32_t from = host_of(wire.from), to = host_of(wire.to);
@@ -98,7 +98,7 @@ Sorted MixedEndpoint::sort(std::span<const Wire> wires) const {
 Result<Ends> MixedEndpoint::open(std::span<const Wire> wires, const Capacity& capacity) {
   const Sorted sorted = sort(wires);
   Result<Ends> near = parts_.near.endpoint ? parts_.near.endpoint->open(sorted.near, capacity) : Ends{};
-  // So that no other machine waits for sockets of one that has no memory left.
+  // If one machine is out of memory, the others must not wait for its sockets.
   const Topic topic{parts_.group, kMixedTopic + parts_.number++};
   WEFT_TRY_STATUS(share_outcome(*parts_.job, parts_.members, topic, near.ok() ? Status() : near.error()));
   WEFT_TRY(far, parts_.far->open(sorted.far, capacity));
@@ -141,7 +141,7 @@ void MixedEndpoint::wait(std::uint32_t seen, nanoseconds limit) {
     parts_.near.neighbours->sleep_elsewhere(near_seen, [&] { parts_.far->wait(far_seen, until - now); });
 }
 
-// The ranks of this host, with a bell that is the sockets' too.
+// Opens shared memory with the ranks of this host; its bell is the sockets' bell too.
 Result<shm::Neighbourhood> meet_neighbours(const MixedEndpoint::Parts& parts, const tcp::Socket& bell) {
   std::vector<std::int32_t> here, names;
   for (std::size_t at = 0; at < parts.members.size(); ++at) {
@@ -157,12 +157,12 @@ Result<shm::Neighbourhood> meet_neighbours(const MixedEndpoint::Parts& parts, co
 Status make_parts(MixedEndpoint::Parts& parts) {
   const tcp::Socket bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   const Status rings = bell ? Status() : tcp::socket_error("cannot make an event descriptor", errno);
-  Result<shm::Neighbourhood> near = meet_neighbours(parts, bell);  // also without: neighbours wait for us
+  Result<shm::Neighbourhood> near = meet_neighbours(parts, bell);  // even without: the other ranks wait
   WEFT_TRY_STATUS(rings);
   if (!near.ok()) return near.error();
   parts.near = std::move(near).value();
 
-  // Where there are neighbours, it is not the sockets that spin and yield.
+  // If there are ranks on this host, the sockets neither spin nor yield: MixedEndpoint does.
   tcp::TcpOptions options;
   if (parts.near.endpoint) options = {.patience = Patience{0, nanoseconds(0)}, .bell = bell.descriptor()};
   WEFT_TRY(far, tcp::make_endpoint(parts.job, parts.members, parts.group, options));

@@ -12,24 +12,24 @@
 namespace weft::transport::mpi {
 namespace {
 
-// In front of every payload.
+// Precedes every payload.
 struct Header {
   std::uint64_t label = 0;
-  std::uint64_t number = 0;  // of the message on its wire, from 0
+  std::uint64_t number = 0;  // message number in its connection, from 0
   std::uint32_t bytes = 0;
-  std::uint32_t checksum = 0;  // of the payload; 0 where the wire stays on its machine
+  std::uint32_t checksum = 0;  // of the payload; 0 within a machine
 };
 static_assert(sizeof(Header) == 24);
 
 struct Slot {
-  std::unique_ptr<std::byte[]> memory;  // header and payload; not touched before it is used
+  std::unique_ptr<std::byte[]> memory;  // header and payload; not touched before first use
   WeftMpiRequest request{};
-  bool pending = false;  // MPI has it
+  bool pending = false;  // a request is in flight
 
   std::byte* payload() const { return memory.get() + sizeof(Header); }
 };
 
-// The slots of one end of a wire, used in a circle.
+// The slots of one end of a connection, used as a ring.
 class Circle {
  public:
   explicit Circle(const Capacity& capacity)
@@ -126,7 +126,7 @@ class MpiOutgoing final : public Outgoing, public Watched {
   const WireEnd end_;
   Circle circle_;
   std::uint64_t label_ = 0;
-  std::size_t bytes_ = 0;  // that room() was asked for
+  std::size_t bytes_ = 0;  // requested from room()
   bool broken_ = false;
 };
 
@@ -191,7 +191,7 @@ class MpiIncoming final : public Incoming, public Watched {
     return outcome.done;
   }
 
-  // What every message must be, whatever its receiver expects.
+  // Checks the properties that every message must have, whatever the receiver expects.
   void inspect(std::size_t bytes) {
     const Slot& slot = circle_.current();
     std::memcpy(&header_, slot.memory.get(), sizeof header_);
@@ -231,7 +231,7 @@ class MpiIncoming final : public Incoming, public Watched {
 
   const WireEnd end_;
   Circle circle_;
-  Header header_;  // of the message that is there
+  Header header_;  // of the current message
   std::uint64_t label_ = 0;
   bool broken_ = false;
 };

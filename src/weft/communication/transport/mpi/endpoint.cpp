@@ -21,8 +21,9 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-// Fruitless waiting before the first nap. A long message moves only while MPI is tested, piece by piece, and
-// nothing shows that it does: naps would slow it down, so its time at a modest 1 GB/s is waited awake.
+// Fruitless waiting before the first nap. A long message progresses only while MPI is tested, and
+// that progress is not visible. Naps would slow it down, so wait() stays awake for its transfer
+// time at a modest 1 GB/s.
 constexpr nanoseconds kAwake{200'000};
 constexpr double kModestNanosecondsPerByte = 1;
 constexpr nanoseconds kShortestWireNap{50'000};
@@ -30,11 +31,11 @@ constexpr nanoseconds kLongestWireNap{1'000'000};
 
 constexpr std::int64_t kMostMpiSlotBytes = 1 << 30;  // MPI counts bytes by an int
 
-// What each rank tells the others when wires are opened.
+// A rank's contribution to the exchange that opens connections.
 struct Opening {
-  std::uint64_t wires = 0;  // a digest: all must open the same
+  std::uint64_t wires = 0;  // a digest: must be equal on all ranks
   std::int32_t mpi_rank = 0;
-  std::int32_t first_tag = 0;  // of the wires into this rank, in their order
+  std::int32_t first_tag = 0;  // of the incoming wires, in list order
 };
 
 std::uint64_t digest_of_wires(std::span<const Wire> wires, const Capacity& capacity) {
@@ -98,7 +99,7 @@ class MpiEndpoint final : public Endpoint {
     for (;;) {
       if (signal() != seen || progress()) return;
       const nanoseconds waited = Clock::now() - start;
-      // Several calls in a row count as one long wait.
+      // Consecutive calls count as one long wait.
       fruitless_.store((before + waited).count(), std::memory_order_relaxed);
       if (waited >= patience) return;
       if (before + waited < awake_) {
@@ -170,7 +171,7 @@ class MpiEndpoint final : public Endpoint {
     woken_.wait_for(lock, length, [&] { return signal() != seen; });
   }
 
-  // Exchanges of this endpoint do not meet those that its group makes for itself.
+  // Separates the exchanges of this endpoint from its group's own.
   static constexpr std::uint64_t kFirstNumber = std::uint64_t{0x6d7069} << 32;
 
   const std::shared_ptr<Job> job_;
@@ -180,7 +181,7 @@ class MpiEndpoint final : public Endpoint {
   std::uint64_t opens_ = 0;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   nanoseconds awake_ = kAwake;
-  std::atomic<std::int64_t> fruitless_ = 0;  // nanoseconds of waiting since something moved
+  std::atomic<std::int64_t> fruitless_ = 0;  // nanoseconds waited since the last progress
   std::mutex napping_;
   std::condition_variable woken_;
 };

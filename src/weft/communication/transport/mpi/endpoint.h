@@ -1,15 +1,16 @@
-// weft/communication/transport/mpi/endpoint.h -- the transport that an MPI which already runs provides.
+// weft/communication/transport/mpi/endpoint.h -- a transport over an MPI library that is already
+// running.
 //
 //   Outgoing ─ MPI_Issend ─ (whatever MPI uses: verbs, shared memory, TCP) ─ MPI_Irecv ─ Incoming
 //
-// For machines whose network only their MPI can drive. Each wire is a tag of the receiver's. Works with any
-// kind of job whose ranks were all started by the same mpirun: with mpi/job.h the launcher alone notices
-// deaths, with a process job (rendezvous.h) survivors are told which rank died, if the launcher lets them
-// live.
+// For machines whose network only their MPI can drive. Each wire is a tag of the receiver. Works
+// with any kind of job whose ranks were all started by the same mpirun. With mpi/job.h only the
+// launcher detects failures. With a process job (rendezvous.h) survivors are notified which rank
+// failed, if the launcher keeps them running.
 //
-// MPI offers no way to sleep until any of many things happens, so wait() tests and yields for a while and
-// then naps, 50 us at first and 1 ms at last: an idle rank costs little, and what comes late may be seen up
-// to 1 ms later still.
+// MPI cannot sleep until any of several events happens. So wait() tests and yields for a while and
+// then naps, first for 50 us and finally for 1 ms. An idle rank costs little, but may notice a late
+// event up to 1 ms later.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,11 +23,12 @@
 
 namespace weft::transport::mpi {
 
-// Of the group of `members` (job ranks, ascending); `group` tells its exchanges from those of other groups.
+// For the group of `members` (job ranks, ascending); `group` separates its exchanges from those of
+// other groups.
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
                                                 std::uint64_t group, std::shared_ptr<Library> library);
 
-// The same over the MPI that Library::load() finds.
+// The same over the MPI that Library::load() returns.
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
                                                 std::uint64_t group);
 

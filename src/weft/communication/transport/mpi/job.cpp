@@ -119,8 +119,8 @@ class MpiJob final : public Job {
     listeners_.erase(listener);
   }
 
-  // A rank tells all others that it goes on before it can tell any that it leaves, and messages stay in order:
-  // what one of them hears first, all hear first.
+  // A rank reports survival to all others before it can report its departure, and messages stay in
+  // order. So all ranks receive these two in the same order.
   Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
                                                        Topic topic) override {
     WEFT_TRY_STATUS(check(members));
@@ -182,7 +182,7 @@ class MpiJob final : public Job {
     }
   }
 
-  // Takes in what has come. Whoever waits does it, one at a time, or messages would change places.
+  // Receives pending messages. Every waiting thread does this, one at a time, to keep the order.
   void take_in() {
     const std::scoped_lock turn(taking_in_);
     while (std::optional<Message> message = mailbox_->receive()) {
@@ -213,7 +213,7 @@ class MpiJob final : public Job {
     news_.notify_all();
   }
 
-  // What `from` says of the topic; none when it is gone without a word.
+  // The contribution of `from` to the topic; empty if it left without one.
   Result<std::optional<std::string>> wait_for(MessageKind kind, Topic topic, std::int32_t from,
                                               Clock::time_point deadline) {
     const Key key{kind, topic.group, topic.number, from};
@@ -245,14 +245,15 @@ class MpiJob final : public Job {
     }
   }
 
-  // Held while handlers and listeners change, so that one that was taken off runs no more; unless it is the
-  // one that changes them.
+  // Held while handlers and listeners change, so that a removed one no longer runs; not if a
+  // callback makes the change.
   std::unique_lock<std::mutex> stop_delivery() {
     if (std::this_thread::get_id() == watcher_.get_id()) return {};
     return std::unique_lock(delivering_);
   }
 
-  // Calls handlers and listeners, which may call back into the job: nothing but their turn is locked.
+  // Invokes handlers and listeners, which may call back into the job: only delivery itself is
+  // locked.
   bool deliver() {
     const std::scoped_lock turn(delivering_);
     for (bool any = false;; any = true) {
@@ -295,8 +296,8 @@ class MpiJob final : public Job {
   const std::unique_ptr<Mailbox> mailbox_;
   std::vector<Member> members_;
 
-  std::mutex taking_in_, delivering_;  // each taken before the next
-  mutable std::mutex mutex_;           // guards what follows
+  std::mutex taking_in_, delivering_;  // lock order: top to bottom
+  mutable std::mutex mutex_;           // guards the following members
   std::condition_variable news_;
   std::map<Key, std::deque<std::string>> arrived_;
   std::map<std::uint64_t, std::deque<Message>> inbox_;
@@ -305,10 +306,10 @@ class MpiJob final : public Job {
   std::uint64_t last_listener_ = 0;
   std::vector<bool> gone_;
   std::vector<Death> deaths_;
-  std::size_t heard_ = 0;  // deaths that listeners were told of
+  std::size_t heard_ = 0;  // failures reported to listeners
   std::function<std::string()> answer_;
-  tcp::Socket doctor_ = open_for_questions();  // the watcher's
-  std::jthread watcher_;                       // last: it uses all of the above
+  tcp::Socket doctor_ = open_for_questions();  // used by the watcher
+  std::jthread watcher_;                       // last: uses the members above
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
-// weft/communication/transport/mpi/job.h -- a job whose ranks are those of an MPI that already runs.
+// weft/communication/transport/mpi/job.h -- a job whose ranks are those of a running MPI.
 //
-//   mpirun -n 4 PROGRAM  ──▶  Library::load()  ──▶  join()     no address, no port, no secret to agree on
+//   mpirun -n 4 PROGRAM  ──▶  Library::load()  ──▶  join()     needs no address, port or secret
 //
-// Messages of the job are MPI messages of tag 0. A thread looks for them, napping up to 1 ms while none come;
-// whoever waits in exchange() looks as well.
+// Messages of the job are MPI messages with tag 0. A thread polls for them, napping up to 1 ms
+// while none arrive; threads that wait in exchange() poll as well.
 //
-// What it cannot do, because MPI cannot: it learns of ranks that leave but of no death, since the launcher
-// ends all ranks when one dies; and descriptors do not travel (Parcel::descriptor arrives as -1), so shared
-// memory needs a process job (rendezvous.h), which runs under mpirun as well.
+// MPI limits it in two ways. It detects ranks that leave but not failures, since the launcher kills
+// all ranks when one fails. And descriptors are not transferred (Parcel::descriptor arrives as -1),
+// so shared memory needs a process job (rendezvous.h), which also runs under mpirun.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace weft::transport::mpi {
 
-// All ranks of the launcher's job; collective.
+// Joins all ranks of the launcher's job; collective.
 Result<std::unique_ptr<Job>> join(std::shared_ptr<Library> library, std::chrono::milliseconds timeout);
 
 }  // namespace weft::transport::mpi

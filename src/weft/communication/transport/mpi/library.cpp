@@ -21,7 +21,7 @@ Result<std::shared_ptr<Library>> Library::load() {
   WEFT_TRY(table, load_plugin());
   WEFT_TRY(library, start(*table));
   loaded = library;
-  // Registered after MPI's own, hence run before them.
+  // Registered after MPI's own exit handlers, so it runs before them.
   std::atexit([] { loaded.reset(); });
   return library;
 }
@@ -36,9 +36,10 @@ Result<std::shared_ptr<Library>> Library::start(const WeftMpiTable& table) {
   return library;
 }
 
-// MPI wants every message received before it ends, but a rank that leaves in the midst of things, and
-// goodbyes, leave some behind. A send is done when it was taken, so: take everything; once one's own sends
-// are done, say so by entering a barrier; when that is done no message is left anywhere.
+// MPI requires every message to be received before it finalizes, but a rank that leaves in the
+// middle, and goodbyes, leave some behind. A send completes when it is received. So: receive
+// everything; once this rank's sends are complete, enter a barrier; when the barrier completes, no
+// message is left anywhere.
 Library::~Library() {
   if (!mover_.joinable()) return;  // never started
   mover_.request_stop();

@@ -1,15 +1,16 @@
-// weft/communication/transport/mpi/library.h -- an MPI that runs: messages with tags, one thread inside at a time.
+// weft/communication/transport/mpi/library.h -- a running MPI: tagged messages, with one thread
+// inside MPI at a time.
 //
 //   auto lock = library.lock();
 //   library.receive(memory, size, from, tag, request);     // and later, with the lock again:
 //   if (library.test(request).done) ...
 //
-// All calls go through one lock, so MPI_THREAD_SERIALIZED is enough: MPI_THREAD_MULTIPLE is missing in some
-// builds and slows down the others. A program that initializes MPI by itself must ask for SERIALIZED at
-// least, and for MULTIPLE when it calls MPI while Weft does.
+// One lock serializes all calls, so MPI_THREAD_SERIALIZED suffices: some builds lack
+// MPI_THREAD_MULTIPLE, and others become slower with it. A program that initializes MPI itself must
+// request at least SERIALIZED, or MULTIPLE if it calls MPI concurrently with Weft.
 //
-// MPI moves long messages only while somebody is inside it, and a rank that sent one may compute for a long
-// time: a thread enters MPI once a millisecond.
+// MPI progresses long messages only inside MPI calls, and a sending rank may compute for a long
+// time. So a thread enters MPI once per millisecond.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -27,15 +28,15 @@
 
 namespace weft::transport::mpi {
 
-inline constexpr std::int32_t kJobTag = 0;  // wires have the others
+inline constexpr std::int32_t kJobTag = 0;  // connections use the others
 
 class Library {
  public:
-  // The MPI of this process, which starts on the first call and ends with the process (it cannot be started
-  // twice). Waits, as MPI_Init does, for all ranks that the launcher started; and at the end as MPI_Finalize
-  // does.
+  // The MPI of this process, which is initialized on the first call and finalized at exit (it
+  // cannot be restarted). Waits for all launched ranks, as MPI_Init does, and at exit as
+  // MPI_Finalize does.
   static Result<std::shared_ptr<Library>> load();
-  // Over a table that the caller has.
+  // Uses the given table.
   static Result<std::shared_ptr<Library>> start(const WeftMpiTable& table);
   ~Library();
 
@@ -45,20 +46,20 @@ class Library {
 
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  // REQUIRES of all that follow: the lock is held. Where a text is answered, it says why MPI refused; empty
-  // when it did not.
+  // REQUIRES for all functions below: the lock is held. A returned string is MPI's error message;
+  // empty on success.
   //
-  // Synchronous: done when the receiver has taken the message.
+  // Synchronous: completes when the receiver has matched the message.
   std::string send(const void* bytes, std::size_t size, std::int32_t to, std::int32_t tag,
                    WeftMpiRequest& request);
   std::string receive(void* bytes, std::size_t room, std::int32_t from, std::int32_t tag,
                       WeftMpiRequest& request);
-  void cancel(WeftMpiRequest& request);  // of a receive
+  void cancel(WeftMpiRequest& request);  // for receives
 
   struct Outcome {
     bool done = false;
-    std::size_t bytes = 0;  // of a message received
-    std::string why;        // it failed: done as well
+    std::size_t bytes = 0;  // of a received message
+    std::string why;        // error message; a failed request is done
   };
   Outcome test(WeftMpiRequest& request);
 
@@ -69,11 +70,12 @@ class Library {
   };
   Arrival probe(std::int32_t tag);
 
-  // The first of `count` tags for wires into this rank. None is given out twice: a late message of an old
-  // wire must not be taken for one of a new. Fails when MPI has no more.
+  // Reserves `count` tags for connections into this rank and returns the first. Tags are never
+  // reused: a late message of an old connection must not be taken for one of a new. Fails when MPI
+  // has no tags left.
   Result<std::int32_t> reserve_tags(std::int32_t count);
 
-  // Keeps the memory of a send whose owner goes until MPI no longer reads it.
+  // Keeps the buffer of an abandoned send until MPI no longer reads it.
   void outlive(WeftMpiRequest request, std::unique_ptr<std::byte[]> memory);
 
  private:
@@ -92,7 +94,7 @@ class Library {
   std::int32_t rank_ = 0, ranks_ = 1, most_tag_ = 0, next_tag_ = kJobTag + 1;
   std::mutex mutex_;
   std::vector<Orphan> orphans_;
-  std::optional<Orphan> unwanted_;  // a message that is being received only to be thrown away
+  std::optional<Orphan> unwanted_;  // a message received only to be discarded
   std::condition_variable_any stopping_;
   std::jthread mover_;
 };

@@ -8,7 +8,7 @@
 namespace weft::transport::mpi {
 namespace {
 
-// In front of every message's bytes.
+// Precedes the bytes of every message.
 struct Envelope {
   MessageKind kind;
   Topic topic;

@@ -1,6 +1,8 @@
-// weft/communication/transport/mpi/mailbox.h -- short messages between the ranks of a job, over MPI with tag 0.
+// weft/communication/transport/mpi/mailbox.h -- short messages between the ranks of a job, over MPI
+// with tag 0.
 //
-// Messages from one rank to another arrive in order. Sending never waits; messages on their way are kept here.
+// Messages between two ranks arrive in order. Sending never blocks; buffers of messages in flight
+// are kept here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,18 +29,18 @@ struct Message {
   std::string bytes;
 };
 
-// Thread-safe, but messages are in order only when one thread at a time calls receive().
+// Thread-safe, but messages are in order only if one thread at a time calls receive().
 class Mailbox {
  public:
   explicit Mailbox(std::shared_ptr<Library> library) : library_(std::move(library)) {}
   ~Mailbox();
 
-  // Fails when MPI cannot reach that rank. Those under way when the Mailbox ends still arrive. REQUIRES: at most
-  // kMostMessageBytes.
+  // Fails if MPI cannot reach that rank. Messages in flight when the Mailbox is destroyed still
+  // arrive. REQUIRES: at most kMostMessageBytes.
   Status send(std::int32_t to, MessageKind kind, Topic topic, std::string_view bytes);
-  // The next message that is all there.
+  // The next complete message.
   std::optional<Message> receive();
-  // Whether messages are on their way.
+  // Whether messages are in flight.
   bool busy();
 
  private:
@@ -52,8 +54,8 @@ class Mailbox {
   bool start_receiving();
 
   const std::shared_ptr<Library> library_;
-  std::vector<Parcelled> sending_;      // guarded by the library's lock, as is the next
-  std::optional<Parcelled> receiving_;  // at most one, or messages would change places
+  std::vector<Parcelled> sending_;      // this and the next: guarded by the library's lock
+  std::optional<Parcelled> receiving_;  // at most one, to keep the order
 };
 
 }  // namespace weft::transport::mpi

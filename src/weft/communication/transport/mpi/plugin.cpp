@@ -17,16 +17,16 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Flavour {
-  std::string_view name;     // "openmpi", of the plugin's file name
+  std::string_view name;     // "openmpi", as in the plugin's file name
   std::string_view library;  // "Open MPI"
-  std::string_view package;  // that has it on Debian and its kin
+  std::string_view package;  // on Debian and derivatives
 };
 constexpr Flavour kOpenMpi{"openmpi", "Open MPI", "libopenmpi-dev"};
 constexpr Flavour kMpich{"mpich", "MPICH", "libmpich-dev"};
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
-// hydra and srun's pmi2 set PMI_RANK alone; Open MPI's mpirun sets PMIX_RANK beside its own.
+// hydra and srun's pmi2 set only PMI_RANK; Open MPI's mpirun sets PMIX_RANK beside its own.
 const Flavour* launcher() {
   if (is_set("OMPI_COMM_WORLD_RANK")) return &kOpenMpi;
   if (is_set("PMI_RANK")) return &kMpich;
@@ -43,7 +43,7 @@ const Flavour* find_flavour(std::string_view name) {
 
 std::string file_name(const Flavour& flavour) { return fmt::format("weft_mpi_{}.so", flavour.name); }
 
-// The file that this code came in: a program, or libweft.so in somebody's program.
+// The file that contains this code: a program, or libweft.so.
 fs::path own_file() {
   Dl_info found{};
   std::error_code ignored;
@@ -51,7 +51,7 @@ fs::path own_file() {
   return fs::canonical(found.dli_fname, ignored);
 }
 
-// Plugins lie beside the program that was built, and in lib/weft where it is installed.
+// Plugins are next to the built program, and in lib/weft of an installation.
 std::vector<fs::path> folders() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -79,7 +79,8 @@ Result<fs::path> find_plugin(const Flavour& flavour) {
 }
 
 Result<const WeftMpiTable*> open_plugin(const fs::path& path, std::string_view package) {
-  // Global, because the MPI's own plugins look for its symbols; never unloaded, because it leaves threads.
+  // RTLD_GLOBAL, because the MPI's own plugins need its symbols; never unloaded, because it leaves
+  // threads.
   void* plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (plugin == nullptr) {
     return world_error(fmt::format("the MPI plugin cannot be loaded: {}", dlerror()),

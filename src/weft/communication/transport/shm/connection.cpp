@@ -11,7 +11,7 @@
 namespace weft::transport::shm {
 namespace {
 
-// An empty span may have no address, which memcpy does not like.
+// The data of an empty span may be null, which memcpy does not allow.
 void copy_bytes(std::byte* target, const std::byte* source, std::size_t bytes) {
   if (bytes > 0) std::memcpy(target, source, bytes);
 }
@@ -70,7 +70,7 @@ class RingOutgoing final : public Outgoing {
     place_.neighbours->tell(wire_.to);
   }
 
-  // Whether the caller's memory is its own again.
+  // Whether the caller's memory may be reused.
   bool settle(std::span<const std::byte> bytes) {
     SlotState state = posted_->state.load(std::memory_order_acquire);
     if (state == SlotState::posted && recalls_before_ != place_.neighbours->recalls() &&
@@ -93,9 +93,10 @@ class RingOutgoing final : public Outgoing {
     return true;
   }
 
-  // The connection goes before its last message was fetched: nobody may touch the caller's memory any more.
+  // The connection is destroyed before its last message was fetched: the receiver must no longer
+  // read the caller's memory.
   void abandon() {
-    constexpr std::chrono::seconds kLongestFetch{1};  // a receiver that dies meanwhile never ends it
+    constexpr std::chrono::seconds kLongestFetch{1};  // a receiver that fails meanwhile never finishes it
     const auto begin = std::chrono::steady_clock::now();
     SlotState state = SlotState::posted;
     if (!posted_->state.compare_exchange_strong(state, SlotState::lost, std::memory_order_acq_rel))
@@ -115,7 +116,7 @@ class RingOutgoing final : public Outgoing {
   Wire wire_;
   RingWriter ring_;
   std::uint64_t label_ = 0;
-  Slot* next_ = nullptr;    // room() gave it
+  Slot* next_ = nullptr;    // returned by room()
   Slot* posted_ = nullptr;  // waits to be fetched
   std::uint32_t recalls_before_ = 0;
   bool one_copy_;
@@ -160,7 +161,7 @@ class RingIncoming final : public Incoming {
   }
 
  private:
-  // The next message, if it is there and what it should be.
+  // The next message, if it has arrived and is as expected.
   Slot* expect(std::size_t bytes) {
     if (broken_) return nullptr;
     Slot* const slot = ring_.front();
@@ -196,7 +197,7 @@ class RingIncoming final : public Incoming {
   Wire wire_;
   RingReader ring_;
   std::uint64_t label_ = 0;
-  bool fetched_ = false;  // the front message was posted and is in its slot by now
+  bool fetched_ = false;  // the front message was posted and is now in its slot
   bool broken_ = false;
 };
 

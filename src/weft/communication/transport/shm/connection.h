@@ -1,12 +1,13 @@
-// weft/communication/transport/shm/connection.h -- a connection through a ring of slots in shared memory.
+// weft/communication/transport/shm/connection.h -- a connection through a ring of slots in shared
+// memory.
 //
 //   two copies   sender's memory ──▶ slot ──▶ receiver's memory         always possible
-//   one copy     sender's memory ───────────▶ receiver's memory         long messages, where allowed
+//   one copy     sender's memory ───────────▶ receiver's memory         long messages, if permitted
 //
-// With one copy the sender posts where the message is, the receiver fetches it, and send_from() succeeds once
-// that is done. A receiver that uses front() fetches into the slot. When the receiver does not come while the
-// sender's patience lasts, or cannot fetch, the sender copies into the slot instead: a message never waits
-// for its receiver to be ready, as long as slots are free.
+// With one copy, the sender posts the address of the message, the receiver fetches it, and
+// send_from() succeeds once that is done. A receiver that uses front() fetches into the slot. If
+// the receiver does not fetch within the sender's timeout, or cannot, the sender copies into the
+// slot instead: while slots are free, a message never waits for its receiver.
 #pragma once
 #include <memory>
 
@@ -17,7 +18,7 @@
 
 namespace weft::transport::shm {
 
-// `memory` is the ring's part of `segment`; both ends are kept as long as a connection needs them.
+// `memory` is the ring within `segment`; a connection keeps both alive.
 struct RingPlace {
   std::shared_ptr<Neighbours> neighbours;
   std::shared_ptr<const Segment> segment;

@@ -19,13 +19,13 @@
 namespace weft::transport::shm {
 namespace {
 
-// A segment that rank 0 of the group made and all have mapped, and what each rank said about itself.
+// A segment that rank 0 of the group created and all have mapped, and each rank's contribution.
 struct Shared {
   Segment segment;
   std::vector<std::string> said;
 };
 
-// Closes the descriptors that nobody took.
+// Closes the descriptors that were not taken.
 class Parcels {
  public:
   explicit Parcels(std::vector<Parcel> parcels) : parcels_(std::move(parcels)) {}
@@ -44,7 +44,7 @@ class Parcels {
   std::vector<Parcel> parcels_;
 };
 
-// What a rank says in an exchange: "ok:..." or why it cannot go on.
+// Prefix of a rank's contribution to an exchange: "ok:...", otherwise it is an error message.
 constexpr std::string_view kFine = "ok:";
 
 struct Meeting {
@@ -55,7 +55,7 @@ struct Meeting {
   std::uint64_t number = kEndpointTopics;  // of the next exchange
 };
 
-// All ranks come with the size and what they have to say; when one has an error, all fail.
+// All ranks pass the size and their contribution; if one has an error, all fail.
 Result<Shared> share(Meeting& meeting, Result<std::size_t> bytes, Backing backing, std::string_view says) {
   const Topic topic{meeting.group, meeting.number++};
   Shared shared;
@@ -109,7 +109,7 @@ class ShmEndpoint final : public Endpoint {
   std::optional<WireFault> fault() override { return neighbours_->fault(); }
 
  private:
-  // The bytes of all rings.
+  // Total bytes of all rings.
   Result<std::size_t> measure(std::span<const Wire> sorted, const Capacity& capacity) const;
 
   Meeting meeting_;
@@ -170,13 +170,13 @@ Result<Ends> ShmEndpoint::open(std::span<const Wire> wires, const Capacity& capa
     if (wire.from == rank()) ends.outgoing[i] = make_outgoing(at, wire, capacity);
     if (wire.to != rank()) continue;
     ends.incoming[i] = make_incoming(at, wire, capacity);
-    // The sender writes a slot once, the receiver may read it several times.
+    // Near the receiver: the sender writes a slot once, the receiver may read it several times.
     if (several_memory_nodes()) WEFT_TRY_STATUS(segment->populate(place * ring, ring));
   }
   return ends;
 }
 
-// Every rank's bell for every other one.
+// Exchanges the event descriptors of all ranks.
 Result<std::vector<tcp::Socket>> share_bells(Meeting& meeting, int mine) {
   WEFT_TRY(answers, meeting.job->exchange(meeting.members, Topic{meeting.group, meeting.number++},
                                           Parcel{.bytes = {}, .descriptor = mine}));
@@ -214,7 +214,7 @@ Result<Neighbourhood> make_neighbourhood(std::shared_ptr<Job> job, std::vector<s
   if (ranks > kMostLocalRanks)
     return user_error(fmt::format("shared memory supports at most {} ranks: {}", kMostLocalRanks, ranks),
                       "use the transport tcp");
-  // Whoever else is on this machine wants cores too.
+  // All ranks of this host compete for its cores, also those of other groups.
   std::int32_t local = 0;
   for (std::int32_t other = 0; other < job->ranks(); ++other) local += job->member(other).host == host;
 

@@ -9,10 +9,11 @@ namespace weft::transport::shm {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// For so long a message waits to be read where it lies; then it is copied, so that its sender can go on.
+// How long a posted message waits to be fetched; then the sender copies it, so that it can
+// progress.
 constexpr std::chrono::nanoseconds kPosted{50'000};
 
-// A row begins a cache line; up to 16 ranks fit one, which a waiting rank then polls alone.
+// A row starts a cache line; up to 16 ranks fit one, so that a waiting rank polls a single line.
 std::size_t row_bytes(std::int32_t ranks) {
   return (static_cast<std::size_t>(ranks) * sizeof(std::uint32_t) + kLine - 1) / kLine * kLine;
 }

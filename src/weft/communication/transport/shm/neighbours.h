@@ -1,10 +1,12 @@
-// weft/communication/transport/shm/neighbours.h -- what the ranks of a group on one machine share: bells and news.
+// weft/communication/transport/shm/neighbours.h -- shared state of a group's ranks on one machine:
+// bells and event counters.
 //
 //          from    0    1    2
-//   news of 0 [    .   17    4 ]    a row a rank: how often each rank did something this one may wait for
+//   news of 0 [    .   17    4 ]    a row per rank: events of each rank that this one may wait for
 //   news of 1 [   12    .    9 ]    signal() of a rank is the sum of its row
 //
-// A rank that sends or takes a message writes so into its place of the other's row and rings its bell.
+// A rank that sends or receives a message increments its counter in the peer's row and rings the
+// peer's bell.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -27,22 +29,23 @@ class Neighbours {
  public:
   static std::size_t segment_bytes(std::int32_t ranks);
 
-  // `segment` was all zero when the first rank came. Messages of `single_copy_bytes` and more (0: none) are
-  // fetched from the sender's memory, where `memory` reaches it.
+  // `segment` was zeroed when the first rank arrived. Messages of at least `single_copy_bytes` (0:
+  // none) are fetched from the sender's memory, if `memory` can read it.
   Neighbours(Segment segment, std::int32_t rank, std::int32_t ranks, const Patience& patience,
              PeerMemory memory, std::int64_t single_copy_bytes);
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return ranks_; }
 
-  // Something that `peer` may wait for has been stored.
+  // Notifies `peer` that something it may wait for has been stored.
   void tell(std::int32_t peer);
   std::uint32_t signal() const;
   void wait(std::uint32_t seen, std::chrono::nanoseconds limit);
 
-  // Where these ranks are only some of a group (see mixed/endpoint.h): what they are called there, and event
-  // descriptors that are rung as well when a bell finds its rank asleep. Before anything is told. There ranks
-  // sleep in most calls, so that a fence for whoever rings is less than a barrier for whoever sleeps.
+  // For a subset of a group (see mixed/endpoint.h): `names` are the ranks in the group, and
+  // `other_bells` the event descriptors to ring when a bell finds its rank asleep. Call it before
+  // any notification. Such ranks sleep in most calls, so a fence per ring costs less than a barrier
+  // per sleep.
   void join_larger_group(std::vector<std::int32_t> names, std::vector<tcp::Socket> other_bells) {
     names_ = std::move(names);
     other_bells_ = std::move(other_bells);
@@ -51,7 +54,7 @@ class Neighbours {
   std::int32_t name_of(std::int32_t rank) const {
     return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
   }
-  // Calls `sleep` unless signal() is no longer `seen`; news that come meanwhile ring the event descriptor.
+  // Calls `sleep` unless signal() differs from `seen`; later events ring the event descriptor.
   template <class Sleep>
   void sleep_elsewhere(std::uint32_t seen, Sleep sleep) {
     bells().prepare(rank_);
@@ -59,7 +62,7 @@ class Neighbours {
     bells().finish(rank_);
   }
 
-  // The first fault of any connection stays.
+  // Keeps the first fault of any connection.
   void report(WireFault fault);
   std::optional<WireFault> fault() const;
 
@@ -68,9 +71,9 @@ class Neighbours {
     return single_copy_bytes_ > 0 && bytes >= static_cast<std::size_t>(single_copy_bytes_);
   }
 
-  // A message that waits in its sender's memory keeps that sender from going on, and two that send to each
-  // other would wait for ever. So a rank with such messages does not sleep: when its patience is over it
-  // recalls them (see connection.h), that is, copies them after all.
+  // A posted message keeps its sender from progressing, and two ranks that send to each other would
+  // deadlock. So a rank with posted messages does not sleep: after a timeout it recalls them (see
+  // connection.h), that is, copies them after all.
   void add_post() { posts_.fetch_add(1, std::memory_order_relaxed); }
   void end_post() { posts_.fetch_sub(1, std::memory_order_relaxed); }
   std::uint32_t recalls() const { return recalls_.load(std::memory_order_relaxed); }
@@ -90,7 +93,7 @@ class Neighbours {
 
   mutable std::mutex fault_mutex_;
   std::optional<WireFault> fault_;
-  std::atomic<bool> has_fault_ = false;  // so that looking for one costs nothing
+  std::atomic<bool> has_fault_ = false;  // for a cheap check
 };
 
 }  // namespace weft::transport::shm

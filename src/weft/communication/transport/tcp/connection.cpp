@@ -16,7 +16,7 @@ namespace weft::transport::tcp {
 
 namespace {
 
-// What is left of a header and a payload of which `done` bytes are through.
+// The rest of a header and payload after `done` bytes.
 struct Rest {
   std::array<iovec, 2> parts{};
   std::size_t count = 0, bytes = 0;
@@ -47,7 +47,7 @@ struct Rest {
 Sender::Sender(OutStream stream, const Wire& wire, const Capacity& capacity, bool checked)
     : stream_(std::move(stream)), wire_(wire), capacity_(capacity), checked_(checked) {}
 
-// A Receiver may have the connection too, and keep it open.
+// A Receiver may share the connection and keep it open.
 Sender::~Sender() {
   if (stream_) ::shutdown(descriptor(), SHUT_WR);
 }
@@ -87,7 +87,7 @@ bool Sender::push(std::span<const std::byte> bytes) {
   return true;
 }
 
-// More of the message that is under way, of which `rest` is left, as sendmsg(2) answers.
+// Sends more of the current message, of which `rest` bytes are left; returns like sendmsg(2).
 ssize_t Sender::give(std::span<const std::byte> bytes, std::size_t rest) {
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   if (length_ <= kMostTogether) {
@@ -95,7 +95,7 @@ ssize_t Sender::give(std::span<const std::byte> bytes, std::size_t rest) {
     const iovec part{frame_.data() + sent_, rest};
     return stream_.seal->send(descriptor(), {&part, 1});
   }
-  // sendmsg() reads only, though its iovec cannot say so.
+  // sendmsg() only reads, but iovec is not const.
   Rest parts(frame_.data(), {const_cast<std::byte*>(bytes.data()), bytes.size()}, sent_);
   if (stream_.seal) return stream_.seal->send(descriptor(), parts.all());
   const msghdr message = parts.message();
@@ -142,8 +142,9 @@ void Sender::fail(int code) {
 Receiver::Receiver(InStream stream, const Wire& wire, const Capacity& capacity, bool checked)
     : stream_(std::move(stream)), wire_(wire), capacity_(capacity), checked_(checked) {}
 
-// Reads on as far as the bytes are there; true when the message is whole. Until its header has come, the
-// message is taken to be as long as `payload`: asked for, that is what it must be; else it is empty.
+// Reads as far as bytes are available; true when the message is complete. Until its header has
+// arrived, its length is assumed to be that of `payload`: the requested length if `asked`,
+// otherwise empty.
 bool Receiver::read(std::span<std::byte> payload, bool asked) {
   while (got_ < kFrameHeaderBytes + payload.size()) {
     const ssize_t received = take(payload, asked);
@@ -152,7 +153,7 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
     if (received < 0 && errno == EBADMSG)
       return fail(
           {WireFault::What::damaged, "its authentication failed: changed, replayed or truncated in transit"});
-    if (received <= 0) {  // an end, or an error that makes it one: a reset by the other end's death
+    if (received <= 0) {  // end of stream, or an error treated as one: a reset by a failed peer
       ended_ = true;
       return false;
     }
@@ -168,7 +169,7 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
   return asked || header_.length == payload.size() ? whole() : false;
 }
 
-// More of the message that is arriving, as recvmsg(2) answers.
+// Receives more of the current message; returns like recvmsg(2).
 ssize_t Receiver::take(std::span<std::byte> payload, bool asked) {
   Rest rest(header_bytes_.data(), payload, got_);
   if (stream_.seal) return stream_.seal->receive(descriptor(), rest.all());
@@ -189,7 +190,7 @@ ssize_t Receiver::take(std::span<std::byte> payload, bool asked) {
   return static_cast<ssize_t>(ahead_begin_ - before);
 }
 
-// REQUIRES: what was read ahead before is handed on.
+// REQUIRES: all data read ahead is consumed.
 ssize_t Receiver::fill_ahead() {
   if (stream_.seal) return stream_.seal->fill(descriptor());
   if (!ahead_) ahead_ = std::make_unique_for_overwrite<std::byte[]>(kMostAhead);
@@ -199,9 +200,9 @@ ssize_t Receiver::fill_ahead() {
   return received;
 }
 
-// Nothing is armed while there is something to hand on.
+// The receiver is not armed while read-ahead data is unconsumed.
 bool Receiver::read_ahead() {
-  // Of an error, whoever asks again finds out.
+  // The next call reports an error.
   return fill_ahead() >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
@@ -254,7 +255,7 @@ bool Receiver::receive_into(std::span<std::byte> target) {
     pop();
     return true;
   }
-  if (arriving_) {  // it began to come before it was asked for: the rest goes straight to the caller
+  if (arriving_) {  // partly received before the request: the rest goes straight to the caller
     if (got_ > kFrameHeaderBytes && fits_call(header_, target.size()))
       std::memcpy(target.data(), arriving_.get(), got_ - kFrameHeaderBytes);
     keep_buffer(std::move(arriving_));
@@ -262,9 +263,9 @@ bool Receiver::receive_into(std::span<std::byte> target) {
   return go_on(target);
 }
 
-// Reads what was asked for; says so to whoever waits when it is not all there.
+// Reads the requested message; if it is incomplete, arms the connection.
 bool Receiver::go_on(std::span<std::byte> payload) {
-  // The header may have come unasked.
+  // The header may have arrived before the request.
   if (fault_ || (got_ >= kFrameHeaderBytes && !fits_call(header_, payload.size()))) return false;
   wanted_ = armed_ = !read(payload, true);
   missing_ = kFrameHeaderBytes + payload.size() - got_;
@@ -274,7 +275,7 @@ bool Receiver::go_on(std::span<std::byte> payload) {
 
 void Receiver::drain() {
   while (can_drain()) {
-    bool is_whole = got_ < kFrameHeaderBytes && read({}, false);  // it was an empty one
+    bool is_whole = got_ < kFrameHeaderBytes && read({}, false);  // an empty message
     if (fault_ || (!is_whole && got_ < kFrameHeaderBytes)) return;
     if (!arriving_) arriving_ = take_buffer();
     if (!is_whole && !read({arriving_.get(), header_.length}, false)) return;

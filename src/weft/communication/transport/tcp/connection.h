@@ -1,17 +1,18 @@
-// weft/communication/transport/tcp/connection.h -- the two ends of a wire that is a socket, as state machines.
+// weft/communication/transport/tcp/connection.h -- the two ends of a wire over a socket, as state
+// machines.
 //
 //   Sender                                                                       Receiver
 //   header + caller's memory  ──writev──▶ kernel  ══▶  kernel ──readv──▶  header + caller's memory
 //   (or the room it lent)                                                 (or a buffer of its own)
 //
-// Both ends know how long a message is, so a header and all of its payload are asked for at once: one system
-// call for a message that is there. A short one is put together with its header first: copying it costs less
-// than telling the kernel of two places. Nothing waits and nothing locks: the endpoint does. Once something
-// is wrong it stays wrong: fault() says what, and no call succeeds any more.
+// Both ends know the length of a message, so its header and payload are requested together: one
+// system call for a message that has arrived. A short payload is first copied next to its header,
+// which is cheaper than a system call with two buffers. Nothing here blocks or locks: the endpoint
+// does. A fault is permanent: fault() describes it, and no further call succeeds.
 //
-// The two ends that a rank has of a pair of wires may share a connection (opening.h): a Sender that goes says
-// so to the other side. Where the job is secure both ends' bytes are sealed (seal.h): what was changed on the
-// way is a fault, and nothing of it is handed on.
+// The two ends that a rank has of a pair of wires may share a TCP connection (opening.h): a Sender
+// that is destroyed shuts down its direction. In a secure job both directions are sealed (seal.h):
+// modified data is a fault and is never delivered.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -28,8 +29,8 @@
 
 namespace weft::transport::tcp {
 
-// Of a payload that is copied to be together with its header. At 4 KiB the copy takes a fifth of the 0.5 us
-// that sendmsg() and recvmsg() of two places take longer than send() and recv() of one.
+// Payloads up to this size are copied next to their header. At 4 KiB the copy takes a fifth of the
+// 0.5 us that sendmsg() and recvmsg() with two buffers take longer than send() and recv() with one.
 inline constexpr std::size_t kMostTogether = 4 << 10;
 
 class Sender {
@@ -44,11 +45,11 @@ class Sender {
   void send();
   bool send_from(std::span<const std::byte> bytes);
 
-  // Sends on what was written to room(); true when nothing of it is left.
+  // Continues to send the message written to room(); true when nothing of it is left.
   bool flush();
   bool has_leftover() const { return lent_ == Lent::sent && !fault_; }
 
-  // Whether the last call was held up by the kernel, and nobody has been told since that it has room.
+  // Whether the kernel blocked the last call, and writability has not been reported since.
   bool armed() const { return blocked_ && !fault_; }
   void disarm() { blocked_ = false; }
   int descriptor() const { return stream_.descriptor(); }
@@ -67,7 +68,7 @@ class Sender {
   std::uint64_t label_ = 0;
   std::uint32_t sequence_ = 0;
 
-  // The message under way: `sent_` counts its header too.
+  // The current message: `sent_` includes its header.
   bool under_way_ = false;
   std::array<std::byte, kFrameHeaderBytes + kMostTogether> frame_;  // the header, and a short payload
   std::size_t length_ = 0, sent_ = 0;
@@ -90,16 +91,17 @@ class Receiver {
   void pop();
   bool receive_into(std::span<std::byte> target);
 
-  // Moves what has come unasked out of the kernel, as far as there is room. A message of another call shows
-  // only when it is asked for; so does the end of the stream.
+  // Receives data that was not asked for yet, as far as there is space. A message of another call
+  // is detected only when it is asked for, as is the end of the stream.
   void drain();
 
-  // Whether a short message is waited for: then reading costs no more than looking, and read_ahead() may be
-  // tried instead. It takes what has come into memory of the connection; true when something has, or the end.
+  // Whether a short message is awaited: then reading costs no more than polling, and read_ahead()
+  // may be used instead. It buffers available data; true if there was any, or at the end of the
+  // stream.
   bool reads_ahead() const { return armed() && missing_ <= kMostAhead; }
   bool read_ahead();
 
-  // Whether the last call found too little, and nobody has been told since that there is more.
+  // Whether the last call was incomplete, and readability has not been reported since.
   bool armed() const { return armed_ && !fault_; }
   void disarm() { armed_ = false; }
   bool can_drain() const { return !wanted_ && !ended_ && !fault_ && stored_.size() < slots(); }
@@ -136,22 +138,22 @@ class Receiver {
   std::uint64_t label_ = 0;
   std::uint32_t sequence_ = 0;
 
-  // The message that is arriving: `got_` counts its header too.
+  // The message being received: `got_` includes its header.
   FrameBytes header_bytes_{};
   FrameHeader header_;
   std::size_t got_ = 0;
   std::uint32_t checksum_ = 0;
-  Buffer arriving_;  // where its payload goes, unless that is the caller's memory
+  Buffer arriving_;  // buffer for its payload, unless in the caller's memory
 
-  Buffer ahead_;  // what was read ahead of being asked for, and not handed on yet
+  Buffer ahead_;  // data read ahead and not consumed yet
   std::size_t ahead_begin_ = 0, ahead_end_ = 0;
-  std::size_t missing_ = 0;  // of the message that was asked for last
+  std::size_t missing_ = 0;  // bytes of the last requested message
 
-  std::deque<Stored> stored_;  // whole messages
+  std::deque<Stored> stored_;  // complete messages
   std::vector<Buffer> free_;
-  bool wanted_ = false;  // somebody asked and did not get it: the caller's memory may hold a part of it
+  bool wanted_ = false;  // a request is incomplete: the caller's memory may hold a part
   bool armed_ = false;
-  bool ended_ = false;  // the other end closed
+  bool ended_ = false;  // the peer closed the connection
   std::optional<WireFault> fault_;
 };
 

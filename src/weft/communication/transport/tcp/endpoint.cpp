@@ -20,8 +20,8 @@ namespace weft::transport::tcp {
 namespace {
 
 constexpr std::int32_t kMostSlots = 4096;
-// For each rank that a core has to switch to. Sleeping sooner costs 4 and 8 ranks on 2 cores 5 to 25%:
-// whoever they wait for is on its way, and a sleeper is the last to be looked at.
+// Per rank that a core has to switch to. Sleeping sooner costs 4 and 8 ranks on 2 cores 5 to 25%:
+// the awaited rank is about to send, and a sleeping rank is scheduled last.
 constexpr std::chrono::microseconds kYieldsARank{250};
 
 Patience patience_of(std::int32_t ranks, std::int32_t cores) {
@@ -57,7 +57,7 @@ class TcpEndpoint final : public Endpoint {
     ends.outgoing.resize(wires.size());
     ends.incoming.resize(wires.size());
     for (std::size_t i = 0; i < wires.size(); ++i) {
-      // A seal finds what a checksum does, and more.
+      // Authenticated encryption makes a checksum redundant.
       const bool checked =
           !job_->secure() && (options_.always_check || host(wires[i].from) != host(wires[i].to));
       for (const auto* socket : {streams.outgoing[i].socket.get(), streams.incoming[i].socket.get()})

@@ -50,8 +50,8 @@ Result<bool> Caller::step() {
   return true;
 }
 
-// The listener is there: whoever does not get through to it may have been lost in a flood of strangers, and
-// calls again. Only what will never be otherwise is an error.
+// The listener exists: a connection that is cut off may have been dropped in a flood, and is
+// retried. Only permanent problems are errors.
 Result<bool> Caller::shake_hands() {
   if (!socket_) {
     if (Clock::now() < call_at_) return false;
@@ -65,7 +65,8 @@ Result<bool> Caller::shake_hands() {
   }
   if (Clock::now() >= give_up_) return call_again();
   if (!connected_) {
-    // Until it is decided the socket has no error either: only what can be written to is connected.
+    // While the connection is pending the socket has no error either: only a writable one is
+    // connected.
     pollfd polled{socket_.descriptor(), POLLOUT, 0};
     if (::poll(&polled, 1, 0) <= 0) return false;
     if (const Status status = finish_connect(socket_, address_); !status.ok())

@@ -1,9 +1,10 @@
-// weft/communication/transport/tcp/introduction.h -- how the two sides of a new socket get to know each other.
+// weft/communication/transport/tcp/introduction.h -- how the two ends of a new socket identify
+// their wire.
 //
-//   Caller    connect ──▶ handshake ──▶ hello: "rank 0 to rank 1, channel 0"        calls again when cut off
-//   Visitor   proven (porch.h)      ──▶ hello: read, not judged
+//   Caller    connect ──▶ handshake ──▶ hello: "rank 0 to rank 1, channel 0"        reconnects when cut off
+//   Visitor   proven (porch.h)      ──▶ hello: parsed, not checked
 //
-// Neither waits: step() goes on as far as the socket allows, polled() says what to wait for.
+// Neither blocks: step() progresses as far as the socket allows, polled() returns what to wait for.
 #pragma once
 #include <poll.h>
 
@@ -20,14 +21,14 @@
 
 namespace weft::transport::tcp {
 
-// This rank on its way to the receiver of one wire.
+// The connecting side: for the receiver of one wire.
 class Caller {
  public:
   Caller(const Hello& hello, const Address& address, std::string key, Traffic traffic);
 
-  // True when the other side knows which wire this is. Fails, naming the rank, when there is no way there.
+  // True once the hello is sent. Fails with the name of the rank if it cannot be reached.
   Result<bool> step();
-  // Nothing is polled (descriptor -1) while it waits to call again.
+  // Polls nothing (descriptor -1) until the next attempt.
   pollfd polled() const;
   Streams take_streams() { return std::move(streams_); }
   std::int32_t rank() const { return rank_; }
@@ -45,20 +46,20 @@ class Caller {
   Socket socket_;
   bool connected_ = false;
   std::optional<Handshake> hand_;
-  Streams streams_;  // when it is proven
+  Streams streams_;  // once authenticated
   std::size_t sent_ = 0;
   Deadline call_at_{}, give_up_{};
 };
 
-// One of us who has come to our listener.
+// Listener side: an authenticated connection.
 class Visitor {
  public:
   explicit Visitor(Porch::Proven proven) : streams_(std::move(proven.socket), proven.keys) {}
 
   enum class State : std::uint8_t {
     going,
-    told,      // one of us, and its hello is there
-    unwelcome  // gone
+    told,      // its hello has arrived
+    unwelcome  // closed
   };
   State step();
   std::optional<Hello> hello() const { return decode(hello_); }

@@ -14,14 +14,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kLooking{50'000};  // at the lines, which is a system call each time
-constexpr nanoseconds kAlone{10'000};    // for so long a spinner keeps its core
-// Spinning that does not pay is tried again now and then.
+constexpr nanoseconds kLooking{50'000};  // spinning on the sockets, a system call each time
+constexpr nanoseconds kAlone{10'000};    // how long a spinning thread keeps its core
+// Spinning that did not pay is retried now and then.
 constexpr std::int32_t kMostLuck = 8, kWaitsPerTry = 16;
-// Most waits are over soon, and looking at many lines costs more than at few: those that nobody asked about
-// come later.
+// Most waits are short, and polling many connections costs more than a few: those without a pending
+// request are added later.
 constexpr nanoseconds kFewAtFirst{100'000};
-constexpr nanoseconds kLeftoverGrace{1'000'000};  // before the thread does what callers usually do themselves
+constexpr nanoseconds kLeftoverGrace{1'000'000};  // before the thread does what callers usually do
 constexpr std::chrono::seconds kLeftoverFarewell{1};
 
 template <class Line>
@@ -37,13 +37,14 @@ int poll_for(std::vector<pollfd>& polled, nanoseconds limit) {
 
 }  // namespace
 
-// Holds what it polls: a line that is closed meanwhile keeps its descriptor until the poll is over.
+// A poll set. It owns what it polls: a connection closed meanwhile keeps its descriptor until the
+// poll is over.
 struct Lines::Watch {
   std::vector<pollfd> polled;
-  std::vector<std::shared_ptr<Sender>> senders;      // of the first of `polled`
-  std::vector<std::shared_ptr<Receiver>> receivers;  // of those after them; the bell comes last, if at all
-  std::vector<std::shared_ptr<Receiver>> near;       // not polled: reading what they wait for is no dearer
-  bool whole = true;                                 // Scope::all would watch nothing more
+  std::vector<std::shared_ptr<Sender>> senders;      // the first entries of `polled`
+  std::vector<std::shared_ptr<Receiver>> receivers;  // the next entries; the bell is last, if present
+  std::vector<std::shared_ptr<Receiver>> near;       // not polled: reading is as cheap as polling
+  bool whole = true;                                 // Scope::all would add nothing
 };
 
 class Lines::Out final : public Outgoing {
@@ -201,8 +202,8 @@ void Lines::handle(const Watch& watch) {
     receiver.drain();
     note(receiver.fault());
   }
-  // The last sleeper silences the bell. An earlier one must not: it would take the ring from the others. A
-  // ring that is left over wakes the next sleeper, who looks, sees nothing, and silences it.
+  // The last sleeper resets the bell. An earlier one must not: it would take the ring from the
+  // others. A left-over ring wakes the next sleeper, which finds nothing and resets it.
   if (watch.polled.size() > watch.senders.size() + watch.receivers.size() &&
       watch.polled.back().revents != 0) {
     happened = true;
@@ -211,9 +212,9 @@ void Lines::handle(const Watch& watch) {
   if (happened) signal_.fetch_add(1);
 }
 
-// Ranks with a core each spin; with fewer cores they yield. A rank that spins in vain yields too: the rank it
-// waits for may be on this very core. The kernel puts threads that wake each other on one core, and moves them
-// apart only while both run.
+// Ranks with a core each spin; with fewer cores they yield. A rank that spins in vain yields too:
+// the awaited rank may need this very core. The kernel places threads that wake each other on one
+// core, and separates them only while both run.
 void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const auto begin = Clock::now();
   const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
@@ -245,7 +246,7 @@ void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
     const std::lock_guard lock(mutex_);
     sleepers_.fetch_add(1);
   }
-  // Who has no time to sleep looks at all lines.
+  // If there is no time to sleep, poll all connections.
   auto now = Clock::now();
   bool woken = false;
   for (auto scope = until - now > kFewAtFirst ? Scope::armed : Scope::all; !woken; scope = Scope::all) {
@@ -255,12 +256,12 @@ void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
     if (lines.whole && now >= until) break;
   }
   const std::lock_guard lock(mutex_);
-  // Nobody is left to hear what was rung for those who had seen it already.
+  // The last sleeper resets a ring meant for threads that had already seen the signal.
   if (sleepers_.fetch_sub(1) == 1 && rung_.exchange(false)) silence();
 }
 
 void Lines::wake() {
-  // Either the sleeper sees the new signal before it sleeps, or the sleeper is seen here.
+  // Either the sleeper sees the new signal before it sleeps, or this thread sees the sleeper.
   signal_.fetch_add(1);
   if (sleepers_.load() == 0) return;
   rung_.store(true);

@@ -23,11 +23,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTokenBytes = 16, kDigestDigits = 32;
-constexpr std::chrono::milliseconds kDeathsEvery{20};               // how often the job is asked for deaths
-constexpr std::uint64_t kTcpTopic = std::uint64_t{0x746370} << 40;  // "tcp": no other exchanges of the group
+constexpr std::chrono::milliseconds kDeathsEvery{20};               // poll interval for failures
+constexpr std::uint64_t kTcpTopic = std::uint64_t{0x746370} << 40;  // "tcp": unlike other exchanges
 
-// What a rank tells the others: the digest of what it opens, random bytes for the key, and where it listens
-// or, after '!', why it cannot.
+// A rank's contribution to the exchange: the digest of what it opens, random bytes for the key, and
+// its address or, after '!', why it has none.
 struct Notice {
   std::string digest, token, address, trouble;
 
@@ -96,13 +96,13 @@ class Loop {
     return {};
   }
 
-  // The wire of the same channel that goes back, if there is one.
+  // The wire of the same channel in the opposite direction, if any.
   std::optional<std::size_t> way_back(const Wire& wire) const {
     const auto found = places_.find({wire.to, wire.from, wire.channel});
     if (wire.from == wire.to || found == places_.end()) return std::nullopt;
     return found->second;
   }
-  // Whether a connection is made for this wire, not just for the one that goes back.
+  // Whether this wire's sender connects; otherwise it shares the opposite wire's connection.
   bool is_called(const Wire& wire) const { return wire.from < wire.to || !way_back(wire); }
 
   Topic topic(std::uint64_t part) const { return {opening_.group, kTcpTopic + 2 * opening_.number + part}; }
@@ -131,13 +131,13 @@ class Loop {
   }
 
   Traffic traffic() const { return job_.secure() ? Traffic::sealed : Traffic::plain; }
-  // Of calls to a rank at the address that it told.
+  // The key of connections to a rank at its published address.
   std::string key_to(std::int32_t rank, std::string_view address) const {
     return bound_to(fmt::format("rank {} at {}", rank, address), key_);
   }
 
-  // A rank that cannot connect says so at once: others would wait for it until their time is over. Who is
-  // told stops, and has no trouble of its own to report.
+  // A rank that cannot connect reports it at once: the others would wait until the timeout. A rank
+  // that receives such a report stops, without an error of its own.
   Status connect_all_or_none(std::span<const Notice> notices) {
     const std::uint64_t group = mix(opening_.group ^ kTcpTopic);
     job_.handle(group, [this](std::int32_t from, std::uint64_t number, std::string_view trouble) {
@@ -265,17 +265,17 @@ class Loop {
   const Opening& opening_;
   const Clock::time_point deadline_;
   std::string key_;
-  Socket listener_;  // until the porch has it
+  Socket listener_;  // until it moves to porch_
   std::string here_;
   std::optional<Porch> porch_;
-  std::map<Wire, std::size_t> places_;   // of all wires, in the list
-  std::map<Wire, std::size_t> awaited_;  // whose callers have not come yet
+  std::map<Wire, std::size_t> places_;   // position of each wire in the list
+  std::map<Wire, std::size_t> awaited_;  // incoming wires not connected yet
   std::list<Call> callers_;
   std::list<Visitor> visitors_;
   WireStreams streams_;
 
   std::mutex told_mutex_;
-  std::optional<std::string> told_;  // another rank's trouble
+  std::optional<std::string> told_;  // an error that another rank reported
 };
 
 }  // namespace

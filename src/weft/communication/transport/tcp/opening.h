@@ -1,12 +1,14 @@
-// weft/communication/transport/tcp/opening.h -- brings about the sockets of one open(), on all ranks at once.
+// weft/communication/transport/tcp/opening.h -- opens the sockets of one open() call, on all ranks
+// at once.
 //
-//   0 ──▶ 1 ┐  one connection, called by the lower rank: what goes one way acknowledges what came the other
+//   0 ──▶ 1 ┐  one TCP connection, opened by the lower rank: data in one direction carries the other's ACKs
 //   1 ──▶ 0 ┘
-//   0 ──▶ 2 ── one connection, called by the sender, where nothing goes back
+//   0 ──▶ 2 ── one TCP connection, opened by the sender, if there is no opposite wire
 //
-//   1. every rank that is called listens; all exchange where (through the job), and what they are to open
-//   2. senders connect and prove themselves, listeners let them in:      one loop, nothing in it waits for
-//      each says which wire it is                                        one alone
+//   1. every rank with incoming connections listens; all exchange their addresses (through the job) and
+//      what they open
+//   2. senders connect and authenticate, listeners accept them:          one event loop; no single
+//      each sender identifies its wire                                   connection blocks it
 //   3. all exchange that they are done, or what went wrong
 #pragma once
 #include <cstdint>
@@ -21,20 +23,21 @@
 namespace weft::transport::tcp {
 
 struct Opening {
-  std::span<const std::int32_t> members;  // the group's ranks as the job numbers them
+  std::span<const std::int32_t> members;  // the group's job ranks
   std::int32_t rank = 0;                  // in the group
   std::uint64_t group = 0, number = 0;    // which open() of which group
   std::span<const Wire> wires;
   Capacity capacity;
 };
 
-// In the order of the wires; empty where this rank has no part. The two wires of a connection share it.
+// In wire order; empty for wires between other ranks. The two wires of a connection share it.
 struct WireStreams {
   std::vector<OutStream> outgoing;
   std::vector<InStream> incoming;
 };
 
-// Collective. Fails with what went wrong here or at another rank, naming it, within the job's timeout.
+// Collective. Fails within the job's timeout with the error of this or another rank, which it
+// names.
 Result<WireStreams> open_streams(Job& job, const Opening& opening);
 
 }  // namespace weft::transport::tcp

@@ -165,11 +165,11 @@ Result<Socket> listen(const std::string& host, std::uint16_t port, int backlog) 
   const std::string what = fmt::format("cannot listen on {}", address.text());
   Socket socket(::socket(address.storage.ss_family, kNonBlocking, 0));
   if (!socket) return socket_error(what, errno);
-  // A port that was chosen by hand is wanted again right after the last job ended.
+  // A fixed port may be needed again right after the last job ended.
   if (port != 0) switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
   if (::bind(socket.descriptor(), as_sockaddr(address), address.length) != 0 ||
       ::listen(socket.descriptor(), backlog) != 0)
-    // Whoever takes any port and gets none has not met another program: there is none left.
+    // For an ephemeral port, EADDRINUSE does not mean another program: there is no port left.
     return socket_error(what, port == 0 && errno == EADDRINUSE ? EADDRNOTAVAIL : errno);
   return socket;
 }
@@ -198,7 +198,7 @@ Result<Socket> accept(const Socket& listener) {
       case ENOBUFS:
       case ENOMEM: return socket_error("cannot accept a connection", errno);
       case EAGAIN: return Socket();
-      default: break;  // whoever it was has gone again: the next one
+      default: break;  // already disconnected: try the next one
     }
   }
 }

@@ -1,9 +1,10 @@
-// weft/communication/transport/tcp/stream.h -- the two directions of a connection, each for an owner of its own.
+// weft/communication/transport/tcp/stream.h -- the two directions of a TCP connection, with
+// separate owners.
 //
-//   connection ──▶ OutStream (a Sender's)      one descriptor, closed when both are gone
+//   connection ──▶ OutStream (a Sender's)      one descriptor, closed when both are destroyed
 //              ──▶ InStream (a Receiver's)
 //
-// Where traffic is sealed each direction has the state of its seals (seal.h).
+// If traffic is sealed, each direction has its own cipher state (seal.h).
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,11 +18,11 @@ namespace weft::transport::tcp {
 template <class Seal>
 struct Stream {
   std::shared_ptr<const Socket> socket;
-  std::unique_ptr<Seal> seal;  // null: plain
+  std::unique_ptr<Seal> seal;  // null: unencrypted
 
   Stream() = default;
   Stream(Socket alone)
-      : socket(std::make_shared<const Socket>(std::move(alone))) {}  // NOLINT: as good as one
+      : socket(std::make_shared<const Socket>(std::move(alone))) {}  // NOLINT: implicit on purpose
   Stream(std::shared_ptr<const Socket> shared, std::unique_ptr<Seal> state)
       : socket(std::move(shared)), seal(std::move(state)) {}
 

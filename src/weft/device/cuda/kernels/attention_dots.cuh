@@ -13,7 +13,8 @@ extern "C" __global__ __launch_bounds__(256) void weft_dots(const T* y, const T*
   sum = weft_over_warp(sum, weft_join_sum());
   if (threadIdx.x % 32 == 0) dots[i] = sum;
 }
-// The log-sum of a row as exp2 wants it; nothing is seen from one that is no row or saw nothing.
+// The log-sum of a row, scaled for exp2. Infinity, so that all weights are 0, past the last row or
+// if no key was seen.
 __device__ __forceinline__ float weft_level(const float* log_sum, int row) {
   if (row >= kQueries) return WEFT_INFINITY;
   const float x = log_sum[row * kSum];

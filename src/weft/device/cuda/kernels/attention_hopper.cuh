@@ -9,8 +9,8 @@ __device__ __forceinline__ unsigned weft_shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-// An mbarrier completes a phase when `count` threads have arrived and all expected bytes are there. Waiting
-// threads know the parity of the phase.
+// An mbarrier completes a phase when `count` threads have arrived and all expected bytes have been
+// transferred. Waiting threads pass the parity of the phase.
 __device__ __forceinline__ void weft_mbarrier_init(unsigned mbarrier, int count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(mbarrier), "r"(count) : "memory");
 }
@@ -31,7 +31,8 @@ __device__ __forceinline__ void weft_mbarrier_wait(unsigned mbarrier, unsigned p
       "r"(parity)
       : "memory");
 }
-// A TMA load of a box, 64 columns wide and 0 outside the tensor. And a bulk copy of consecutive numbers.
+// A TMA load of a box, 64 columns wide and 0 outside the tensor; and a bulk copy of contiguous
+// floats.
 __device__ __forceinline__ void weft_tma_load(unsigned to, const weft_tensor_map& from, unsigned mbarrier,
                                               int column, int row, int a, int b, int c) {
   asm volatile(
@@ -46,13 +47,13 @@ __device__ __forceinline__ void weft_bulk_load(unsigned to, const float* from, i
       "l"(from), "r"(bytes), "r"(mbarrier)
       : "memory");
 }
-// Orders plain stores to shared memory before wgmma and TMA, which are of the async proxy.
+// Orders plain stores to shared memory before wgmma and TMA, which use the async proxy.
 __device__ __forceinline__ void weft_fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The matrix descriptor of a tile: rows of 128 bytes in the 128-byte swizzle, as weft_tma_load stores them. Wider tiles
-// are several such, `apart` bytes from each other.
+// The matrix descriptor of a tile: rows of 128 bytes in the 128-byte swizzle, as weft_tma_load
+// stores them. Wider tiles are several of these, `apart` bytes from each other.
 __device__ __forceinline__ unsigned long long weft_wgmma_descriptor(unsigned at, unsigned apart) {
   return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(apart >> 4) << 16 | 64ull << 32 |
          1ull << 62;
@@ -80,7 +81,8 @@ __device__ __forceinline__ unsigned weft_pack2(float low, float high) {
   asm("cvt.rn." WEFT_T "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
-// A thread has two adjacent columns of every eight of a row: four threads exchange them, so that each stores eight at once.
+// A thread holds two adjacent columns of every eight in a row. Four threads exchange them, so that
+// each stores eight.
 template <int kWide>
 __device__ __forceinline__ void weft_store_row(T* to, const float* x, float factor, int lane, int width) {
   const int me = lane % 4;

@@ -1,11 +1,13 @@
-// attention_hopper_forward.cuh -- attention by wgmma. Blocks are persistent. One thread issues TMA loads; each other
-// warpgroup has 64 queries, and multiplies the next keys while the softmax of those before goes on.
+// attention_hopper_forward.cuh -- attention with wgmma. Blocks are persistent. One thread issues
+// TMA loads. Each other warpgroup has 64 queries and multiplies the next keys while it computes the
+// softmax of the previous ones.
 #pragma once
 #include "attention_hopper.cuh"
 
-// The tile of queries that this block has in a turn. Where some see more keys than others, heavy ones come first and each
-// second turn goes the other way, so that blocks get the same work in all; else the tiles of a head come together, so that
-// its keys stay in the cache. False when no turn is left, head -1 where this block has nothing in it.
+// The query tile of this block in a turn. If some tiles see more keys than others, the heavy ones
+// come first and every second turn reverses the order, to balance the blocks. Otherwise the tiles
+// of a head are consecutive, so that its keys stay in cache. False if no turn is left; head is -1
+// if this block has no tile in the turn.
 __device__ __forceinline__ bool weft_item(int turn, int& head, int& q0) {
   constexpr int kTiles = (kQueries + kM - 1) / kM;
   constexpr long long kItems = (long long)kTiles * kHeads;
@@ -106,7 +108,7 @@ extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
           weft_wgmma_rs<1>(o, p + 4 * i, weft_wgmma_descriptor(sv + at * kSizeV + i * 2048, kN * 128));
         weft_wgmma_commit();
       };
-      // Scores become their exponentials; what was gathered so far counts `smaller` times.
+      // Replaces scores by their exponentials; earlier sums must be multiplied by `smaller`.
       const auto soften = [&](float(&smaller)[2]) {
         const bool edge = kMasked || t + kN > weft_end(mine) || t < weft_first(mine + 63);
 #pragma unroll
@@ -197,7 +199,7 @@ extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
       } else if (is_elected) {
         weft_mbarrier_arrive(q_empty);
       }
-      // Keys that only later rows see.
+      // Skip keys that only other warpgroups' rows see.
       for (; t < end; t += kN) {
         weft_mbarrier_wait(k_full + 8 * stage, phase);
         weft_mbarrier_wait(v_full + 8 * stage, phase);

@@ -1,9 +1,9 @@
-// attention_hopper_gradient.cuh -- the gradient of attention by wgmma.
+// attention_hopper_gradient.cuh -- the gradient of attention with wgmma.
 //
-// A block has a tile of keys, whose queries pass: what they add to dk and dv stays in its registers, what it adds to dq
-// goes to memory, one block after the other. Blocks start in the order of their numbers and wait for lower ones alone,
-// which run or are done: no block waits forever. Scores have the keys as rows, so that they stay in registers as the left
-// factors that dk and dv need.
+// A block has a tile of keys and iterates over queries. It accumulates dk and dv in registers, and
+// adds to dq in memory, one block after the other. Blocks start in order of their numbers and wait
+// only for lower ones, which are running or done, so there is no deadlock. Scores have the keys as
+// rows, so that they stay in registers as the A operands for dk and dv.
 #pragma once
 #include "attention_hopper.cuh"
 
@@ -16,8 +16,9 @@ __device__ __forceinline__ void weft_stmatrix_x4(unsigned at, const unsigned* x)
                : "memory");
 }
 __device__ __forceinline__ int weft_near(long long x) { return x < -1 ? -1 : x > kMB ? kMB : int(x); }
-// Levels and sums of dy y, per query. Rows are padded to whole tiles; a padded row, or one that saw nothing, sees nothing.
-// Also clears the counts of blocks that added to each tile of dq.
+// Levels and sums of dy y, per query. Rows are padded to whole tiles; the level of a padded row, or
+// of one that saw no key, makes all its weights 0. Also clears the counters of blocks that added to
+// each tile of dq.
 extern "C" __global__ __launch_bounds__(256) void weft_dots_hopper(const T* y, const T* dy,
                                                                    const float* log_sum, float* scratch) {
   constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB, kLanes = kFC * 8;
@@ -86,7 +87,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
             rest = int(blockIdx.x - begin * kTilesN);
   const int group = begin + rest % beside, j0 = kRising ? rest / beside : kTilesN - 1 - rest / beside,
             k0 = j0 * kNB;
-  // Queries that may see a key of the tile.
+  // The queries that may attend to a key of the tile.
   const int after = k0 + kNB < kKeys ? k0 + kNB : kKeys;
   long long low = kCausal ? k0 - kBegin : 0, high = kWindowed ? after - 1 + kReach - kBegin : kQueries;
   if (low < 0) low = 0;
@@ -129,7 +130,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
                        dy_full + 8 * stage);
       }
     } else if (threadIdx.x == 32 || threadIdx.x == 64) {
-      // Blocks add to a tile of dq in one order: the same bits on every run.
+      // Blocks add to a tile of dq in a fixed order: the same bits on every run.
       const int part = threadIdx.x / 32 - 1;
       for (int turn = 0; turn < turns; ++turn) {
         const int head = group * kSharing + turn / tiles,

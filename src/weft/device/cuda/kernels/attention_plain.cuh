@@ -1,5 +1,5 @@
-// attention_plain.cuh -- f32 without tensor cores. A tile is 32 queries by 32 keys; eight threads share a row of it, each
-// with every eighth column.
+// attention_plain.cuh -- f32 without tensor cores. A tile is 32 queries by 32 keys. Eight threads
+// share each of its rows, with every eighth column each.
 #pragma once
 #include "attention_common.cuh"
 
@@ -20,7 +20,7 @@ __device__ __forceinline__ float weft_over_eight(float x, F join) {
   for (int lane = 4; lane > 0; lane /= 2) x = join(x, __shfl_xor_sync(0xffffffffu, x, lane));
   return x;
 }
-// to += x[row of 32] rows[32 x wide], every eighth place from `c` on
+// to += x[row of 32] rows[32 x wide], every eighth column from `c` on
 template <int kWide>
 __device__ __forceinline__ void weft_accumulate(float (&to)[(kWide + 7) / 8], const float* x,
                                                 const float* rows, int c) {

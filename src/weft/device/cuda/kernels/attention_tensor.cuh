@@ -1,4 +1,4 @@
-// attention_tensor.cuh -- bf16 and f16 on tensor cores: ldmatrix, mma.sync of 16 x 8 x 16, cp.async.
+// attention_tensor.cuh -- bf16 and f16 on tensor cores: ldmatrix, mma.sync m16n8k16, cp.async.
 #pragma once
 #include "attention_common.cuh"
 
@@ -27,7 +27,7 @@ __device__ __forceinline__ unsigned weft_pack2(float low, float high) {
   asm("cvt.rn." WEFT_T "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
-// Two tiles of results as the left factor of the next product.
+// Converts two result tiles to the A fragment of the next product.
 __device__ __forceinline__ void weft_a_fragment(unsigned (&a)[4], const float (&x)[4], const float (&y)[4]) {
   a[0] = weft_pack2(x[0], x[1]);
   a[1] = weft_pack2(x[2], x[3]);
@@ -40,7 +40,8 @@ __device__ __forceinline__ void weft_cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft));
 }
 
-// Rows of a tile have a stride of kPadded + 8, so that the eight that are read at once have no bank conflicts; 0 outside.
+// Rows of a tile have a stride of kPadded + 8, so that ldmatrix has no bank conflicts. Zero
+// outside.
 template <int kRows, int kWide, int kPadded, int kThreads>
 __device__ __forceinline__ void weft_load(T* to, const T* from, long long step, int first, int limit) {
   constexpr int kChunks = kPadded / 8;
@@ -58,7 +59,8 @@ __device__ __forceinline__ void weft_load(T* to, const T* from, long long step, 
     }
   }
 }
-// Rows of 16 x 16 of a tile as the left factor; keys as the right one; and a tile whose rows are summed over.
+// ldmatrix addresses in a tile. weft_rows16: 16 x 16 rows as the A operand, or transposed as a B
+// operand whose rows are summed over. weft_keys16: keys as the B operand.
 __device__ __forceinline__ const T* weft_rows16(const T* tile, int lane, int row, int column, int width) {
   return tile + (row + lane % 16) * (width + 8) + column + lane / 16 * 8;
 }
@@ -73,7 +75,7 @@ __device__ __forceinline__ void weft_store2(T* to, int column, int width, float 
     if (column + 1 < width) to[column + 1] = T(y);
   }
 }
-// A tile of products: 16 rows that are held (or lie in `rows`) by kN rows of `keys`.
+// A tile of products: 16 rows, in registers or in `rows`, by kN rows of `keys`.
 template <int kN, int kP>
 __device__ __forceinline__ void weft_products(float (&s)[kN / 8][4], const unsigned (&a)[kP / 16][4],
                                               const T* keys, int lane) {

@@ -1,5 +1,5 @@
-// attention_tensor_forward.cuh -- attention by mma.sync. Each warp has kTall times 16 queries; a row keeps its largest score
-// and the sum of its exponentials so far.
+// attention_tensor_forward.cuh -- attention with mma.sync. Each warp has kTall times 16 queries. A
+// row keeps its largest score and the sum of its exponentials so far.
 #pragma once
 #include "attention_tensor.cuh"
 

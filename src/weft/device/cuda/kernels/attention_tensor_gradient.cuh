@@ -1,4 +1,4 @@
-// attention_tensor_gradient.cuh -- the gradient of attention by mma.sync.
+// attention_tensor_gradient.cuh -- the gradient of attention with mma.sync.
 #pragma once
 #include "attention_dots.cuh"
 #include "attention_tensor.cuh"
@@ -113,7 +113,7 @@ extern "C" __global__ __launch_bounds__(kThreadsK) void weft_keys_back(const T* 
   constexpr int kApart = kHeads / kSharing;
   const int k0 = int(blockIdx.x / kApart) * kNK;
   const long long group = blockIdx.x % kApart;
-  // Queries that may see a key of the tile.
+  // The queries that may attend to a key of the tile.
   const int after = k0 + kNK < kKeys ? k0 + kNK : kKeys;
   long long low = kCausal ? k0 - kBegin : 0, high = kWindowed ? after - 1 + kReach - kBegin : kQueries;
   if (low < 0) low = 0;

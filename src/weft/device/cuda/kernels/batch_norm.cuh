@@ -1,14 +1,15 @@
 // batch_norm.cuh -- batch norm, and the moments it needs.
 //
-// Blocks (channel, part of its points): moments of the part, and the results, which wait for all of these. A thread sums
-// how far its points are from its first one, and their squares: a mean far from zero costs no digits then. Threads and
-// parts are joined in one order, by every block that needs the whole.
+// Blocks are (channel, part of its points). The first kernel computes the moments of each part, the
+// second one the results. A thread sums the differences from its first point and their squares, so
+// that a mean far from zero costs no precision. Threads and parts are combined in one order, by
+// every block that needs the whole.
 #pragma once
 #include "preamble/batch_norm.cuh"
 
 struct Moments {
   float count, mean, squares;
-};  // squares: of what is left without the mean, summed up
+};  // squares: sum of squared deviations from the mean
 __device__ __forceinline__ Moments weft_joined(Moments a, Moments b) {
   const float count = a.count + b.count, apart = b.mean - a.mean,
               share = count > 0.0f ? b.count / count : 0.0f;
@@ -26,7 +27,7 @@ __device__ __forceinline__ Moments weft_moments_over_warp(Moments x) {
 struct alignas(sizeof(T) * kPack) Pack {
   T x[kPack];
 };
-// What of a channel is this block's, counted in packs.
+// Calls each(index) for this block's packs of a channel.
 template <class F>
 __device__ __forceinline__ void weft_points(unsigned channel, F each) {
   const long long base =

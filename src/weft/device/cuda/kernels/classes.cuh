@@ -1,5 +1,5 @@
-// classes.cuh -- rows of classes, which may begin anywhere: what is before and after the stretches of 16 bytes goes
-// one by one.
+// classes.cuh -- rows of classes with any alignment: elements before and after the aligned 16-byte
+// groups are handled one by one.
 #pragma once
 #include "preamble/prelude.cuh"
 
@@ -18,8 +18,8 @@ __device__ __forceinline__ void weft_row(const T* x, int n, F stretch, G single)
   for (int p = threadIdx.x; p < whole; p += 256) stretch(head + p * kCount);
   for (int j = head + whole * kCount + threadIdx.x; j < n; j += 256) single(j);
 }
-// to[j] = f(from[j]) where stretches of both lie alike: some are read before any is written, for the compiler cannot
-// know that the two do not overlap.
+// to[j] = f(from[j]), where both have the same alignment. Several groups are read before any is
+// written, since the compiler cannot know that the two do not overlap.
 template <int kCount, class T, class U, class F>
 __device__ __forceinline__ void weft_map(const T* from, U* to, int n, F f) {
   typedef weft_stretch<T, kCount> In;
@@ -48,7 +48,7 @@ __device__ __forceinline__ void weft_map(const T* from, U* to, int n, F f) {
   for (; p < whole; p += 256) out[p] = made(in[p]);
   for (int j = head + whole * kCount + threadIdx.x; j < n; j += 256) to[j] = f(float(from[j]));
 }
-// The largest so far and the sum of exp(x - largest), as softmax goes along.
+// Online softmax: weft_sum has the largest value so far and the sum of exp(x - largest).
 __device__ __forceinline__ float weft_exp(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
@@ -70,7 +70,7 @@ struct weft_sum {
     }
     largest = most;
   }
-  // Of the block; `largest` is then a number that may be taken off.
+  // Combines over the block; `largest` is then finite, so that it can be subtracted.
   __device__ __forceinline__ void over_row() {
     const float most = weft_over_row<256>(largest, -WEFT_INFINITY, weft_join_max());
     const float shift = most == -WEFT_INFINITY ? 0.0f : most;

@@ -1,8 +1,8 @@
-// max_pool.cuh -- the largest of each window.
+// max_pool.cuh -- the maximum of each window.
 #pragma once
 #include "max_pool_window.cuh"
 
-// Band `i % kBands` of the windows of plane `i / kBands`: a block has one band.
+// One block per band: band `i % kBands` of the windows of plane `i / kBands`.
 template <class R>
 __device__ __forceinline__ void weft_max_pool(const T* a, R* r0, long long i) {
   const T* const x = a + i / kBands * (kHeight * kWidth);

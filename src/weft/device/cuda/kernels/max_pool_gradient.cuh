@@ -1,8 +1,9 @@
 // max_pool_gradient.cuh -- the gradient of max pooling.
 //
-// A block per band of a plane's rows: it finds where each window that sees them has its largest, once, and then each run
-// of places reads the windows over it, in their order. A run begins where a window could, so which places of a run a
-// window sees is known when this is compiled.
+// One block per band of a plane's rows. It first finds the maximum's position in each window that
+// overlaps the band. Then each run of adjacent elements reads the windows over it, in order. A run
+// begins where a window could, so the elements of a run that a window covers are known at compile
+// time.
 #pragma once
 #include "max_pool_window.cuh"
 

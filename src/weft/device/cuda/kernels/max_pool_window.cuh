@@ -1,5 +1,5 @@
-// max_pool_window.cuh -- the largest of a window and which it is, row by row: the first of equals, a NaN before all;
-// -1: it sees padding alone.
+// max_pool_window.cuh -- the maximum of a window and its position in row order: the first of
+// equals, with NaN above all numbers; -1 if the window has only padding.
 #pragma once
 #include "preamble/pooling.cuh"
 

@@ -1,4 +1,4 @@
-// noise.cuh -- fills memory with small numbers of bf16 and f16 for trials.
+// noise.cuh -- fills memory with small bf16 and f16 numbers for trials.
 #pragma once
 #include "preamble/cuda.cuh"
 

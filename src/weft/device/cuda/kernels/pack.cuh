@@ -1,4 +1,4 @@
-// pack.cuh -- elements that are read and written together.
+// pack.cuh -- elements read and written together.
 #pragma once
 #include "preamble/cuda.cuh"
 

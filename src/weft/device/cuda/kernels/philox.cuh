@@ -1,4 +1,5 @@
-// philox.cuh -- Philox-4x32-10, see base/random.h: the word of an element depends on its place in the whole alone.
+// philox.cuh -- Philox-4x32-10, see base/random.h: an element's word depends only on its position
+// in the whole tensor.
 #pragma once
 #include "preamble/cuda.cuh"
 

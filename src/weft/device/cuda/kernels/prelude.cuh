@@ -1,9 +1,10 @@
-// prelude.cuh -- the start of every kernel: narrow floats, pointwise functions, sums over warps and rows.
+// prelude.cuh -- the start of every kernel: narrow floats, pointwise functions, sums over warps and
+// rows.
 #pragma once
 #include "preamble/cuda.cuh"
 
 #define WEFT_INFINITY __int_as_float(0x7f800000)
-// Narrow numbers in memory: whatever is computed with them is f32, and rounded to the nearest when it is stored.
+// Narrow types in memory: computation is in f32, and stores round to nearest.
 struct weft_bf16 {
   unsigned short bits;
   weft_bf16() = default;
@@ -45,7 +46,7 @@ __device__ __forceinline__ float weft_silu_slope(float x) {
   const float s = weft_sigmoid(x);
   return s * (1.0f + x * (1.0f - s));
 }
-// Every thread of a row gets the whole of what each had a part of, in one order.
+// All-reduce over the threads of a row, in one order.
 template <class F>
 __device__ __forceinline__ float weft_over_warp(float x, F join) {
   for (int lane = 16; lane > 0; lane /= 2) x = join(x, __shfl_xor_sync(0xffffffffu, x, lane));

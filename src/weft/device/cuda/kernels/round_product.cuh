@@ -1,4 +1,4 @@
-// round_product.cuh -- sums of several products, kept in f32 until all are in, rounded to their type.
+// round_product.cuh -- rounds the f32 sums of several products to their type.
 #pragma once
 #include "preamble/element.cuh"
 

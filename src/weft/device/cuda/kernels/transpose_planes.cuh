@@ -1,4 +1,4 @@
-// transpose_planes.cuh -- planes of 16-bit numbers transposed: cuDNN's fastest kernels read and write channels last.
+// transpose_planes.cuh -- transposes planes of 16-bit elements, for cuDNN's channels-last kernels.
 #pragma once
 #include "preamble/cuda.cuh"
 

@@ -1,4 +1,5 @@
-// updates.cuh -- the tensors that one launch of an optimizer updates; update_kernel.cpp writes the kernel.
+// updates.cuh -- the table of tensors that one optimizer launch updates; update_kernel.cpp writes
+// the kernel.
 #pragma once
 #include "preamble/updates.cuh"
 
@@ -16,7 +17,7 @@ struct alignas(sizeof(T) * kCount) weft_pack {
   T x[kCount];
 };
 constexpr int kByBlock = kThreads * kPack * kPacks;
-// The tensor that this block updates a part of.
+// The tensor that this block updates.
 __device__ __forceinline__ const weft_tensor& weft_tensor_of_block(const weft_table& table) {
   int which = 0;
   for (int step = kMostTensors / 2; step > 0; step /= 2)

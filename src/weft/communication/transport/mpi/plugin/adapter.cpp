@@ -1,8 +1,8 @@
-// The table of table.h over the MPI that this file is compiled against: see table.h for the contract. The
-// build makes one shared object of it for each MPI that is installed; nothing else includes <mpi.h>.
+// Implements the table of table.h with the MPI that this file is compiled against. The build makes
+// one shared object per installed MPI; no other file includes <mpi.h>.
 #include "weft/communication/transport/mpi/table.h"
 
-// Only the C functions: the C++ ones were taken out of the standard.
+// Only the C API: the standard has removed the C++ bindings.
 #define OMPI_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>
@@ -46,7 +46,7 @@ int start(void*, int* rank, int* ranks, int* most_tag) {
   int* largest = nullptr;
   int known = 0;
   if (int code = MPI_Comm_get_attr(communicator, MPI_TAG_UB, &largest, &known)) return code;
-  constexpr int kPromised = 32767;  // by the standard
+  constexpr int kPromised = 32767;  // guaranteed by the standard
   *most_tag = known != 0 ? *largest : kPromised;
   if (int code = MPI_Comm_rank(communicator, rank)) return code;
   return MPI_Comm_size(communicator, ranks);

@@ -1,6 +1,8 @@
-// preamble/cuda.cuh -- the part of CUDA that kernels use, for editors: NVRTC has all of it built in, and no headers.
+// preamble/cuda.cuh -- the subset of CUDA that kernels use, for editors: NVRTC has it built in and
+// uses no headers.
 //
-// Files of this folder stand in for what the program writes in front of a kernel; see kernel_source.h.
+// Files in this folder stand in for the definitions that the program puts before a kernel; see
+// kernel_source.h.
 #pragma once
 
 #define __global__ __attribute__((global))

@@ -1,4 +1,4 @@
-// preamble/element.cuh -- prelude.cuh and the type of an element.
+// preamble/element.cuh -- prelude.cuh and an example element type.
 #pragma once
 #include "../prelude.cuh"
 

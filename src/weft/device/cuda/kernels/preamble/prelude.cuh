@@ -1,3 +1,3 @@
-// preamble/prelude.cuh -- prelude.cuh comes before it.
+// preamble/prelude.cuh -- for kernels that follow prelude.cuh.
 #pragma once
 #include "../prelude.cuh"
