@@ -1,4 +1,4 @@
-// weft bench ...: reads the arguments of the command and has a session do it.
+// weft bench ...: parses the command's arguments and runs it in a session.
 #pragma once
 #include "output.h"
 #include "weft/app/session/session.h"
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-// `argv[0]` is the word `bench`. Fails when the arguments make no sense. Tables are written as they are done.
+// `argv[0]` is `bench`. Fails if the arguments are invalid. Writes tables as they are completed.
 Result<session::Reply> run_bench(int argc, char** argv, Output& output);
 
-// `argv[0]` is the word `bench-rank`, which `weft bench` starts and no manual mentions.
+// `argv[0]` is `bench-rank`, an undocumented command that `weft bench` starts.
 Result<session::Reply> run_bench_rank(int argc, char** argv);
 
 }  // namespace weft

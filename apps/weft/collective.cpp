@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-using namespace command;  // NOLINT: this file is about nothing else
+using namespace command;  // NOLINT: this file deals with nothing else
 
 constexpr std::string_view kCollectiveUsage =
     R"(weft collective: write, check, convert, price, choose and run collective algorithms
@@ -44,7 +44,7 @@ parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by i
 --format json answers in JSON.
 )";
 
-// SCCL's question, where chunks, steps, rounds or their frontier are asked for.
+// Whether the options select step-optimal synthesis (SCCL) with its chunks, steps and rounds.
 bool asks_for_steps(const CLI::App& command) {
   for (const char* option : {"--chunks", "--steps", "--rounds", "--pareto"})
     if (command.count(option) > 0) return true;
@@ -58,7 +58,7 @@ Reply synthesize_in_steps(const CollectiveSynthesize& asked, SynthesizeSteps ste
   steps.to = asked.to;
   steps.time_limit = asked.time_limit;
   steps.format = asked.format;
-  // Ctrl-C ends it with what is known so far.
+  // Ctrl-C stops the search and returns what is known so far.
   interrupt::install();
   steps.interrupted = [] { return interrupt::requested(); };
   return command::run(steps);
@@ -74,7 +74,7 @@ Reply synthesize_in_time(const CollectiveSynthesize& asked, SynthesizeTime time)
   time.sketch = asked.sketch;
   time.time_limit = asked.time_limit;
   time.format = asked.format;
-  // Ctrl-C stops the search and gives the best found.
+  // Ctrl-C stops the search and returns the best schedule found.
   interrupt::install();
   time.interrupted = [] { return interrupt::requested(); };
   ProgressDisplay progress;

@@ -1,4 +1,4 @@
-// weft collective ...: reads the arguments of the command and has a session do it.
+// weft collective ...: parses the command's arguments and runs it in a session.
 #pragma once
 #include "output.h"
 #include "weft/app/session/session.h"
@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// `argv[0]` is the word `collective`. Fails when the arguments make no sense.
+// `argv[0]` is `collective`. Fails if the arguments are invalid.
 Result<session::Reply> run_collective(int argc, char** argv);
 
 }  // namespace weft

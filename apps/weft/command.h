@@ -1,4 +1,4 @@
-// command.h -- `weft NAME --option ...`: a command without words of its own has its arguments read.
+// command.h -- `weft NAME --option ...`: parses and runs a command without subcommands.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// `argv[0]` is NAME. With --help the answer is `usage`.
+// `argv[0]` is NAME. With --help the reply is `usage`.
 Result<session::Reply> run_command(CLI::App& app, const std::function<session::Reply()>& run,
                                    std::string_view name, std::string_view usage, int argc, char** argv);
 

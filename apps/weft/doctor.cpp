@@ -30,7 +30,7 @@ constexpr std::size_t kUsualCalls = 10;
 
 constexpr std::chrono::milliseconds kPatience{1'000};
 
-// Of one that cannot be asked any more.
+// Stands for a process that has ended.
 transport::Patient former_patient(exec::LeftFlights left) {
   return {.process = left.process, .answer = std::move(left.text), .state = "ended"};
 }

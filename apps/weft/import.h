@@ -1,11 +1,11 @@
-// weft import ...: reads the arguments of the command and has a session do it.
+// weft import ...: parses the command's arguments and runs it in a session.
 #pragma once
 #include "weft/app/session/session.h"
 #include "weft/base/result.h"
 
 namespace weft {
 
-// `argv[0]` is the word `import`. Fails when the arguments make no sense.
+// `argv[0]` is `import`. Fails if the arguments are invalid.
 Result<session::Reply> run_import(int argc, char** argv);
 
 }  // namespace weft

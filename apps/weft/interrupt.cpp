@@ -23,7 +23,7 @@ void on_terminate(int) {
     return;
   }
   signal(SIGTERM, SIG_DFL);
-  raise(SIGTERM);  // comes when this has returned
+  raise(SIGTERM);  // delivered when this handler returns
 }
 
 }  // namespace

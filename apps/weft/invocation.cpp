@@ -13,11 +13,11 @@
 namespace weft {
 namespace {
 
-// bench starts bench-rank; it is no command for people.
+// The last one, bench-rank, is internal: bench starts it.
 constexpr std::string_view kCommands[] = {
     "bench", "collective", "doctor", "import",   "improve",  "launch", "memory", "partition",
     "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "bench-rank"};
-// Whose arguments name clusters, devices or models.
+// Commands whose arguments name clusters, devices or models.
 constexpr std::string_view kTakeScripts[] = {"collective", "improve", "plan", "rules"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
@@ -30,7 +30,7 @@ std::vector<std::string_view> command_names() { return {std::begin(kCommands), s
 
 Invocation read_invocation(int argc, char** argv) {
   Invocation given;
-  std::vector<char*> kept;  // that go behind the command's name
+  std::vector<char*> kept;  // to append after the command's name
   int at = 1;
   const auto value_of = [&](std::string_view option,
                             std::string_view argument) -> std::optional<std::string> {
@@ -53,12 +53,12 @@ Invocation read_invocation(int argc, char** argv) {
     } else if (argument.starts_with("--format=") || argument == "-h" || argument == "--help") {
       kept.push_back(argv[at - 1]);
     } else {
-      return {};  // --version; or what is not known
+      return {};  // --version, or an unknown option
     }
   }
   if (at == argc || !is_one_of(argv[at], kCommands)) return {};
   given.command = argv[at];
-  // Of the program that launch starts every argument is its own.
+  // All later arguments belong to launch or to the program that it starts.
   const bool launches = given.command == "launch";
   given.arguments.push_back(argv[at++]);
   if (launches) given.arguments.insert(given.arguments.end(), kept.begin(), kept.end());
@@ -74,7 +74,7 @@ Invocation read_invocation(int argc, char** argv) {
   return given;
 }
 
-// Scripts make clusters and models for the commands that take their names; statements are no part of any.
+// Scripts create clusters and models for the commands that take their names. No command takes -c.
 Status read_scripts(const Invocation& given) {
   if (given.command.empty()) return {};
   if (given.statements)

@@ -1,4 +1,4 @@
-// invocation.h -- `weft OPTION... COMMAND ARGUMENT...`: what belongs to the command.
+// invocation.h -- `weft OPTION... COMMAND ARGUMENT...`: extracts the command and its arguments.
 //
 //   weft --format json collective list            as collective list --format json
 //   weft -i my.weft plan price p --cluster mine   mine is what the script creates
@@ -19,13 +19,14 @@ struct Invocation {
   bool statements = false;           // -c
 };
 
-// Of launch every argument behind its name is its own or its program's.
+// All arguments after `launch` belong to it or to its program.
 Invocation read_invocation(int argc, char** argv);
 
-// Makes what -i names known to the command; says where -i and -c do not go with it.
+// Makes the objects of the -i scripts known to the command. Fails if -i or -c cannot be combined
+// with it.
 Status read_scripts(const Invocation& given);
 
-// Commands with arguments of their own.
+// The commands that parse their own arguments.
 std::vector<std::string_view> command_names();
 
 }  // namespace weft

@@ -62,10 +62,10 @@ Error unknown_option(const std::string& option) {
 
 constexpr int kStopped = static_cast<int>(session::ExitCode::stopped);
 
-// What is done about a rank that died.
+// How to react to a failed rank.
 struct Restarts {
   std::int64_t most = 0;
-  std::int32_t least_ranks = 0;  // 0: all of them are started again
+  std::int32_t least_ranks = 0;  // 0: restart all ranks
 };
 
 Status check(const Restarts& restarts, std::int32_t ranks) {
@@ -80,7 +80,7 @@ Status check(const Restarts& restarts, std::int32_t ranks) {
   return {};
 }
 
-// Ranks that were told to end, by whomever, are not started again.
+// Ranks that were terminated on request are not restarted.
 bool is_worth_another(const transport::LaunchEnd& end) {
   return end.first_failure && !end.asked_to_end && !end.timed_out && end.code() != kStopped &&
          end.code() != kAnswersLost;
@@ -121,7 +121,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   bool tag = false, help = false;
   CLI::App app;
   app.set_help_flag();
-  app.prefix_command();  // from the program on, everything is the program's
+  app.prefix_command();  // everything after the program's name belongs to it
   app.add_flag("-h,--help", help);
   app.add_option("-n,--ranks", options.ranks);
   app.add_flag("--tag", tag);
@@ -130,7 +130,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   app.add_option("--grace", grace);
   app.add_option("--stop-grace", stop_grace);
   app.add_option("--timeout", timeout);
-  session::Format format = session::Format::text;  // main() looks at it
+  session::Format format = session::Format::text;  // evaluated by main()
   add_format(&app, format);
   try {
     app.parse(argc, argv);
@@ -165,7 +165,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   LaunchReply reply{end.code(), end.what()};
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
   if (reply.exit_code == kStopped || reply.exit_code == kAnswersLost)
-    reply.complaint.clear();  // ranks have printed it
+    reply.complaint.clear();  // already printed by ranks
   if (reply.exit_code == kAnswersLost) reply.exit_code = static_cast<int>(session::ExitCode::world_error);
   return reply;
 }

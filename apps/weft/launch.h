@@ -8,12 +8,12 @@
 namespace weft {
 
 struct LaunchReply {
-  int exit_code = 0;      // of the first rank that failed; 128 + the signal that killed it
-  std::string complaint;  // which rank that was; empty when all went well
+  int exit_code = 0;      // of the first failed rank; 128 + its signal if it was killed
+  std::string complaint;  // names that rank; empty on success
 };
 
-// `argv[0]` is the word `launch`. Fails when the arguments make no sense or the program cannot be started.
-// Ranks write where this program does; with --tag through `output`, each line with its rank.
+// `argv[0]` is `launch`. Fails if the arguments are invalid or the program cannot be started. Ranks
+// inherit the standard streams; with --tag their lines go through `output`, tagged with the rank.
 Result<LaunchReply> run_launch(int argc, char** argv, Output& output);
 
 }  // namespace weft

@@ -2,9 +2,9 @@
 //
 //   LineEditor editor(history_file, complete);
 //   Line line = editor.read("weft> ");
-//   editor.remember("SHOW MODELS;");      // into the history, kept in its file
+//   editor.remember("SHOW MODELS;");      // adds it to the history, which the file keeps
 //
-// With libedit: editing, history, completion on Tab. Built without it: a plain line.
+// With libedit: line editing, history and Tab completion. Without it: a plain line.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,10 +23,10 @@ struct Line {
 
 class LineEditor {
  public:
-  // Given the line up to the cursor, what may end it.
+  // Returns the completions of the line up to the cursor.
   using Complete = std::function<Completion(std::string_view before)>;
 
-  // An empty `history_file` keeps no history beyond this run.
+  // With an empty `history_file` the history is not saved.
   LineEditor(std::string history_file, Complete complete);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;

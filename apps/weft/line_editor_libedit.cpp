@@ -38,7 +38,7 @@ char* prompt(EditLine* editor) {
   return const_cast<char*>(state_of<State>(editor).prompt);
 }
 
-// Ctrl-C. Its signal is off while a line is edited, so it arrives as a key.
+// Ctrl-C. Its signal is disabled while a line is edited, so it arrives as a key.
 template <class State>
 unsigned char abandon(EditLine* editor, int) {
   state_of<State>(editor).abandoned = true;
@@ -46,7 +46,7 @@ unsigned char abandon(EditLine* editor, int) {
   return CC_EOF;
 }
 
-// Ctrl-D leaves on an empty line and deletes forward on any other.
+// Ctrl-D exits on an empty line and deletes forward on any other.
 unsigned char leave_or_delete(EditLine* editor, int) {
   const LineInfo* line = el_line(editor);
   if (line->buffer == line->lastchar) {
@@ -87,7 +87,7 @@ LineEditor::LineEditor(std::string history_file, Complete complete_line) : state
   state.editor = el_init("weft", stdin, stdout, stderr);
   el_set(state.editor, EL_CLIENTDATA, &state);
   el_set(state.editor, EL_EDITOR, "emacs");
-  el_set(state.editor, EL_SIGNAL, 1);  // resizing, Ctrl-Z and being killed leave the terminal in order
+  el_set(state.editor, EL_SIGNAL, 1);  // resizing, Ctrl-Z and SIGTERM leave the terminal in a sane state
   el_set(state.editor, EL_PROMPT, &prompt<State>);
 
   HistEvent event;
@@ -105,7 +105,7 @@ LineEditor::LineEditor(std::string history_file, Complete complete_line) : state
   el_set(state.editor, EL_BIND, "^I", "weft-complete", nullptr);
   el_set(state.editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_set(state.editor, EL_SETTY, "-d", "intr=", nullptr);
-  el_source(state.editor, nullptr);  // the user's ~/.editrc, last: it wins
+  el_source(state.editor, nullptr);  // the user's ~/.editrc last, so that it takes precedence
 }
 
 LineEditor::~LineEditor() {
@@ -122,7 +122,7 @@ Line LineEditor::read(const char* prompt) {
   const char* text = el_gets(state_->editor, &length);
   if (state_->abandoned) return {Line::Kind::abandoned, {}};
   if (text == nullptr && interrupt::requested()) {
-    // The signal after all: it came before the terminal was set up for editing.
+    // A signal all the same: it came before the terminal was set up for editing.
     std::fputs("\n", stdout);
     return {Line::Kind::abandoned, {}};
   }

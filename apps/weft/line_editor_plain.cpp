@@ -26,7 +26,7 @@ Line LineEditor::read(const char* prompt) {
     }
     const bool stopped = std::ferror(stdin) && errno == EINTR;
     std::clearerr(stdin);
-    if (stopped && !interrupt::requested()) continue;  // another signal: go on reading
+    if (stopped && !interrupt::requested()) continue;  // another signal: keep reading
     if (!stopped && !line.text.empty()) return line;   // the last line, without its newline
     std::fputs("\n", stdout);
     return Line{stopped ? Line::Kind::abandoned : Line::Kind::end, {}};

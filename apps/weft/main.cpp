@@ -1,4 +1,4 @@
-// weft -- the program. Reads its arguments, hands text to a session, prints what comes back.
+// weft -- the program. Parses its arguments, passes text to a session, prints the replies.
 
 #include <unistd.h>
 
@@ -104,8 +104,8 @@ struct Arguments {
 
 int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
 
-// Whether JSON is asked for: known before the arguments are read, since they may be wrong. What follows the
-// program of `launch` is the program's own.
+// Whether JSON is requested. Needed before the arguments are parsed, since they may be invalid.
+// Arguments after the program of `launch` belong to that program.
 bool asks_for_json(int argc, char** argv) {
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
   for (int i = 1; i < argc; ++i) {
@@ -117,7 +117,7 @@ bool asks_for_json(int argc, char** argv) {
   return false;
 }
 
-// Says what went wrong: in words on the standard error, or as JSON among the answers.
+// Reports errors: as text on standard error, or as JSON on standard output.
 class Complaints {
  public:
   Complaints(Output& output, bool json) : output_(output), json_(json) {}
@@ -133,13 +133,13 @@ class Complaints {
     return static_cast<int>(error.fault);
   }
 
-  // `text` was run, and `name` tells whose it is.
+  // `text` is what was executed; `name` is its file, for messages.
   void tell(const session::Reply& reply, std::string_view text = {}, std::string_view name = {}) {
     if (reply.error) last_ = reply.error;
     if (json_ && !output_.broken() && reply.exit_code != ExitCode::ok) {
       const std::string shown =
           reply.error ? language::complain(*reply.error, text_of(*reply.error, text)) : reply.complaint;
-      // Warnings stand before the error and are no answer.
+      // Warnings precede the error and are not part of the JSON.
       if (reply.complaint.ends_with(shown))
         complain(reply.complaint.substr(0, reply.complaint.size() - shown.size()));
       if (reply.error || !reply.complaint.empty())
@@ -151,14 +151,14 @@ class Complaints {
       complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
   }
 
-  const std::optional<Error>& last() const { return last_; }  // that was told
+  const std::optional<Error>& last() const { return last_; }  // reported
 
  private:
   static std::string_view text_of(const Error& error, std::string_view text) {
     return error.text != nullptr ? std::string_view(*error.text) : text;
   }
 
-  // Of a complaint that is all there is: "error: 2 lines are no rule".
+  // The error of a reply that has only a complaint: "error: 2 lines are no rule".
   static Error error_in(std::string_view complaint) {
     constexpr std::string_view kBegin = "error: ";
     if (const std::size_t at = complaint.rfind(kBegin); at != std::string_view::npos)
@@ -192,7 +192,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
   Arguments given;
   CLI::App app;
   app.set_help_flag();
-  app.allow_extras();  // what is unknown is complained about here, with a hint
+  app.allow_extras();  // unknown arguments are reported here, with a hint
   app.add_flag("-h,--help", given.usage);
   app.add_flag("--version", given.version);
   app.add_option("--format", given.format);
@@ -226,7 +226,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
   return given;
 }
 
-// Runs one text and prints its answer; `name` tells whose text a complaint is about.
+// Executes one text and prints the reply; `name` is its file, for messages.
 int execute(session::Session& session, Output& output, Complaints& complaints, std::string_view text,
             std::string_view name = {}) {
   session.width = output_width();
@@ -247,7 +247,7 @@ int run_files(session::Session& session, Output& output, Complaints& complaints,
   return code(ExitCode::ok);
 }
 
-// The commands that have arguments of their own; none: it is no such word.
+// Runs a command that parses its own arguments; empty if there is none of that name.
 std::optional<Result<session::Reply>> run_command(std::string_view command, int argc, char** argv,
                                                   Output& output) {
   if (command == "collective") return run_collective(argc, argv);
@@ -277,7 +277,7 @@ int run_statements(session::Session& session, Output& output, Complaints& compla
   return code(ExitCode::ok);
 }
 
-// Scripts, then statements, then what is typed or piped in, where that is wanted.
+// Runs scripts, then statements, then terminal or piped input, if wanted.
 int run_session(session::Session& session, Output& output, Complaints& complaints, const Arguments& given) {
   for (const auto* files : {&given.loaded, &given.files})
     if (const int result = run_files(session, output, complaints, *files); result != code(ExitCode::ok))
@@ -296,7 +296,7 @@ int print(Output& output, Complaints& complaints, const session::Reply& reply) {
   return code(reply.exit_code);
 }
 
-// A text of the program's own: as it is, or as one field.
+// A text of the program itself: plain, or as one JSON field.
 session::Reply own_text(std::string_view name, std::string_view text, bool json) {
   if (!json) return {ExitCode::ok, std::string(text), {}};
   return {ExitCode::ok, nlohmann::json{{name, text}}.dump() + "\n", {}};
@@ -346,14 +346,15 @@ int run_all(int argc, char** argv, Output& output) {
   session::Session session;
   session.format = json ? session::Format::json : session::Format::text;
   ProgressDisplay progress;
-  // Of ranks that a launcher started, the first speaks; of what goes wrong, each.
+  // Of the ranks that a launcher started, only the first prints output; all print errors.
   if (run::launched_rank() == 0)
     session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
   else
     output.silence();
   session.goes_on = false;
   session.on_output = [&](std::string_view text) { output.write(text); };
-  // On a screen notes stand among the answers; in a file or a pipe they would be taken for some.
+  // On a terminal, notes appear among the output. In a file or pipe they would be mistaken for
+  // output.
   if (isatty(STDOUT_FILENO) == 0 && run::launched_rank() == 0) session.on_note = complain;
   session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = interrupt::requested;
@@ -364,7 +365,7 @@ int run_all(int argc, char** argv, Output& output) {
     complain(text);
   };
   const int result = run_session(session, output, complaints, given);
-  // The others may wait for this rank, and learn why it does not come.
+  // Notify the other ranks, which may be waiting for this one.
   if (complaints.last() && complaints.last()->fault == Fault::world)
     run::tell_other_ranks(*complaints.last());
   return interrupt::exit_code(result);
@@ -375,15 +376,15 @@ int main_of(int argc, char** argv) {
   return output.exit_code(run_all(argc, argv, output));
 }
 
-// To the end, as a rank or as a program; whatever is thrown is told.
+// Runs as a rank or as the program, and reports exceptions.
 int guarded_main(int argc, char** argv) {
   try {
     if (const auto ended = run::rank_main()) return *ended;
     int ended = main_of(argc, argv);
-    if (ended != 0) ended = interrupt::exit_code(ended);  // a search that was stopped may have an answer
+    if (ended != 0) ended = interrupt::exit_code(ended);  // a stopped search may still have succeeded
     if (!device::is_any_abandoned()) return ended;
     std::fflush(nullptr);
-    std::_Exit(ended);  // the device's libraries would wait for what does not end
+    std::_Exit(ended);  // the device's libraries would wait for abandoned work
   } catch (const std::bad_alloc&) {
     complain("error: out of memory\n  check ulimit -v and the container's memory limit\n");
     return code(ExitCode::world_error);

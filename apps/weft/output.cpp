@@ -23,7 +23,7 @@
 namespace weft {
 
 void hold_standard_descriptors() {
-  // The other way round: what reads the input finds an error, as does what writes the output.
+  // The modes are swapped, so that reading the input and writing the output still fail.
   for (const auto& [descriptor, mode] :
        {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}})
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", mode);

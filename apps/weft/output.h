@@ -1,7 +1,8 @@
-// output.h -- standard output, watched: what was not written is not passed over in silence.
+// output.h -- standard output that detects write errors.
 //
-// A full disk, a closed descriptor or a reader that went away (`weft ... | head -1`) costs the answers, not the
-// work: the first write that fails is a warning, the statements go on, and the exit code tells.
+// A full disk, a closed descriptor or a closed pipe (`weft ... | head -1`) loses output, but not
+// work. The first failed write prints a warning, the statements continue, and the exit code reports
+// the loss.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,22 +10,21 @@
 
 namespace weft {
 
-// Before anything is opened: gives standard descriptors that are closed to /dev/null, so that no file of ours
-// takes their numbers and what is printed. Writing to them fails as before.
+// Call before opening any file: redirects closed standard descriptors to /dev/null, so that no file
+// gets their numbers and receives our output. Writing to them still fails.
 void hold_standard_descriptors();
 
-// The exit code of a rank that has done everything but print it, to a launcher that restarts ranks: it must not restart
-// those.
+// Exit code of a rank that succeeded but could not print its output. It must not be restarted.
 inline constexpr int kAnswersLost = 5;
 
 class Output {
  public:
-  Output();  // from now on a closed pipe and a file that may not grow are errors to look at, not signals that kill
+  Output();  // makes SIGPIPE and SIGXFSZ write errors instead of fatal signals
 
-  void write(std::string_view text);  // and flush: answers appear as they come
-  void silence() { silent_ = true; }  // writes nothing from now on
+  void write(std::string_view text);  // and flushes, so that output appears at once
+  void silence() { silent_ = true; }  // discards all later output
   bool broken() const { return broken_; }
-  // Of a program that would end with `code`: an output that was lost is an error of the world.
+  // The exit code of a program that would end with `code`; lost output is a world error.
   int exit_code(int code) const;
 
  private:
@@ -32,12 +32,12 @@ class Output {
   bool silent_ = false;
 };
 
-// How wide answers may be: what COLUMNS says, or else the terminal, up to the usual width; in a file or a pipe that.
+// The line width: COLUMNS, or the terminal's up to the usual width. For a file: the usual width.
 std::size_t output_width();
 
 void complain(std::string_view text);  // to standard error
 
-// The system's words for an errno, begun in lower case: "no such file or directory".
+// The system's message for an errno, in lower case: "no such file or directory".
 std::string reason(int error_number);
 
 }  // namespace weft

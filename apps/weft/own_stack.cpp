@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // as systems have it that nobody has limited
+constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // the usual default limit
 
 struct StackedCall {
   const std::function<int()>& body;
@@ -38,7 +38,7 @@ int with_own_stack(const std::function<int()>& body) {
   const bool started = pthread_create(&thread, &attributes, run_stacked, &call) == 0;
   pthread_attr_destroy(&attributes);
   if (!started) return body();
-  // What interrupts is to end that thread's waiting, not this one's.
+  // Signals must interrupt that thread's system calls, not this one's.
   sigset_t asked, before;
   sigemptyset(&asked);
   for (const int number : {SIGINT, SIGTERM, SIGWINCH}) sigaddset(&asked, number);

@@ -1,13 +1,13 @@
-// own_stack.h -- a stack that is large enough, whatever `ulimit -s` says.
+// own_stack.h -- a sufficiently large stack, whatever `ulimit -s` says.
 //
-// Plans are walked by recursion, and threads begin with as much stack as the limit allows the first one.
+// Plans are traversed recursively, and new threads get the stack size of that limit.
 #pragma once
 #include <functional>
 
 namespace weft {
 
-// Runs `body` on this thread, or where its stack is small on one of 8 MiB, and returns what that returns. Threads that
-// are started from then on have stacks of that size. `body` does not throw.
+// Runs `body` on this thread, or on one with an 8 MiB stack if this one's is smaller, and returns
+// its result. Threads started later have stacks of that size. `body` must not throw.
 int with_own_stack(const std::function<int()>& body);
 
 }  // namespace weft

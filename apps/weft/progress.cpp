@@ -17,7 +17,7 @@ void write(std::string_view text) {
   std::fflush(stderr);
 }
 
-// A terminal's columns; 80 where it does not say.
+// The terminal's columns; 80 if unknown.
 int columns() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -52,7 +52,7 @@ void ProgressDisplay::show(const explain::Progress& progress) {
 }
 
 void ProgressDisplay::show_bar(const explain::Progress& progress) {
-  // The last column stays free: some terminals wrap when it is written.
+  // Leave the last column free: some terminals wrap when it is written.
   write("\r" + explain::progress_bar(progress, columns() - 1, unicode_) + "\x1b[K");
   drawn_ = true;
 }

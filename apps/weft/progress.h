@@ -1,7 +1,7 @@
-// progress.h -- shows how far a training or a search is, on the standard error.
+// progress.h -- shows the progress of a training run or a search on standard error.
 //
-// On a terminal a bar that is drawn over itself and gone when the answer comes; elsewhere plain lines,
-// about ten a training and one a minute in long ones, and none of a search.
+// On a terminal: a bar, redrawn in place and removed before the reply. Elsewhere: plain lines,
+// about ten per training run and one per minute in long ones, and none for a search.
 #pragma once
 #include "weft/app/explain/progress.h"
 

@@ -25,10 +25,10 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-// Where the history is kept, its folder made; empty when it cannot be.
+// The path of the history file, with its folder created; empty if that fails.
 std::string history_file() {
   std::filesystem::path folder;
-  // The XDG rules: a relative path is to be ignored.
+  // XDG requires relative paths to be ignored.
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/') {
     folder = state;
   } else if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
@@ -42,7 +42,7 @@ std::string history_file() {
   return failure ? std::string() : (folder / "history").string();
 }
 
-// A line that speaks to the prompt, not to the session.
+// A line for the prompt itself, not for the session.
 struct Command {
   enum class Kind { leave, help, unknown };
   Kind kind;
@@ -65,8 +65,8 @@ std::optional<Command> command_of(std::string_view line) {
   return std::nullopt;
 }
 
-// One entry for the whole statement, so that one key brings it back. A comment to the end of a
-// line would swallow what follows it on a joined line: such a statement is kept line by line.
+// One history entry per statement, so that one key recalls it. Statements with comments are kept
+// line by line: on a joined line, a comment would swallow what follows.
 void remember(LineEditor& editor, std::string statement) {
   if (statement.find("--") == std::string::npos) {
     for (char& c : statement) {
@@ -87,7 +87,7 @@ void remember(LineEditor& editor, std::string statement) {
 int run_repl(session::Session& session, Output& output) {
   interrupt::stay();
   session.goes_on = true;
-  std::string typed;  // the lines of the statement so far
+  std::string typed;  // lines of the statement so far
   LineEditor editor(history_file(), [&](std::string_view before) {
     return choose_completion(session.complete(fmt::format("{}{}", typed, before)));
   });
@@ -103,7 +103,7 @@ int run_repl(session::Session& session, Output& output) {
   while (!output.broken()) {
     interrupt::clear();
     const Line line = editor.read(typed.empty() ? kPrompt : kMorePrompt);
-    interrupt::clear();  // what was meant for the line is not meant for the statement
+    interrupt::clear();  // an interrupt during editing must not stop the statement
     if (line.kind == Line::Kind::end) break;
     if (line.kind == Line::Kind::abandoned) {
       typed.clear();
@@ -128,7 +128,7 @@ int run_repl(session::Session& session, Output& output) {
       continue;
     }
     remember(editor, typed);
-    session.width = output_width();  // the window may have changed
+    session.width = output_width();  // the window may have been resized
     answer(session.execute(typed));
     typed.clear();
   }

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-using namespace command;  // NOLINT: this file is about nothing else
+using namespace command;  // NOLINT: this file deals with nothing else
 
 constexpr std::string_view kRulesUsage =
     R"(weft rules: read, prove, generate and apply rewrite rules

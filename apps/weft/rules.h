@@ -1,4 +1,4 @@
-// weft rules ...: reads the arguments of the command and has a session do it.
+// weft rules ...: parses the command's arguments and runs it in a session.
 #pragma once
 #include "output.h"
 #include "weft/app/session/session.h"
@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// `argv[0]` is the word `rules`. Fails when the arguments make no sense. Verdicts are written as they come;
-// how far a long search is, is shown on the standard error.
+// `argv[0]` is `rules`. Fails if the arguments are invalid. Writes verdicts as they arrive, and
+// shows the progress of a long search on standard error.
 Result<session::Reply> run_rules(int argc, char** argv, Output& output);
 
 }  // namespace weft

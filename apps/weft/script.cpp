@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostScriptBytes = std::size_t{64} << 20;  // as RUN has it: a device may never end
+constexpr std::size_t kMostScriptBytes = std::size_t{64} << 20;  // the limit of RUN; a device never ends
 
 Error cannot_read(const std::string& file, int error_number) {
   const std::string name = file == "-" ? "the standard input" : fmt::format("'{}'", file);

@@ -1,4 +1,4 @@
-// script.h -- a script's text, from a file or the standard input.
+// script.h -- reads the text of a script from a file or standard input.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// "-" is the standard input. What cannot be read is the world's fault: the error names the file
-// and the reason.
+// "-" is standard input. A file that cannot be read is a world error that names the file and the
+// reason.
 Result<std::string> read_script(const std::string& file);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// subcommands.h -- `weft NAME WORD ...`: picks the command that WORD names and has its arguments read.
+// subcommands.h -- `weft NAME WORD ...`: parses and runs the subcommand WORD.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -19,7 +19,7 @@ struct Subcommand {
 // --format text|json
 void add_format(CLI::App* app, session::Format& format);
 
-// `argv[0]` is NAME. Without a word, or with --help, the answer is `usage`.
+// `argv[0]` is NAME. Without a subcommand, or with --help, the reply is `usage`.
 Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> commands, std::string_view name,
                                       std::string_view usage, int argc, char** argv);
 

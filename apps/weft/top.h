@@ -1,4 +1,4 @@
-// weft top: how much the ranks on this machine communicate, every second.
+// weft top: the communication of the ranks on this machine, updated every second.
 #pragma once
 #include "output.h"
 #include "weft/app/session/session.h"
@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// `argv[0]` is the word `top`. Writes pictures until Ctrl-C, or one. Fails when the arguments make no sense.
+// `argv[0]` is `top`. Prints until Ctrl-C, or once. Fails if the arguments are invalid.
 Result<session::Reply> run_top(int argc, char** argv, Output& output);
 
 }  // namespace weft

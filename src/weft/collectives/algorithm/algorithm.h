@@ -1,4 +1,4 @@
-// weft/collectives/algorithm/algorithm.h -- a collective algorithm as text, for any number of ranks.
+// weft/collectives/algorithm/algorithm.h -- a collective algorithm as text, for any rank count.
 //
 //   ALGORITHM all_gather_ring (ranks, chunks = 1)
 //     COLLECTIVE all_gather (chunks => chunks) IN PLACE
@@ -13,9 +13,9 @@
 //     END
 //   END
 //
-// trace() runs such a text for given parameters and writes down every move it makes. `data` is the
-// memory that input and output share in place; STEPS and WIRE are the algorithm's claims about itself
-// (see claims.h). Numbers are 64-bit integers and never wrap; MOD is never negative.
+// trace() runs an algorithm with given parameters and records every move. `data` is the memory that
+// input and output share when in place. STEPS and WIRE are the algorithm's claims about its own
+// cost (see claims.h). Numbers are 64-bit integers; overflow is an error. MOD is never negative.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -38,7 +38,7 @@ struct AlgorithmSyntax;  // algorithm_syntax.h
 
 enum class ParameterType : std::uint8_t { number, word, list };
 
-// A parsed text. Cheap to copy: copies share the syntax.
+// A parsed algorithm. Cheap to copy: copies share the syntax.
 class Algorithm {
  public:
   struct Parameter {
@@ -64,20 +64,20 @@ class Algorithm {
 using Argument = std::variant<std::int64_t, std::string, std::vector<std::int64_t>>;
 using Arguments = std::map<std::string, Argument, std::less<>>;
 
-// The algorithms that CALL finds, by name.
+// Algorithms by name; CALL looks its callees up here.
 class AlgorithmLibrary {
  public:
-  // Replaces one of the same name.
+  // Replaces an algorithm of the same name.
   void add(Algorithm algorithm);
 
-  const Algorithm* find(std::string_view name) const;  // null: none
+  const Algorithm* find(std::string_view name) const;  // null if not found
   std::vector<std::string_view> names() const;         // sorted
 
  private:
   std::map<std::string, Algorithm, std::less<>> algorithms_;
 };
 
-// Reads files whose names say which algorithm they hold: algorithms/all_gather_ring.algorithm.
+// Each file is named after its algorithm: algorithms/all_gather_ring.algorithm.
 Result<AlgorithmLibrary> parse_library(std::span<const EmbeddedFile> files);
 
 Result<Algorithm> parse_algorithm(std::string_view text);
@@ -85,19 +85,20 @@ Result<Algorithm> parse_algorithm(std::string_view text);
 // The text in its canonical form, without comments; parse_algorithm() reads it back.
 std::string print(const Algorithm& algorithm);
 
-// What a trace may cost before it is refused.
+// Limits beyond which a trace is rejected.
 struct TraceLimits {
   std::int64_t moves = kMostMoves;
   std::int64_t moved_chunks = kMostMovedChunks;    // over all moves
   std::int64_t memory_chunks = kMostMemoryChunks;  // over all ranks
-  std::int64_t work = std::int64_t{1} << 27;       // operations evaluated and statements run: 0.7 s
+  std::int64_t work = std::int64_t{1} << 27;       // operations evaluated and statements executed: 0.7 s
 };
 
-// Runs the algorithm. An error that points into a text has that text with it (Error::text).
+// Runs the algorithm. An error that points into an algorithm's text carries that text
+// (Error::text).
 Result<Moves> trace(const Algorithm& algorithm, const Arguments& arguments, const AlgorithmLibrary& library,
                     const TraceLimits& limits = {});
 
-// Whether the parameters exist, have values and satisfy WHERE. Much cheaper than trace().
+// Checks that the parameters exist, have values and satisfy WHERE. Much cheaper than trace().
 Status check_arguments(const Algorithm& algorithm, const Arguments& arguments);
 
 }  // namespace weft::collective

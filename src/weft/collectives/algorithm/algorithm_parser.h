@@ -1,4 +1,4 @@
-// weft/collectives/algorithm/algorithm_parser.h -- how parse_algorithm() reads a text; for its own files only.
+// weft/collectives/algorithm/algorithm_parser.h -- the parser behind parse_algorithm(); internal.
 //
 //   parse_algorithm.cpp             the head: parameters, COLLECTIVE, claims, functions
 //   parse_algorithm_statement.cpp   FOR, IF, COPY, CALL
@@ -14,7 +14,7 @@
 
 namespace weft::collective {
 
-// Bounds on what a text may nest, so that neither parsing nor running it can exhaust the stack.
+// Nesting limits, so that neither parsing nor execution can overflow the stack.
 inline constexpr std::int32_t kDeepestExpression = 100;
 inline constexpr std::int32_t kDeepestBlock = 32;
 inline constexpr std::size_t kMostFunctionParameters = 8;
@@ -30,8 +30,8 @@ class AlgorithmParser {
   struct Name {
     std::string spelling;  // lower case
     NameKind kind = NameKind::number;
-    std::int32_t place = 0;       // slot, or the function's parameter
-    std::int32_t parameter = -1;  // of the algorithm
+    std::int32_t place = 0;       // slot, or index of the function's parameter
+    std::int32_t parameter = -1;  // index of the algorithm's parameter
     bool assignable = false;
   };
   struct FunctionHead {
@@ -70,8 +70,8 @@ class AlgorithmParser {
   PlaceBuffer place_buffer();
 
   // parse_algorithm_expression.cpp
-  ExpressionId number();          // an expression that is a number
-  ExpressionId sum_of_numbers();  // the same, of nothing that binds less than +
+  ExpressionId number();          // a numeric expression
+  ExpressionId sum_of_numbers();  // a numeric expression without operators looser than +
   ExpressionId word();
   ExpressionId list();
   ExpressionId expression();
@@ -100,12 +100,12 @@ class AlgorithmParser {
   ParameterType type(ExpressionId id) const;
   std::int32_t depth(ExpressionId id) const;
   Span span(ExpressionId id) const;
-  bool deeper();  // enters a level, or fails
+  bool deeper();  // enters a nesting level, or fails
 
   // Names in scope.
-  // A name that is none of those in scope, but for the first `outer` of them, which it may hide.
+  // Reads a name that is not in scope yet. It may hide one of the first `outer` names.
   std::string new_name(std::string_view what, std::size_t outer = 0);
-  std::int32_t declare(const std::string& spelling, bool assignable);  // its slot
+  std::int32_t declare(const std::string& spelling, bool assignable);  // returns its slot
   void close_scope(std::size_t names);
   Name* find(std::string_view spelling);
   std::int32_t intern(const std::string& spelling);
@@ -115,8 +115,8 @@ class AlgorithmParser {
   AlgorithmSyntax syntax_;
   std::vector<Name> names_;
   std::vector<FunctionHead> function_heads_;
-  std::vector<ParameterType> types_;  // one an expression
-  std::vector<std::int16_t> depths_;  // one an expression
+  std::vector<ParameterType> types_;  // per expression
+  std::vector<std::int16_t> depths_;  // per expression
   std::int32_t next_slot_ = 0;
   std::int32_t level_ = 0, block_level_ = 0;
   bool in_defaults_ = false;

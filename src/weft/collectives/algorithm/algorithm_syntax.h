@@ -1,4 +1,4 @@
-// weft/collectives/algorithm/algorithm_syntax.h -- an algorithm after parsing: names are slots, expressions a table.
+// weft/collectives/algorithm/algorithm_syntax.h -- a parsed algorithm with names resolved to slots.
 //
 //   LET from = (block + step) MOD ranks         slots: ranks 0, block 3, step 2, from 4
 //
@@ -9,8 +9,8 @@
 //                 4  modulo 2 3
 //   statement     Assignment{slot 4, value 4}
 //
-// trace() walks the statements and looks every name up by its slot; print() finds the names again in
-// Expression::name. Children stand before their parents in the table.
+// trace() walks the statements and reads variables by slot; print() takes the names from
+// Expression::name. Children precede their parents in the table.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -33,10 +33,10 @@ enum class Operator : std::uint8_t {
   word,      // words[value]
   list,      // operands: [a, b, c]
   variable,  // slot value
-  argument,  // of the function: value
+  argument,  // function parameter `value`
   word_parameter,
   list_parameter,
-  // Two operands.
+  // Binary operators.
   logical_or,
   logical_and,
   equal,
@@ -52,12 +52,12 @@ enum class Operator : std::uint8_t {
   multiply,
   divide,
   modulo,
-  // One.
+  // Unary operators.
   logical_not,
   negate,
   // IF first THEN second ELSE third.
   choose,
-  // Functions; minimum, maximum and call have any number of operands, the others one or two.
+  // Functions: minimum, maximum and call take any number of operands, the others one or two.
   minimum,
   maximum,
   absolute,
@@ -71,23 +71,23 @@ enum class Operator : std::uint8_t {
   shift_right,
   popcount,
   gcd,
-  sum,     // of a list, or of its first so many
+  sum,     // of a list, or of its first n items
   length,  // of a list
   item,    // list[index]
-  repeat,  // a list: one number so many times
-  call     // of functions[value]
+  repeat,  // a list: one number n times
+  call     // calls functions[value]
 };
 
 struct Expression {
   Operator op = Operator::number;
   std::int32_t first = kNoExpression, second = kNoExpression, third = kNoExpression;
-  std::int32_t operand_count = 0;  // list, minimum, maximum, call: operands[first] and on
-  std::int32_t name = -1;          // in names: how a variable, argument or parameter is called
+  std::int32_t operand_count = 0;  // list, minimum, maximum, call: number of operands from operands[first]
+  std::int32_t name = -1;          // in `names`: spelling of a variable, argument or parameter
   std::int64_t value = 0;
   Span span;
 };
 
-// The memory a place names. `data` is what input and output share in place.
+// The buffer of a place. `data` is the memory that input and output share in place.
 enum class PlaceBuffer : std::uint8_t { input, output, scratch, data };
 
 struct PlaceSyntax {
@@ -102,7 +102,7 @@ using Block = std::vector<Statement>;
 struct Assignment {
   std::int32_t slot = 0, name = 0;
   ExpressionId value = kNoExpression;
-  bool declares = true;  // LET, or := to what was declared
+  bool declares = true;  // LET; false: := to a declared variable
 };
 
 struct ForLoop {
@@ -138,19 +138,19 @@ struct Call {
     ParameterType type = ParameterType::number;
     Span span;
   };
-  // Where chunk j of the callee's rank i lies in the caller's memory.
+  // The location of chunk j of the callee's rank i in the caller's memory.
   struct Mapping {
     std::int32_t slot = 0, name = 0;
     PlaceBuffer buffer = PlaceBuffer::data;
     ExpressionId index = kNoExpression;
   };
-  std::string callee;  // the whole name, or the kind where `scheme` is given
+  std::string callee;  // the full name, or the kind if `scheme` is given
   ExpressionId scheme = kNoExpression;
   std::vector<NamedArgument> arguments;
   std::int32_t rank_slot = 0, rank_name = 0;
   ExpressionId rank = kNoExpression;
-  std::optional<Mapping> chunk;          // of an algorithm in place
-  std::optional<Mapping> input, output;  // of another
+  std::optional<Mapping> chunk;          // for an in-place callee
+  std::optional<Mapping> input, output;  // for an out-of-place callee
   ExpressionId channel = kNoExpression;
 };
 
@@ -179,15 +179,15 @@ struct FunctionSyntax {
 struct AlgorithmSyntax {
   std::string name;
   std::vector<Algorithm::Parameter> parameters;
-  std::vector<ExpressionId> defaults;          // one a parameter, perhaps none
-  std::vector<std::int32_t> parameter_places;  // slot, word or list of each
+  std::vector<ExpressionId> defaults;          // per parameter; kNoExpression: required
+  std::vector<std::int32_t> parameter_places;  // slot, word or list index, per parameter
 
   Kind kind = Kind::custom;
   bool in_place = false;
   ExpressionId chunks = kNoExpression, root = kNoExpression, peer = kNoExpression, counts = kNoExpression;
-  ExpressionId inputs = kNoExpression, outputs = kNoExpression;  // custom
+  ExpressionId inputs = kNoExpression, outputs = kNoExpression;  // custom collectives only
   ExpressionId scratch = kNoExpression;
-  std::int32_t scratch_slot = -1, scratch_name = -1;  // of PER; -1: the same on every rank
+  std::int32_t scratch_slot = -1, scratch_name = -1;  // variable of PER; -1: the same on every rank
   std::vector<ExpressionId> where;
   ExpressionId steps = kNoExpression, wire = kNoExpression;
   std::vector<FunctionSyntax> functions;
@@ -200,7 +200,7 @@ struct AlgorithmSyntax {
   std::shared_ptr<const std::string> text;
 };
 
-// How a function of the language is called and with how many operands.
+// A built-in function: its name and number of operands.
 struct BuiltinFunction {
   std::string_view name;
   Operator op;

@@ -10,7 +10,7 @@
 namespace weft::collective {
 namespace {
 
-// How long the chains are that end in one chunk of memory.
+// Lengths of the message chains that end in one chunk of memory.
 struct ClaimChain {
   std::int32_t written = 0, read = 0;
 };

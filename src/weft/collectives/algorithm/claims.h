@@ -1,10 +1,10 @@
-// weft/collectives/algorithm/claims.h -- what an algorithm says it costs, and what its moves do cost.
+// weft/collectives/algorithm/claims.h -- the cost an algorithm claims, and the cost of its moves.
 //
-//   STEPS  the longest chain of messages that depend on one another: what latency pays for
-//   WIRE   the most chunks that any one rank sends to others: what bandwidth pays for
+//   STEPS  the longest chain of dependent messages: determines latency
+//   WIRE   the most chunks that any rank sends to others: determines bandwidth time
 //
-// A message is a move between ranks. One depends on another when it reads what that wrote, writes what
-// that read, or writes what that wrote.
+// A message is a move between ranks. Messages depend on each other as memory accesses do: read
+// after write, write after read, write after write.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace weft::collective {
 
 struct Claims {
-  std::optional<std::int64_t> steps, wire;  // none: the algorithm claims nothing
+  std::optional<std::int64_t> steps, wire;  // empty: not claimed
 };
 Result<Claims> claims(const Algorithm& algorithm, const Arguments& arguments);
 
@@ -25,10 +25,10 @@ struct Measure {
 
   friend bool operator==(const Measure&, const Measure&) = default;
 };
-// REQUIRES: check_moves(moves).ok(), as of what trace() and parse_moves() return.
+// REQUIRES: check_moves(moves).ok(), which holds for results of trace() and parse_moves().
 Measure measure(const Moves& moves);
 
-// Fails where the moves that came of the algorithm cost otherwise than it claims.
+// Fails if the cost of the moves differs from what the algorithm claims.
 // REQUIRES: trace(algorithm, arguments, ...) returned `moves`.
 Status check_claims(const Algorithm& algorithm, const Arguments& arguments, const Moves& moves);
 

@@ -15,7 +15,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kDeepestCall = 64;  // of functions
+constexpr std::int32_t kDeepestCall = 64;  // nested function calls
 constexpr std::int64_t kLongestList = std::int64_t{1} << 24;
 
 std::int64_t floor_division(std::int64_t a, std::int64_t b) {
@@ -138,7 +138,7 @@ std::int64_t Evaluation::extreme(const Expression& expression) {
   return result;
 }
 
-// A list is nearly always a parameter, which is asked in place; any other is made first.
+// A list is nearly always a parameter, which is read in place. Any other list is built first.
 std::int64_t Evaluation::of_list(const Expression& expression) {
   const Expression& source = syntax_.expressions[expression.first];
   List made;
@@ -271,7 +271,7 @@ void Evaluation::find_variables(ExpressionId id, std::vector<std::string>& found
       find_variables(syntax_.operands[expression.first + i], found);
     return;
   }
-  // With no operands, `first` is none either.
+  // A list or call may have no operands, and then `first` is not an expression.
   if (expression.op == Operator::list || expression.op == Operator::call) return;
   for (const ExpressionId operand : {expression.first, expression.second, expression.third})
     if (operand != kNoExpression) find_variables(operand, found);

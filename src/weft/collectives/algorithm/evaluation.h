@@ -1,7 +1,7 @@
-// weft/collectives/algorithm/evaluation.h -- the values of an algorithm's expressions, for trace() and claims().
+// weft/collectives/algorithm/evaluation.h -- evaluates the expressions of an algorithm.
 //
-// The first failure (an overflow, a division by zero, a list left behind) is kept; what is evaluated
-// after it is 0 and means nothing, so whoever acts on values looks at failed() first.
+// The first failure (overflow, division by zero, index out of range) is kept. Everything evaluated
+// after it is 0, so callers check failed() before they use a value.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace weft::collective {
 
-// How much of TraceLimits::work is left and which failure came first; one for a whole trace.
+// The remaining TraceLimits::work and the first failure; shared by a whole trace.
 struct Progress {
   std::int64_t work_left = 0;
   std::optional<Error> error;
@@ -22,10 +22,10 @@ struct Progress {
 
 class Evaluation {
  public:
-  // Nothing has a value yet but the parameters, which bind() gives.
+  // No variable has a value yet; bind() sets the parameters.
   Evaluation(const AlgorithmSyntax& syntax, Progress& progress);
 
-  // Gives the parameters their arguments or defaults, and refuses those that WHERE does.
+  // Sets the parameters to their arguments or defaults, and rejects those that violate WHERE.
   bool bind(const Arguments& arguments);
 
   std::int64_t number(ExpressionId id);
@@ -41,13 +41,13 @@ class Evaluation {
 
   const AlgorithmSyntax& syntax() const { return syntax_; }
   bool failed() const { return progress_.error.has_value(); }
-  // Returns false, so that it can be returned.
+  // Always returns false, so that callers can return its result.
   bool fail(Span span, std::string message, std::string hint = {});
-  // What the variables of the expressions are: "block = 2, ranks = 4".
+  // The values of the variables in the expressions: "block = 2, ranks = 4".
   std::string variables(std::initializer_list<ExpressionId> ids) const;
   Span span(ExpressionId id) const { return syntax_.expressions[id].span; }
   std::string_view source(ExpressionId id) const;
-  // Takes `amount` from the work left; false when there is none.
+  // Deducts `amount` from the work left; false if it does not suffice.
   bool spend(Span span, std::int64_t amount = 1) {
     if ((progress_.work_left -= amount) >= 0) [[likely]]
       return true;
@@ -55,11 +55,11 @@ class Evaluation {
   }
 
  private:
-  // A list parameter, with the sums of its first 0, 1, 2, ... items.
+  // A list parameter with its prefix sums.
   struct List {
     std::vector<std::int64_t> items, sums;
 
-    bool set(std::vector<std::int64_t> numbers);  // false: the sums do not fit
+    bool set(std::vector<std::int64_t> numbers);  // false: a sum overflows
   };
 
   bool bind_one(std::size_t parameter, const Argument& value);
@@ -78,7 +78,7 @@ class Evaluation {
   std::vector<std::string> words_;
   std::vector<List> lists_;
   const std::int64_t* arguments_ = nullptr;  // of the function being evaluated
-  std::int32_t depth_ = 0;                   // functions within functions
+  std::int32_t depth_ = 0;                   // depth of function calls
 };
 
 }  // namespace weft::collective

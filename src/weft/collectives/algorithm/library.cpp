@@ -39,7 +39,7 @@ Argument read_argument(TokenReader& reader) {
 
 std::string print_argument(const Argument& argument) {
   if (const auto* number = std::get_if<std::int64_t>(&argument)) return fmt::format("{}", *number);
-  // Without quotes a word is read in lower case.
+  // An unquoted word is read in lower case.
   if (const auto* word = std::get_if<std::string>(&argument))
     return lower(*word) == *word ? print_name(*word) : quote(*word);
   return fmt::format("[{}]", fmt::join(std::get<std::vector<std::int64_t>>(argument), ", "));
@@ -112,7 +112,7 @@ Result<AlgorithmReference> parse_reference(std::string_view text) {
 
 std::string print(const AlgorithmReference& reference) {
   std::vector<std::string> arguments;
-  // What nearly all have comes first, the rest in order of name.
+  // `ranks`, which nearly all have, comes first; the rest follows by name.
   if (const auto ranks = reference.arguments.find("ranks"); ranks != reference.arguments.end())
     arguments.push_back(fmt::format("ranks={}", print_argument(ranks->second)));
   for (const auto& [name, value] : reference.arguments)

@@ -1,4 +1,4 @@
-// weft/collectives/algorithm/library.h -- the algorithms that come with Weft, and how people name one.
+// weft/collectives/algorithm/library.h -- the algorithms shipped with Weft, and references to them.
 //
 //   all_reduce_ring(ranks=8, chunks=4)
 //   all_reduce_hierarchical(ranks=16, within='ring')
@@ -12,7 +12,7 @@
 
 namespace weft::collective {
 
-// The files of algorithms/, which travel inside the program.
+// The files of algorithms/, embedded in the program.
 const AlgorithmLibrary& shipped_algorithms();
 
 struct AlgorithmReference {
@@ -22,11 +22,11 @@ struct AlgorithmReference {
   friend bool operator==(const AlgorithmReference&, const AlgorithmReference&) = default;
 };
 
-// A word stands in quotes or without; the parentheses may be left away where nothing is in them.
+// Quotes around a word are optional, and so are empty parentheses.
 Result<AlgorithmReference> parse_reference(std::string_view text);
 std::string print(const AlgorithmReference& reference);
 
-// The algorithm of that name, or an error that says which name is near.
+// The algorithm of that name, or an error that suggests a similar name.
 Result<Algorithm> find_algorithm(const AlgorithmLibrary& library, std::string_view name);
 
 }  // namespace weft::collective

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kLongestAlgorithm = std::size_t{1} << 18;  // bytes
 constexpr std::size_t kMostNames = 1000;
 
-// Words that never name a variable: they start statements, join expressions or name memory. Others, AT and
-// TO among them, stand only behind an expression, where no name can.
+// Words that cannot name a variable: they start statements, join expressions or name memory.
+// Others, such as AT and TO, only follow an expression, where no name can occur.
 constexpr auto kReserved = std::to_array<std::string_view>(
     {"algorithm", "collective", "begin", "end",  "ensure", "function", "let",    "for",     "while",
      "if",        "then",       "elsif", "else", "copy",   "reduce",   "call",   "require", "want",
@@ -61,8 +61,8 @@ Result<Algorithm> AlgorithmParser::parse() {
   return Algorithm(std::make_shared<const AlgorithmSyntax>(std::move(syntax_)));
 }
 
-// STEPS and WIRE stand before the functions they use, and functions may use each other: so all of them
-// are known from the start.
+// STEPS and WIRE precede the functions they use, and functions may use each other. So all function
+// heads are collected first.
 void AlgorithmParser::find_functions() {
   TokenReader ahead = reader_;
   while (!ahead.at_end() && !reader_.failed()) {
@@ -127,7 +127,7 @@ void AlgorithmParser::decide(Name& name, ParameterType type) {
   syntax_.parameter_places[name.parameter] = name.place;
 }
 
-// A parameter that nothing uses is a number.
+// An unused parameter is a number.
 void AlgorithmParser::decide_parameters() {
   for (Name& name : names_) decide(name, ParameterType::number);
 }
@@ -216,7 +216,7 @@ void AlgorithmParser::scratch() {
   close_scope(names);
 }
 
-// `SCRATCH rank MOD 2 PER rank`: the name stands behind what uses it.
+// `SCRATCH rank MOD 2 PER rank`: the variable is declared after its use.
 void AlgorithmParser::find_rank_variable() {
   TokenReader ahead = reader_;
   constexpr std::array<std::string_view, 6> kNext = {"where", "steps", "wire", "function", "ensure", "begin"};
@@ -292,7 +292,7 @@ std::int32_t AlgorithmParser::declare(const std::string& spelling, bool assignab
   return next_slot_ - 1;
 }
 
-// Slots are used again by the next scope; not those of parameters, which may be decided late.
+// The next scope reuses the slots, except those of parameters, whose types may be decided late.
 void AlgorithmParser::close_scope(std::size_t names) { names_.resize(std::min(names, names_.size())); }
 
 AlgorithmParser::Name* AlgorithmParser::find(std::string_view spelling) {

@@ -128,7 +128,7 @@ ExpressionId AlgorithmParser::additive() {
   ExpressionId left = multiplicative();
   for (;;) {
     if (reader_.at(TokenKind::plus)) {
-      // What a WANT adds up is read by promise(); `input` names nothing else.
+      // promise() reads the sum of a WANT; `input` has no other meaning.
       const Token next = reader_.after();
       if (next.kind == TokenKind::word && same_word(reader_.spelling(next), "input")) return left;
       reader_.advance();
@@ -241,7 +241,7 @@ ExpressionId AlgorithmParser::name_reference(Name& name, const Token& start) {
   ParameterType type = ParameterType::number;
   switch (name.kind) {
     case NameKind::undecided:
-      // Compared with a quoted word, it is one.
+      // A name compared with a quoted word is a word.
       if ((reader_.at(TokenKind::equal) || reader_.at(TokenKind::not_equal)) &&
           reader_.after().kind == TokenKind::string)
         decide(name, ParameterType::word);

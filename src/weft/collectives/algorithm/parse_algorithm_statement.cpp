@@ -66,7 +66,7 @@ Assignment AlgorithmParser::let() {
   reader_.expect_word("LET");
   const std::string name = new_name("a name");
   reader_.expect(TokenKind::equal);
-  const ExpressionId value = number();  // before the name is known: it cannot use itself
+  const ExpressionId value = number();  // before the name is declared: it cannot use itself
   return {declare(name, true), intern(name), value, true};
 }
 
@@ -208,7 +208,7 @@ Call AlgorithmParser::call() {
   return result;
 }
 
-// A name here is followed by the arguments of the CALL: within (ranks => 4) is no function.
+// Arguments of the CALL follow a name here: within (ranks => 4) is not a function call.
 ExpressionId AlgorithmParser::scheme() {
   if (!reader_.at(TokenKind::word) || reader_.at_word("if")) return word();
   const Token start = reader_.token();

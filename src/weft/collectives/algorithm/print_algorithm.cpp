@@ -10,7 +10,7 @@
 namespace weft::collective {
 namespace {
 
-// How tightly an expression binds; what binds less than its place wants stands in parentheses.
+// Operator precedence, loosest first. An operand looser than its context needs parentheses.
 enum Binding : int { kChoice, kOr, kAnd, kNot, kComparison, kSum, kProduct, kSign, kSingle };
 
 struct Infix {
@@ -196,7 +196,7 @@ class AlgorithmPrinter {
     for (const Infix& infix : kInfixes) {
       if (infix.op != expression.op) continue;
       binding = infix.binding;
-      // Comparisons do not follow one another; the others group to the left.
+      // Comparisons do not chain; the other operators are left-associative.
       const auto tighter = static_cast<Binding>(binding + 1);
       return fmt::format("{} {} {}", text(expression.first, binding == kComparison ? tighter : binding),
                          infix.text, text(expression.second, tighter));
@@ -213,7 +213,7 @@ class AlgorithmPrinter {
       case Operator::call:
         return fmt::format("{}({})", syntax_.functions[expression.value].name, operands(expression));
       case Operator::logical_not: binding = kNot; return fmt::format("NOT {}", text(expression.first, kNot));
-      case Operator::negate:  // two signs in a row would start a comment
+      case Operator::negate:  // two minus signs in a row would start a comment
         binding = kSign;
         return fmt::format("-{}", text(expression.first, kSingle));
       case Operator::choose:

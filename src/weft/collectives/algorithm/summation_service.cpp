@@ -19,7 +19,7 @@ SummationService best_split(std::int32_t workers, std::int32_t servers, double s
   for (std::int32_t served = 1; served <= most; ++served)
     for (std::int32_t own = 0; own <= most; ++own) {
       const SummationService next{servers, own, served};
-      // Of splits that are as good the one of fewest chunks, which comes first.
+      // Among equally good splits take the one with the fewest chunks, which comes first.
       constexpr double kSame = 1e-12;
       if (std::gcd(own, served) == 1 &&
           busiest_card(next, workers, server_rate) < busiest_card(best, workers, server_rate) - kSame)

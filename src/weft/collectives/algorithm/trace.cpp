@@ -10,9 +10,9 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int64_t kMostContributions = std::int64_t{1} << 22;  // to what ENSURE wants
+constexpr std::int64_t kMostContributions = std::int64_t{1} << 22;  // in all WANTs together
 
-// In order of place; what several WANTs say of one chunk adds up.
+// Sorted by place. Several WANTs of one chunk add up.
 std::vector<CustomWant> gather_wants(std::vector<CustomWant> said) {
   const auto key = [](const CustomWant& want) { return std::pair(want.rank, want.index); };
   std::ranges::stable_sort(said, {}, key);

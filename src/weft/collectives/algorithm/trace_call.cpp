@@ -8,7 +8,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kDeepestAlgorithm = 16;  // of algorithms
+constexpr std::int32_t kDeepestAlgorithm = 16;  // nested CALLs
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool Tracer::execute(Run& run, const Call& call, Span span) {
     return run.values.fail(run.values.span(call.channel),
                            fmt::format("channels are 0 to {}: {}", kMostChannels - 1, callee.channel_offset));
   if (!start(callee, arguments)) {
-    // What is wrong with the parameters as a whole is wrong with this CALL.
+    // An error about the parameters as a whole is reported at this CALL.
     if (!progress_.error->span.known()) {
       progress_.error->span = span;
       progress_.error->text = run.syntax.text;
@@ -59,7 +59,7 @@ bool Tracer::execute(Run& run, const Call& call, Span span) {
   return place_ranks(callee, span) && execute(callee, callee.syntax.body);
 }
 
-// Where the callee's ranks are, and fresh scratch for each.
+// Maps the callee's ranks to the caller's and allocates scratch on each.
 bool Tracer::place_ranks(Run& callee, Span span) {
   Run& caller = *callee.caller;
   const Call& call = *callee.call;
@@ -90,14 +90,14 @@ bool Tracer::place_ranks(Run& callee, Span span) {
   return true;
 }
 
-// Says the move as the outermost caller would: in its ranks and its memory.
+// Emits the move in the ranks and memory of the outermost caller.
 bool Tracer::emit_home(Run& run, Move move, Span span) {
   if (!run.caller) return emit(run, move, span);
   for (const Run* inner = &run; inner->caller; inner = inner->caller)
     if (inner->channel_offset >= 0)
       move.channel = static_cast<std::int32_t>(std::max(move.channel, 0) + inner->channel_offset);
 
-  // Chunks side by side in the callee may lie apart in the caller: each stretch is a move of its own.
+  // Chunks adjacent in the callee may be scattered in the caller: each contiguous run is a move.
   Move stretch = move;
   stretch.count = 0;
   for (std::int32_t i = 0; i < move.count; ++i) {
@@ -124,7 +124,7 @@ bool Tracer::emit_home(Run& run, Move move, Span span) {
   return emit(run, stretch, span);
 }
 
-// From a callee's place to the caller's; scratch goes home at once.
+// Maps a callee's place to the caller's. Scratch maps to the outermost caller directly.
 bool Tracer::carry_home(Run*& run, Place& place) {
   if (place.buffer == Buffer::scratch) {
     place.index += run->scratch_first[place.rank];
@@ -166,7 +166,7 @@ bool Tracer::carry_home(Run*& run, Place& place) {
 bool Tracer::emit(Run& run, const Move& move, Span span) {
   const bool same_memory = move.local() && move.from.buffer == move.to.buffer;
   const std::int64_t apart = std::int64_t{move.from.index} - move.to.index;
-  if (same_memory && apart == 0 && move.verb == Move::Verb::copy) return true;  // it is there already
+  if (same_memory && apart == 0 && move.verb == Move::Verb::copy) return true;  // a copy onto itself
   if (same_memory && apart < move.count && -apart < move.count)
     return run.values.fail(span, fmt::format("a move onto itself: {}[{}] and {}[{}] of rank {}, {} chunks",
                                              name(move.from.buffer), move.from.index, name(move.to.buffer),

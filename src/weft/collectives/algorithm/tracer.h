@@ -1,12 +1,12 @@
-// weft/collectives/algorithm/tracer.h -- how trace() runs an algorithm; for its own files only.
+// weft/collectives/algorithm/tracer.h -- runs an algorithm for trace(); internal to its files.
 //
 //   trace.cpp       parameters, memory, statements
-//   trace_call.cpp  CALL, and what a callee's moves are in the ranks and memory of the outermost caller
+//   trace_call.cpp  CALL, and the mapping of a callee's moves to the outermost caller's ranks and memory
 //
 //   all_reduce_hierarchical            Run: ranks 0..7, data
 //     CALL reduce_scatter_ring           Run: rank i is rank 4 + i of the caller, data[j] is data[j] there
 //
-// Functions return false once something failed; the first failure is in progress_.
+// Functions return false after a failure; the first failure is in progress_.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -20,7 +20,7 @@ namespace weft::collective {
 
 inline constexpr std::int64_t kMostChannels = 65536;
 
-// One running algorithm: the one asked for, or one that another calls.
+// An algorithm being executed: the traced one or a callee.
 struct Run {
   Run(const AlgorithmSyntax& algorithm, Progress& progress)
       : syntax(algorithm), values(algorithm, progress) {}
@@ -29,15 +29,15 @@ struct Run {
   Evaluation values;
   Collective collective;
   Places places;
-  std::vector<std::int32_t> scratch;  // chunks of its own, one a rank
+  std::vector<std::int32_t> scratch;  // chunks of scratch, per rank
 
   Run* caller = nullptr;
   const Call* call = nullptr;
   std::int32_t depth = 1;
-  std::vector<std::int32_t> caller_ranks;   // which rank of the caller its rank i is
-  std::vector<std::int32_t> home_ranks;     // which rank of the outermost caller
-  std::vector<std::int32_t> scratch_first;  // where its scratch starts in theirs
-  std::int64_t channel_offset = -1;         // -1: channels stay as they are
+  std::vector<std::int32_t> caller_ranks;   // this algorithm's rank -> the caller's rank
+  std::vector<std::int32_t> home_ranks;     // this algorithm's rank -> the outermost caller's rank
+  std::vector<std::int32_t> scratch_first;  // offset of its scratch in the outermost caller's
+  std::int64_t channel_offset = -1;         // -1: channels are not shifted
 };
 
 class Tracer {

@@ -1,9 +1,9 @@
-// weft/collectives/check/cell_numbers.h -- every chunk of memory of every rank in one row.
+// weft/collectives/check/cell_numbers.h -- numbers every cell, one chunk of one rank's memory.
 //
 //   rank 0: input[0..3) output[0..3) scratch[0..1)   rank 1: input[0..3) ...
 //           0 1 2       3 4 5        6                       7 8 9
 //
-// So that what is known about a cell is kept in a plain array.
+// Data per cell is then kept in plain arrays.
 #pragma once
 #include <algorithm>
 #include <cstdint>

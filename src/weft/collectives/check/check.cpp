@@ -14,7 +14,7 @@
 namespace weft::collective {
 namespace {
 
-// Whoever made the actions may have erred: nothing below looks at a cell that is not there.
+// The actions may be malformed; the code below never accesses a cell that does not exist.
 std::optional<Finding> find_outside(const Actions& actions) {
   for (const Action& action : actions.actions) {
     for (const Cell& cell :
@@ -29,7 +29,7 @@ std::optional<Finding> find_outside(const Actions& actions) {
   return std::nullopt;
 }
 
-// Judges what does not depend on where input and output lie, once; then what does, for each placement.
+// Checks once what is independent of placement, then the rest for each placement.
 class Checker {
  public:
   // `whole` may be `chunks`.
@@ -54,7 +54,7 @@ class Checker {
   }
 
   void check_alias(const Actions& in_place, const Actions& out_of_place) {
-    if (find_outside(out_of_place)) return;  // one buffer stands for both: there is no other way to run it
+    if (find_outside(out_of_place)) return;  // can only run in place
     report_.finding = find_alias_fault(in_place, out_of_place, run_.order);
   }
 
@@ -69,7 +69,7 @@ class Checker {
     report_.finding =
         run_.finished ? find_unreceived(chunks_, graph_.uses) : why_stuck(chunks_, graph_, run_);
     if (fine() || !mismatch_) return;
-    // A transfer that is longer at one end explains better why the other starves.
+    // If the two ends disagree on a transfer's length, that explains the deadlock better.
     for (std::size_t i = 0; i < chunks_.connections.size(); ++i) {
       const auto connection = static_cast<std::int32_t>(i);
       if (graph_.uses.giving(connection).size() == graph_.uses.taking(connection).size()) continue;
@@ -97,7 +97,7 @@ class Checker {
   const CheckOptions options_;
   HappensBefore graph_;
   TrialRun run_;
-  std::optional<Finding> mismatch_;  // a transfer that the two ends see differently
+  std::optional<Finding> mismatch_;  // a transfer whose two ends disagree on its length
   Report report_;
 };
 
@@ -154,7 +154,7 @@ Report check(const Program& program, const CheckOptions& options) {
     if (both.finding) both.finding->text += " (in place)";
     return both;
   }
-  // Nothing says what the outputs should be, but being in place must not change them.
+  // The expected outputs are unknown, but running in place must not change them.
   if (checker.fine() && placement == Placement::in_place && program.collective.kind == Kind::custom &&
       program.collective.wants.empty())
     checker.check_alias(chunks, to_actions(program, Placement::out_of_place, Grain::chunk));

@@ -10,10 +10,10 @@
 namespace weft::collective {
 namespace {
 
-// Far above what any runtime loads; below them no sum of 32 bit numbers overflows.
+// Far above what any runtime loads. Within them, sums of 32-bit numbers cannot overflow.
 constexpr std::int64_t kMostProgramRanks = 1 << 20;
 constexpr std::int64_t kMostProgramChunks = 1 << 25;  // of memory, all ranks together
-constexpr std::int64_t kMostActions = 1 << 24;        // a step of count n being n
+constexpr std::int64_t kMostActions = 1 << 24;        // a step of count n is n actions
 constexpr std::int64_t kMostProgramChannels = 1 << 20;
 
 class FormCheck {
@@ -57,7 +57,7 @@ class FormCheck {
     if (!found_) check_memory();
   }
 
-  // Whether extent() can be asked.
+  // Makes extent() safe to call.
   void check_blocks() {
     const std::int64_t ranks = collective_.ranks;
     if (collective_.chunks < 1 || collective_.chunks * ranks > kMostProgramChunks)
@@ -125,12 +125,13 @@ class FormCheck {
                                       : rank.scratch_chunks;
   }
 
-  // How far the buffers of this rank reach under every placement that the program is for.
+  // The extent of this rank's buffers under every placement that the program supports.
   void measure() {
     for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch}) {
       std::int32_t& chunks = reach_[static_cast<std::size_t>(buffer)];
       chunks = memory_chunks(program_, Placement::out_of_place, rank_, buffer);
-      // The two buffers of a custom collective are one in place, and then only one may have been declared.
+      // In place, a custom collective has one buffer, and the program may declare only one of the
+      // two.
       if (program_.placement == Placement::in_place && collective_.kind == Kind::custom &&
           buffer != Buffer::scratch)
         chunks = memory_chunks(program_, Placement::in_place, rank_, Buffer::input);

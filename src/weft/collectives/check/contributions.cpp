@@ -8,8 +8,8 @@
 namespace weft::collective {
 namespace {
 
-// Compares values with what is wanted. The wanted cells are counted in one array, which is
-// all zero between two questions.
+// Compares values with the expected contributions. These are counted in one array, which is all
+// zero between calls.
 class Judge {
  public:
   Judge(const Actions& actions, const Values& values)
@@ -47,8 +47,8 @@ class Judge {
     return right;
   }
 
-  // Whether the value is the sum of the cells in missing_, `wanted` in all. A value that opens into more is
-  // given up: it may be as large as two to the number of steps.
+  // Whether the value is the sum of the `wanted` cells counted in missing_. Gives up once the value
+  // expands to more terms: there may be two to the number of steps.
   bool opens_into(std::int32_t value, std::int64_t wanted) {
     std::vector<std::int32_t>& open = open_;
     open.assign(1, value);
@@ -70,12 +70,12 @@ class Judge {
 
   const Values& values_;
   const std::vector<InputCells> inputs_;
-  std::vector<std::int32_t> missing_;   // how many times a cell is still wanted
-  std::vector<std::int32_t> complete_;  // of a sum: it is that of this index over all ranks; -1: not known
+  std::vector<std::int32_t> missing_;   // per cell: how many times it is still expected
+  std::vector<std::int32_t> complete_;  // per sum: it is complete for this index over all ranks; -1: unknown
   std::vector<std::int32_t> open_;
 };
 
-// Whether a value has a part that is no input.
+// Per value: whether a term of it is uninitialized memory.
 std::vector<std::uint8_t> find_unwritten(const Actions& actions, const Values& values) {
   std::vector<std::uint8_t> unwritten(values.cells.size(), 1);
   for (const InputCells& input : input_cells(actions, values.cells))
@@ -98,7 +98,7 @@ Values execute(const Actions& actions, std::span<const std::int32_t> order) {
   std::iota(values.held.begin(), values.held.end(), 0);
   values.writer.assign(values.cells.size(), -1);
 
-  // Messages wait in one row, connection by connection.
+  // Messages of all connections in one array, grouped by connection.
   std::vector<std::int32_t> given(actions.connections.size() + 1);
   for (const Action& action : actions.actions)
     if (action.give >= 0) given[action.give + 1] += action.count;
@@ -187,7 +187,7 @@ std::optional<Finding> find_alias_fault(const Actions& in_place, const Actions& 
     for (std::int32_t index = 0; index < chunks; ++index) {
       const std::int32_t cell = output_cell(in_place, shared.cells, rank, index),
                          other = output_cell(out_of_place, apart.cells, rank, index);
-      if (apart.writer[other] < 0) continue;  // in place, whatever was there before is meant
+      if (apart.writer[other] < 0) continue;  // in place, the previous content counts
       const std::vector<Part> here = open_value(shared, shared_inputs, shared.held[cell]),
                               there = open_value(apart, apart_inputs, apart.held[other]);
       if (here != there) return alias_fault(in_place, shared, rank, index, here, there);

@@ -1,12 +1,13 @@
-// weft/collectives/check/contributions.h -- what every cell holds in the end: which inputs, how many times each.
+// weft/collectives/check/contributions.h -- the final content of every cell as a sum of inputs.
 //
-// A value is a number. Below the number of cells, it is what that cell held at first; from there on it is
-// the sum of two values. Copies share, so that a program makes as many values as it makes sums:
+// A value is a number. Below the number of cells, it is the initial content of that cell; from
+// there on it is the sum of two values. Copies share their value, so a program has one new value
+// per sum:
 //
 //   cell  0 1 2 3 4 5        5 of them; value 1: the first content of cell 1
 //   sums  6 = 1 + 4          7 = 6 + 2, which is cells 1, 4 and 2 once each
 //
-// Nothing is hashed or sampled: an output is opened until only first contents are left.
+// Nothing is hashed or sampled: an output is expanded until only initial contents are left.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,14 +23,14 @@ namespace weft::collective {
 struct Values {
   struct Sum {
     std::int32_t left, right;
-    std::int32_t action;  // that made it
+    std::int32_t action;  // the action that computed it
   };
   explicit Values(const Actions& actions) : cells(actions) {}
 
   CellNumbers cells;
-  std::vector<Sum> sums;             // of the values from cells.size() on
-  std::vector<std::int32_t> held;    // the value of each cell in the end
-  std::vector<std::int32_t> writer;  // the action that wrote it last; -1: none
+  std::vector<Sum> sums;             // the values from cells.size() on
+  std::vector<std::int32_t> held;    // the final value of each cell
+  std::vector<std::int32_t> writer;  // the last action that wrote each cell; -1: none
 
   bool is_sum(std::int32_t value) const { return value >= cells.size(); }
   const Sum& sum(std::int32_t value) const { return sums[value - cells.size()]; }
@@ -37,23 +38,23 @@ struct Values {
 
 Values execute(const Actions& actions, std::span<const std::int32_t> order);
 
-// The part of a rank's memory that is its input.
+// The cells of a rank's input.
 struct InputCells {
   std::int32_t first = 0, count = 0;
 
   bool contains(std::int32_t cell) const { return cell >= first && cell < first + count; }
 };
-std::vector<InputCells> input_cells(const Actions& actions, const CellNumbers& cells);  // one a rank
+std::vector<InputCells> input_cells(const Actions& actions, const CellNumbers& cells);  // per rank
 
 // The cell that is output[index] of `rank`.
 std::int32_t output_cell(const Actions& actions, const CellNumbers& cells, std::int32_t rank,
                          std::int32_t index);
 
-// An output that is not what the collective promises. A custom collective without promises: an output that
-// was made from memory nobody wrote.
+// Finds an output that differs from the collective's specification. For a custom collective without
+// WANTs it finds an output computed from uninitialized memory.
 std::optional<Finding> find_wrong_result(const Actions& actions, std::span<const std::int32_t> order);
 
-// An output that comes out otherwise because input and output are the same memory.
+// Finds an output that differs because input and output share memory.
 // REQUIRES: both are the same program.
 std::optional<Finding> find_alias_fault(const Actions& in_place, const Actions& out_of_place,
                                         std::span<const std::int32_t> order);

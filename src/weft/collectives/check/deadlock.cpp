@@ -9,13 +9,13 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::size_t kToldWaits = 4;  // of a cycle; the rest is counted
+constexpr std::size_t kToldWaits = 4;  // of a cycle are printed; the rest is counted
 
-// What a thread that is stuck waits for.
+// The event that a stuck thread waits for.
 struct Wait {
   enum class For : std::uint8_t { nothing, publication, message, counter, barrier, packet, slot };
   For what = For::nothing;
-  std::int32_t node = kNever;  // that would end it
+  std::int32_t node = kNever;  // the node that would end the wait
   std::int32_t cell = 0;       // packet
 };
 
@@ -43,7 +43,7 @@ class Explanation {
   bool is_done(std::int32_t node) const { return run_.at[graph_.thread[node]] > node; }
   const Action& at(std::int32_t thread) const { return actions_.actions[run_.at[thread]]; }
 
-  // The first of the uses that has not happened.
+  // The first of the nodes that has not run.
   std::int32_t first_undone(std::span<const std::int32_t> nodes) const {
     const auto undone = std::ranges::find_if(nodes, [&](std::int32_t node) { return !is_done(node); });
     return undone == nodes.end() ? kNever : *undone;
@@ -73,7 +73,7 @@ class Explanation {
     return {};
   }
 
-  // The use at the other end that goes with the one by `node`.
+  // The node at the other end of the connection that matches `node`.
   std::int32_t partner(std::int32_t node, std::span<const std::int32_t> own,
                        std::span<const std::int32_t> other) const {
     const auto k = static_cast<std::size_t>(std::ranges::lower_bound(own, node) - own.begin());
@@ -174,7 +174,7 @@ class Explanation {
     return {};
   }
 
-  // Follows the waits from a stuck thread until one comes again.
+  // Follows the waits from a stuck thread until a thread repeats.
   Finding cycle(std::int32_t thread) const {
     if (!is_agent(thread)) return {Verdict::deadlock, {}, "waits at a barrier for ever"};
     std::vector<std::int32_t> path;

@@ -39,7 +39,7 @@ class Runner {
   }
 
  private:
-  // A thread is in one list at most.
+  // A thread is in at most one list.
   void wait_in(std::int32_t& list, std::int32_t thread) {
     next_waiter_[thread] = list;
     list = thread;
@@ -71,7 +71,7 @@ class Runner {
     }
   }
 
-  // What no edge stands for. False: the thread waits.
+  // Effects that no edge represents. False: the thread must wait.
   bool act(const Action& action, std::int32_t thread) {
     const bool counted = action.consume >= 0 && graph_.shared[action.consume];
     if (counted && counters_[action.consume] == 0) {
@@ -118,10 +118,10 @@ class Runner {
   TrialRun run_;
   std::vector<std::uint8_t> done_;
   std::vector<std::int32_t> node_waiters_, slot_waiters_, counter_waiters_, next_waiter_;
-  std::vector<std::int32_t> in_flight_;  // messages on a connection
+  std::vector<std::int32_t> in_flight_;  // messages per connection
   std::vector<std::int64_t> counters_;
   std::vector<std::int32_t> ready_, now_;  // threads
-  std::vector<std::int32_t> slot_waits_;   // connections that someone waits for, or waited
+  std::vector<std::int32_t> slot_waits_;   // connections on which a thread waits or has waited for a slot
 };
 
 }  // namespace

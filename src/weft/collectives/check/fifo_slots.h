@@ -1,16 +1,15 @@
-// weft/collectives/check/fifo_slots.h -- runs a program once, and finds how many slots its connections need.
+// weft/collectives/check/fifo_slots.h -- runs a program once and counts the FIFO slots it needs.
 //
-// With S slots a connection, the giving of message k + S waits for the taking of message k. A message
-// leaves its slot when the action that takes it has ended, so that an action which takes and gives
-// needs a free slot ahead before it frees the one behind.
+// With S slots per connection, the send of message k + S waits for the receive of message k. A
+// message frees its slot when the action that receives it has ended. So an action that receives and
+// sends needs a free slot on its output before it frees the one on its input.
 //
-// Every thread goes as far as it can. When none can go on, but some wait for a free slot only, there is
-// one slot more from then on. No more than that is needed: whatever can be done with S slots can be
-// done with S + 1, so where all are stuck with S, every run with S comes to that state; the S at the
-// end is the smallest.
+// Every thread runs as far as it can. When all are blocked and some wait only for a free slot, the
+// number of slots is raised by one. The final S is the least: whatever runs with S slots runs with
+// S + 1, so if all threads block with S, every run with S reaches that state.
 //
-// One choice is open: which of several consumers of a counter gets its share first. Here whoever came first
-// does. Whether all come to the end does not depend on it as long as the consumers do alike.
+// One choice is free: which of several consumers of a counter is served first. Here it is the first
+// to arrive. If the consumers do the same, termination does not depend on the choice.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -21,13 +20,14 @@
 namespace weft::collective {
 
 struct TrialRun {
-  std::vector<std::int32_t> order;  // of the nodes, as they came
-  std::vector<std::int32_t> at;     // the node each thread stands before, or its end
-  std::int32_t slots = 1;           // that a connection had in the end
-  bool finished = false;            // whether every thread came to its end
+  std::vector<std::int32_t> order;  // the nodes in execution order
+  std::vector<std::int32_t> at;     // per thread: its next node, or its end
+  std::int32_t slots = 1;           // per connection, at the end of the run
+  bool finished = false;            // whether every thread terminated
 };
 
-// With `slots` slots; 0: as many as it takes. Notes in `graph` which packets were written first by whom.
+// Runs with `slots` slots; 0: as many as needed. Records in `graph` the first writer of each packet
+// cell.
 TrialRun trial_run(const Actions& actions, HappensBefore& graph, std::int32_t slots);
 
 }  // namespace weft::collective

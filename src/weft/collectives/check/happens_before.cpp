@@ -8,7 +8,7 @@
 namespace weft::collective {
 namespace {
 
-// The numbers of `of(action)`, listed group by group in the order of the actions.
+// Lists the indices of the actions grouped by `of(action)`, in order within each group.
 template <class Of>
 void group(const std::vector<Action>& actions, std::size_t groups, Of of, std::vector<std::int32_t>& first,
            std::vector<std::int32_t>& members) {
@@ -22,7 +22,7 @@ void group(const std::vector<Action>& actions, std::size_t groups, Of of, std::v
     if (of(actions[i]) >= 0) members[next[of(actions[i])]++] = static_cast<std::int32_t>(i);
 }
 
-// Lists the cells that packets are read from, and who writes them.
+// The cells that packets are read from, and their writers.
 class PacketWriters {
  public:
   PacketWriters(const Actions& actions, const CellNumbers& numbers, bool any) {
@@ -114,7 +114,7 @@ class Builder {
     }
   }
 
-  // publisher_[i]: the first action from i on, of its agent, that publishes.
+  // publisher_[i]: the first publishing action of the same agent from i on.
   void find_publishers() {
     if (std::ranges::none_of(actions_.actions, [](const Action& action) { return action.wait_agent >= 0; }))
       return;
@@ -133,7 +133,7 @@ class Builder {
     const CellNumbers numbers(actions_);
     const PacketWriters writers(actions_, numbers, packets);
     std::vector<std::int32_t> taken(actions_.connections.size());
-    std::vector<std::int32_t> consumed;  // by counter, of this agent
+    std::vector<std::int32_t> consumed;  // per counter, by this agent
     std::vector<std::int32_t> arrived(actions_.barriers.size());
     graph_.first_before.reserve(graph_.thread.size() + 1);
     graph_.predecessors.reserve(actions_.actions.size());
@@ -157,7 +157,7 @@ class Builder {
     for (std::size_t barrier = 0; barrier < arrivals_.size(); ++barrier) add_rounds(barrier);
     for (std::size_t i = 0; i < several_.size(); ++i) {
       begin_node();
-      add(kNever);  // until the run knows
+      add(kNever);  // until the trial run determines it
     }
     graph_.first_before.push_back(static_cast<std::int32_t>(graph_.predecessors.size()));
     std::ranges::sort(graph_.first_writes, {}, &HappensBefore::FirstWrite::writer);
@@ -241,7 +241,7 @@ class Builder {
   std::vector<std::int32_t> first_raise_, raises_, first_consume_, consumes_;
   std::vector<std::vector<std::vector<std::int32_t>>> arrivals_;
   std::vector<std::int32_t> publisher_;
-  std::vector<PacketWriters::Write> several_;  // cells that several agents write, and their nodes
+  std::vector<PacketWriters::Write> several_;  // cells with several writing agents, and their nodes
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// weft/collectives/check/happens_before.h -- what comes before what in every run of a program.
+// weft/collectives/check/happens_before.h -- the order of events that holds in every run.
 //
 //   threads   agents; and, as threads of their own, every barrier and every packet cell that several
 //             agents write
@@ -9,11 +9,12 @@
 //                publish ---+
 //      agent 2   reduce <---+
 //
-// The k-th message given to a connection is the k-th taken from it. A wait for step s is a wait for the
-// first action from step s on that publishes. Consuming a counter for the j-th time means that it was
-// raised j - initial times at least: with R raises in all, R_a of them by agent a, agent a then has
-// raised it (j - initial) - (R - R_a) times at least, whoever else was quick. With one agent at
-// either end that is exact; with several it is the most that holds in every run.
+// The k-th message sent on a connection is the k-th received. A wait for step s is a wait for the
+// first publishing action from step s on. Consuming a counter for the j-th time means that it was
+// raised at least j - initial times. With R raises in total, R_a of them by agent a, agent a has
+// then raised it at least (j - initial) - (R - R_a) times, however fast the others were. With one
+// agent at either end this is exact; with several it is the strongest order that holds in every
+// run.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,11 +24,11 @@
 
 namespace weft::collective {
 
-inline constexpr std::int32_t kNever = -1;  // stands for a node that does not exist
+inline constexpr std::int32_t kNever = -1;  // a node that does not exist
 
-// Who uses a connection, in the order of use.
+// The actions that use each connection, in order.
 struct Uses {
-  std::vector<std::int32_t> first_give, gives;  // gives[first_give[c] + k]: the k-th giving to c
+  std::vector<std::int32_t> first_give, gives;  // gives[first_give[c] + k]: the k-th send on c
   std::vector<std::int32_t> first_take, takes;
 
   std::span<const std::int32_t> giving(std::int32_t connection) const {
@@ -46,21 +47,21 @@ struct HappensBefore {
   struct Thread {
     std::int32_t rank, first, end;
   };
-  // "Packet cell written": after whichever of its writers comes first, which the run finds out.
+  // "Packet cell written": follows the first of its writers to run, which the trial run determines.
   struct FirstWrite {
     std::int32_t writer, node;
   };
 
   std::vector<Thread> threads;
-  std::vector<std::int32_t> thread;        // of a node
-  std::vector<std::int32_t> first_before;  // in `predecessors`
+  std::vector<std::int32_t> thread;        // per node
+  std::vector<std::int32_t> first_before;  // per node: offset in `predecessors`
   std::vector<std::int32_t> predecessors;
   std::vector<FirstWrite> first_writes;  // sorted by writer
-  std::vector<std::uint8_t> shared;      // of a counter: several agents raise it or consume it
+  std::vector<std::uint8_t> shared;      // per counter: several agents raise it or consume it
   Uses uses;
 
   std::int32_t nodes() const { return static_cast<std::int32_t>(thread.size()); }
-  // Other threads' nodes that `node` waits for; kNever among them: it can never run.
+  // The nodes of other threads that `node` waits for. If kNever is among them, it can never run.
   std::span<const std::int32_t> before(std::int32_t node) const {
     return std::span(predecessors).subspan(first_before[node], first_before[node + 1] - first_before[node]);
   }

@@ -1,5 +1,4 @@
-// weft/collectives/check/order_edges.h -- nodes in chains and edges between them, collected one by one, then two graphs
-// and one run through them.
+// weft/collectives/check/order_edges.h -- builds order graphs from nodes, chains and edges.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,19 +10,20 @@ namespace weft::collective {
 class OrderEdges {
  public:
   std::int32_t new_chain();
-  std::int32_t add_node();  // of no chain
+  std::int32_t add_node();  // not in a chain
   std::int32_t add_to_chain(std::int32_t chain);
 
   void add(std::int32_t from, std::int32_t to, bool relaxed = false) {
     edges_.push_back({from, to, relaxed});
   }
-  // Of a run that is played, and of no graph: a block's steps as they are written.
+  // An edge for play() only, not for graph(): the program order of a block's steps.
   void add_as_written(std::int32_t from, std::int32_t to) { as_written_.push_back({from, to, false}); }
 
-  // Nodes get new numbers, those of a chain side by side: the new number of each. Nothing is added afterwards.
+  // Renumbers the nodes so that those of a chain are contiguous; returns the new numbers. Nothing
+  // can be added afterwards.
   std::vector<std::int32_t> renumber();
   HappensBefore graph(bool with_relaxed) const;
-  // Every node after those it waits for; shorter than there are nodes where some wait for each other.
+  // A topological order of the nodes. It is shorter than the number of nodes if there is a cycle.
   std::vector<std::int32_t> play() const;
 
  private:

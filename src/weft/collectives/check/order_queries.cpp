@@ -9,10 +9,10 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kGlance = 4;     // nodes of the own thread that plainly_ordered() looks back at
+constexpr std::int32_t kGlance = 4;     // nodes of its own thread that plainly_ordered() looks back at
 constexpr std::size_t kLineBytes = 64;  // a cache line
 
-// One entry a column. 16 bits hold the nodes of any but a very long thread.
+// One entry per column. 16 bits suffice except for very long threads.
 template <class Entry>
 struct Line {
   static constexpr std::size_t kColumns = kLineBytes / sizeof(Entry);
@@ -24,18 +24,18 @@ struct Line {
   }
 };
 
-// Nodes in order, with all that a pass asks of them side by side: passes are many, and a run jumps about
-// among the threads.
+// Nodes in order, with all that a pass reads stored contiguously: there are many passes, and
+// consecutive nodes of a run belong to different threads.
 struct Strip {
   std::vector<std::int32_t> nodes;
   std::vector<std::int32_t> thread;        // numbered within the strip
-  std::vector<std::int32_t> first_before;  // in `before`
-  std::vector<std::int32_t> before;        // positions
-  std::vector<std::int32_t> thread_name;   // in the graph, of a thread of the strip
-  std::int32_t lag = 0;                    // from a node back to the farthest of those before it
+  std::vector<std::int32_t> first_before;  // offset in `before`
+  std::vector<std::int32_t> before;        // positions of predecessors in the strip
+  std::vector<std::int32_t> thread_name;   // thread of the strip -> thread of the graph
+  std::int32_t lag = 0;                    // greatest distance from a node back to a predecessor
 };
 
-// `position`: where each of the nodes stands in the strip; `here(node)`: whether it does.
+// `position`: the position of each node in the strip; `here(node)`: whether it is in the strip.
 template <class Here>
 Strip make_strip(const HappensBefore& graph, std::span<const std::int32_t> nodes,
                  std::span<const std::int32_t> position, std::vector<std::int32_t>& number_of, Here here) {
@@ -62,7 +62,7 @@ Strip make_strip(const HappensBefore& graph, std::span<const std::int32_t> nodes
   return strip;
 }
 
-// The queries from one thread, and the stretch of the strip they concern.
+// The queries whose earlier node is in one thread, and the range of the strip they span.
 struct Column {
   std::int32_t thread = 0;
   std::int32_t first = 0, last = 0;   // positions of the first `earlier` and the last `later`
@@ -101,7 +101,7 @@ class Columns {
     return columns.subspan(first, std::min(Line<Entry>::kColumns, columns.size() - first));
   }
 
-  // Returns the queries that the waits within a rank do not settle.
+  // Returns the queries that the waits within a rank do not answer.
   std::vector<std::int32_t> settle_by_rank() {
     std::vector<std::int32_t> open, local;
     for (std::size_t i = 0; i < queries_.size(); ++i) {
@@ -139,7 +139,7 @@ class Columns {
     return open;
   }
 
-  // By their place in the strip, so that those of a group share a short stretch.
+  // Sorted by position in the strip, so that the columns of a group share a short range.
   std::vector<Column> columns_of(std::span<const std::int32_t> queries) {
     std::vector<Column> columns;
     for (const std::int32_t i : queries) {
@@ -159,7 +159,7 @@ class Columns {
     return columns;
   }
 
-  // Fills a group of columns and adds to `open` the queries that they leave open.
+  // Fills a group of columns and adds the unanswered queries to `open`.
   void pass(const Strip& strip, std::span<const Column> columns, std::vector<std::int32_t>& open) {
     std::int32_t first = std::numeric_limits<std::int32_t>::max(), last = 0;
     std::vector<std::int32_t> queries;
@@ -169,12 +169,12 @@ class Columns {
       number_of_[columns[i].thread] = static_cast<std::int32_t>(i);
       queries.insert(queries.end(), columns[i].queries.begin(), columns[i].queries.end());
     }
-    std::ranges::sort(queries);  // as the nodes `later` stand in the strip
+    std::ranges::sort(queries);  // by position of `later` in the strip
     std::vector<std::int32_t> column_of;
     for (const std::int32_t name : strip.thread_name) column_of.push_back(number_of_[name]);
 
-    // What lies before the stretch knows of none of its nodes, so all begin at nothing. Lines that no
-    // later node looks back at are written over.
+    // Nodes before the range precede all of its nodes, so every column starts at zero. Lines that
+    // no later node looks back at are overwritten.
     threads_.assign(strip.thread_name.size(), {});
     const std::uint32_t mask =
         std::bit_ceil(static_cast<std::uint32_t>(std::min(strip.lag, last - first)) + 1) - 1;
@@ -202,8 +202,8 @@ class Columns {
   const HappensBefore& graph_;
   const std::span<const std::int32_t> order_;
   const std::span<const OrderQuery> queries_;
-  std::vector<std::int32_t> position_;   // of a node in the strip it is in
-  std::vector<std::int32_t> number_of_;  // of a thread, in whatever is at hand; all -1 in between
+  std::vector<std::int32_t> position_;   // per node: its position in its strip
+  std::vector<std::int32_t> number_of_;  // per thread: its number in the current structure; else -1
   std::vector<Line<Entry>> threads_, lines_;
 };
 

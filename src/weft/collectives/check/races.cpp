@@ -13,7 +13,7 @@
 namespace weft::collective {
 namespace {
 
-// Walks over the accesses and asks for the order of those that meet.
+// Walks over the accesses and collects the order queries for those that conflict.
 class Accesses {
  public:
   Accesses(const Actions& actions, const HappensBefore& graph, std::span<const std::int32_t> order)
@@ -45,7 +45,7 @@ class Accesses {
   void read(std::int32_t cell, std::int32_t node) {
     if (last_write_[cell] >= 0) ask(last_write_[cell], node);
     std::int32_t& first = readers_[cell];
-    // A later read by the same thread stands for the earlier.
+    // A later read by the same thread covers the earlier one.
     if (first >= 0 && graph_.thread[pool_[first].node] == graph_.thread[node]) {
       pool_[first].node = node;
       return;
@@ -71,8 +71,8 @@ class Accesses {
 
   const HappensBefore& graph_;
   const CellNumbers numbers_;
-  std::vector<std::int32_t> last_write_;  // of a cell; -1: none
-  std::vector<std::int32_t> readers_;     // of a cell since the last write: the first in pool_
+  std::vector<std::int32_t> last_write_;  // per cell; -1: none
+  std::vector<std::int32_t> readers_;     // per cell, since the last write: the first in pool_
   std::vector<Reader> pool_;
   std::int32_t free_ = -1;
   std::vector<OrderQuery> queries_;
@@ -83,7 +83,7 @@ struct Meeting {
   bool earlier_writes, later_writes;
 };
 
-// Where two actions meet of which one writes.
+// The cell on which two actions conflict.
 Meeting meeting(const Actions& actions, const Action& earlier, const Action& later) {
   const auto meet = [&](std::span<const Cell> some, std::span<const Cell> others) -> std::optional<Cell> {
     for (const Cell& one : some)

@@ -68,13 +68,13 @@ class Recovery {
     queue.waiting.push_back(place);
   }
 
-  // -1: scratch that was added here, which nobody overwrites.
+  // -1: scratch added here, which is never overwritten.
   std::int32_t number_of(const Place& place) const {
     const std::int32_t chunks = actions_.memory[place.rank].chunks[static_cast<std::size_t>(place.buffer)];
     return place.index < chunks ? numbers_.first(place.rank, place.buffer) + place.index : -1;
   }
 
-  // Carries messages that still lie at `place` to where they go.
+  // Copies messages that still refer to `place` to scratch of their receivers.
   void make_way(const Place& place) {
     const auto at = read_later_.find(number_of(place));
     if (at == read_later_.end()) return;
@@ -94,8 +94,8 @@ class Recovery {
     add(verb, from, to);
   }
 
-  // A move that goes on where one of the same agent ended becomes part of it, unless one in between writes
-  // what it reads, or touches what it writes.
+  // A move that continues where one of the same agent ended is merged into it, unless a move in
+  // between writes what it reads, or touches what it writes.
   void add(Move::Verb verb, const Place& from, const Place& to) {
     Touch& source = touched_[key(from)];
     Touch& target = touched_[key(to)];
@@ -125,7 +125,7 @@ class Recovery {
            static_cast<std::uint32_t>(place.index);
   }
 
-  // Where the sum is made: in a target, best one of `rank` that already holds a part of it.
+  // The place to accumulate the sum in: a target, preferably of `rank` and already holding a term.
   Place accumulator(std::int32_t rank, const std::vector<Place>& sources, const std::vector<Place>& targets) {
     const Place* best = nullptr;
     int best_score = -1;
@@ -134,12 +134,13 @@ class Recovery {
                         (std::ranges::count(sources, target) > 0 ? 1 : 0);
       if (score > best_score) best = &target, best_score = score;
     }
-    // A chunk that counts twice is no longer itself once something was added to it.
+    // A chunk that counts twice cannot be the accumulator: adding to it would change the second
+    // term.
     if (best == nullptr || std::ranges::count(sources, *best) > 1) return fresh_scratch(rank);
     return *best;
   }
 
-  // Writes the sum of the sources to the targets. Returns where it can be read.
+  // Writes the sum of the sources to the targets. Returns a place where it can be read.
   Place combine(std::int32_t rank, const std::vector<Place>& sources, const std::vector<Place>& targets,
                 bool kept) {
     if (targets.empty() && (!kept || sources.size() == 1)) return sources.front();
@@ -164,7 +165,7 @@ class Recovery {
   };
   struct Reader {
     std::int32_t connection = 0;
-    std::int64_t message = 0;  // the how many-th of the connection
+    std::int64_t message = 0;  // its index on the connection
   };
 
   // The last moves that wrote a chunk, and that read or wrote it.
@@ -177,7 +178,7 @@ class Recovery {
   std::vector<Queue> messages_;
   std::unordered_map<std::int32_t, std::vector<Reader>> read_later_;  // by cell
   std::unordered_map<std::uint64_t, Touch> touched_;                  // by key()
-  // Which move would take in another with these operands.
+  // The move that one with these operands would extend.
   std::map<std::tuple<std::int32_t, Move::Verb, Place, Place>, std::int64_t> goes_on_;
   std::int32_t agent_ = 0;
   Moves moves_;

@@ -1,14 +1,14 @@
-// weft/collectives/check/recover_moves.h -- from what threadblocks do back to the algorithm they carry out.
+// weft/collectives/check/recover_moves.h -- recovers the algorithm that threadblocks carry out.
 //
 //   gpu 0 tb 0   put input[0] to scratch[2] of 1, signal        copy   input[0] of 0 to scratch[2] of 1
 //   gpu 1 tb 0   wait, reduce input[0] and scratch[2]     -->   reduce scratch[2] of 1 into input[0] of 1
 //                to input[0]
 //
-// One run is written down move by move; where the checker has found nothing every run computes the same,
-// so one is enough. With compile() after it, a plan of one format becomes a program of any other.
+// One run is recorded move by move. If the checker found no fault, every run computes the same, so
+// one is enough. Together with compile(), this converts a plan of one format to any other.
 //
-// A message on its way is read where its sender read it, for as long as that chunk holds; before it is
-// overwritten the message goes to scratch of its receiver. A sum that is sent on but not kept is made in
+// A message in flight is read where its sender read it, until that chunk is overwritten; before
+// that, it is copied to scratch of its receiver. A sum that is sent on but not kept is computed in
 // scratch of the sender.
 #pragma once
 #include <string>
@@ -19,8 +19,8 @@
 
 namespace weft::collective {
 
-// An error where the run does not come to an end.
-// REQUIRES: check() has found neither a race nor a wrong result, or the moves mean nothing.
+// An error if the run does not terminate.
+// REQUIRES: check() found neither a race nor a wrong result; otherwise the moves are meaningless.
 Result<Moves> recover_moves(const Actions& actions, std::string name);
 
 }  // namespace weft::collective

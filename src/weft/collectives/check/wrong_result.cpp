@@ -13,7 +13,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::size_t kToldParts = 4;  // of a sum; the rest is counted
+constexpr std::size_t kToldParts = 4;  // of a sum are printed; the rest is counted
 
 std::string text(const Contribution& input) {
   return fmt::format("input[{}] of gpu {}", input.index, input.rank);
@@ -83,13 +83,13 @@ class Blame {
   }
 
  private:
-  // -1: no action, but the rank.
+  // `action` is -1: located at the rank only.
   Finding at(std::int32_t action, std::string told) const {
     const Where place = action < 0 ? Where{rank_, -1, -1} : where(actions_, actions_.actions[action]);
     return {Verdict::wrong_result, place, std::move(told)};
   }
 
-  // The output, as seen from where an action stands.
+  // Names the output relative to the rank of the action.
   std::string output(std::int32_t action) const {
     return actions_.agents[actions_.actions[action].agent].rank == rank_
                ? fmt::format("output[{}]", index_)
@@ -100,7 +100,7 @@ class Blame {
     return number >= values_.cells(cell) && number < values_.cells(cell) + action.count;
   }
 
-  // The first action that reads the cell, or (`writes`) writes it, in order; -1: none does.
+  // The first action in order that reads the cell, or with `writes` writes it; -1: none.
   std::int32_t first_to_touch(std::int32_t number, bool writes) const {
     for (const std::int32_t node : order_) {
       if (node >= static_cast<std::int32_t>(actions_.actions.size())) continue;
@@ -121,7 +121,7 @@ class Blame {
                                   values_.writer[number] < 0 ? "" : " before"));
   }
 
-  // For every value up to that of the output: whether it has one of the cells.
+  // Per value up to that of the output: whether one of the cells is a term of it.
   std::vector<std::uint8_t> which_have(std::span<const std::int32_t> cells) const {
     std::vector<std::uint8_t> has(values_.held[cell_] + 1);
     for (const std::int32_t cell : cells)
@@ -131,7 +131,7 @@ class Blame {
     return has;
   }
 
-  // Goes down to the sum that has the part on both sides.
+  // Descends to the sum that has the part on both sides.
   Finding doubled(const Part& part) const {
     const std::vector<std::uint8_t> has = which_have(std::array{values_.cells(part.cell)});
     std::int32_t value = values_.held[cell_];
@@ -141,7 +141,7 @@ class Blame {
     return at(action, fmt::format("adds {} to {} twice", text(part.input), output(action)));
   }
 
-  // Goes down to the sum where the part met others that belong there.
+  // Descends to the sum where the part was added to expected ones.
   Finding foreign(const Part& part, std::span<const Contribution> expected) const {
     std::vector<std::int32_t> cells;
     for (const Contribution& input : expected) cells.push_back(inputs_[input.rank].first + input.index);
@@ -169,8 +169,8 @@ class Blame {
     for (const Contribution& input : expected)
       if (std::ranges::none_of(parts_, [&](const Part& part) { return part.input == input; }))
         missing.push_back(input);
-    if (missing.empty()) return other(expected);  // has some less often than listed
-    // If the chunk was overwritten before anybody read it, that is where it got lost.
+    if (missing.empty()) return other(expected);  // some occur less often than expected
+    // If the chunk was overwritten before any rank read it, the contribution was lost there.
     const Contribution& first = missing.front();
     const std::int32_t cell = inputs_[first.rank].first + first.index;
     const std::int32_t reader = first_to_touch(cell, false), writer = first_to_touch(cell, true);
@@ -204,7 +204,7 @@ class Blame {
 
 std::vector<Part> open_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  // From the last sum down, so that each is opened once however often it is used.
+  // In descending order, so that each value is expanded once however often it is used.
   std::map<std::int32_t, std::uint64_t, std::greater<>> open = {{value, 1}};
   std::vector<Part> parts;
   while (!open.empty()) {

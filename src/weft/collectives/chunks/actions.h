@@ -1,22 +1,22 @@
-// weft/collectives/chunks/actions.h -- a program as the checker and the simulator see it: agents that act.
+// weft/collectives/chunks/actions.h -- a program as agents and actions, for checker and simulator.
 //
 //   agent   one threadblock; it does its actions in order
-//   action  wait for something, combine what some cells (and perhaps a message) hold, write the value
-//           to some cells, perhaps send it on, tell the others
+//   action  wait for an event, add up some cells (and perhaps a message), write the sum to some
+//           cells, perhaps send it, signal completion
 //   cell    one chunk of memory of one rank, in-place aliases already resolved
 //
-// Threadblocks that send and receive (MSCCL) and threadblocks that put, signal and wait (MSCCL++) both
-// come down to this, so that one checker judges both and one simulator prices both. An action does, in
-// this order,
+// Threadblocks that send and receive (MSCCL) and threadblocks that put, signal and wait (MSCCL++)
+// both reduce to this form, so one checker and one simulator serve both. An action does, in this
+// order,
 //
 //   1. wait: for a published step of another agent of its rank (`wait_agent`), for a message on the
-//      connection `take`, for its share of a counter (`consume`), for all members of a barrier, for
+//      connection `take`, for a positive counter (`consume`), for all members of a barrier, for
 //      every packet cell among its sources to have been written
-//   2. value = sources[0] + sources[1] + ... + message   (nothing at all when it has neither)
-//   3. write the value to every target; put it on the connection `give`
+//   2. value = sources[0] + sources[1] + ... + message   (none if it has neither)
+//   3. write the value to every target; send it on the connection `give`
 //   4. publish its step; raise a counter by one
 //
-// An action of count n stands for n chunks in a row, from each cell's index on.
+// An action of count n covers n consecutive chunks from each cell's index on.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -31,7 +31,7 @@ namespace weft::collective {
 struct Cell {
   std::int32_t rank = 0;
   Buffer buffer = Buffer::input;  // resolved: see resolve() in program.h
-  bool packet = false;            // carries its own flag: whoever reads it waits until it was written
+  bool packet = false;            // carries its own flag: a reader waits until it was written
   std::int32_t index = 0;
 
   friend bool operator==(const Cell&, const Cell&) = default;
@@ -39,19 +39,19 @@ struct Cell {
 
 struct Action {
   std::int32_t agent = 0;
-  std::int32_t step = 0;  // where it stands in the agent's text
+  std::int32_t step = 0;  // its number in the agent's program
   std::int32_t count = 1;
 
   std::int32_t wait_agent = -1, wait_step = -1;
-  std::int32_t take = -1;     // connection
-  std::int32_t consume = -1;  // counter: waits until it is positive, then takes one
+  std::int32_t take = -1;     // connection to receive from
+  std::int32_t consume = -1;  // counter: waits until it is positive, then decrements it
   std::int32_t barrier = -1;
 
   std::int32_t first_cell = 0;  // in Actions::cells: sources, then targets
   std::int16_t sources = 0, targets = 0;
 
-  std::int32_t give = -1;   // connection
-  std::int32_t raise = -1;  // counter
+  std::int32_t give = -1;   // connection to send on
+  std::int32_t raise = -1;  // counter to increment
   bool publishes = false;
 };
 
@@ -65,20 +65,20 @@ struct Agent {
 struct Connection {
   std::int32_t from = 0, to = 0;  // ranks
   std::int32_t channel = 0;
-  std::int32_t giver = -1, taker = -1;   // agents; -1: nobody
-  std::vector<std::int32_t> links = {};  // of the topology, that it runs over; none: the shortest way
+  std::int32_t giver = -1, taker = -1;   // sending and receiving agent; -1: none
+  std::vector<std::int32_t> links = {};  // route over the topology's links; empty: the shortest path
 };
 
 struct Counter {
   std::int32_t initial = 0;
-  std::int32_t rank = 0;       // whose memory it is in
-  std::int32_t from_rank = 0;  // who raises it
-  std::string name;            // for people: "channel 2 from gpu 1", "semaphore 0"
+  std::int32_t rank = 0;       // rank whose memory holds it
+  std::int32_t from_rank = 0;  // rank that raises it
+  std::string name;            // for messages: "channel 2 from gpu 1", "semaphore 0"
 };
 
 struct Barrier {
   std::int32_t rank = 0;
-  std::vector<std::int32_t> members;  // agents, each of which comes equally often
+  std::vector<std::int32_t> members;  // agents; each arrives equally often
 };
 
 struct RankMemory {
@@ -88,9 +88,9 @@ struct RankMemory {
 struct Actions {
   Collective collective;
   Placement placement = Placement::out_of_place;  // never `either`
-  std::vector<RankMemory> memory;                 // one a rank
+  std::vector<RankMemory> memory;                 // per rank
   std::vector<Agent> agents;
-  std::vector<Action> actions;  // agent by agent
+  std::vector<Action> actions;  // grouped by agent
   std::vector<Cell> cells;
   std::vector<Connection> connections;
   std::vector<Counter> counters;
@@ -104,9 +104,9 @@ struct Actions {
   }
 };
 
-// What a program's threadblocks do under one placement. Chunk grain cuts a step of count n into n actions
-// of one chunk (the first waits, the last publishes); step grain keeps it whole.
-// REQUIRES: check_form(program) has found nothing (see check.h).
+// The actions of a program's threadblocks under one placement. Chunk grain splits a step of count n
+// into n actions of one chunk (the first waits, the last publishes); step grain keeps it whole.
+// REQUIRES: check_form(program) found nothing (see check.h).
 enum class Grain : std::uint8_t { chunk, step };
 Actions to_actions(const Program& program, Placement placement, Grain grain);
 

@@ -1,10 +1,10 @@
-// weft/collectives/chunks/cells.h -- one number for every chunk of memory, the same for all names of a chunk.
+// weft/collectives/chunks/cells.h -- numbers every chunk of memory; aliases share a number.
 //
 //   all_gather in place, 2 ranks, 2 chunks        output[0] of 1    4
 //                                                 output[2] of 1    6
 //                                                 input[0]  of 1    6
 //
-// Passes that ask who touched a chunk last keep flat arrays over these numbers.
+// Passes that track the last access to each chunk keep flat arrays over these numbers.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,18 +24,18 @@ class Cells {
 
   std::int32_t size() const { return size_; }
 
-  // The first of the cells that a slot stands for; those of the chunks after it follow.
+  // The cell of a slot; the chunks after the slot have the following cells.
   std::int32_t at(std::int32_t rank, Slot slot) const { return first(rank, slot.buffer) + slot.index; }
   std::int32_t at(const Place& place) const { return first(place.rank, place.buffer) + place.index; }
 
-  // The name of a slot that all its other names come down to: see resolve() in program.h.
+  // The canonical name of a slot among its aliases: see resolve() in program.h.
   Slot resolved(std::int32_t rank, Slot slot) const {
     const Window& window = windows_[index(rank, slot.buffer)];
     return {window.buffer, slot.index + window.offset};
   }
 
  private:
-  // Where a buffer lies: from `offset` on in the one that holds its memory.
+  // A buffer's location: from `offset` on in the buffer that holds its memory.
   struct Window {
     Buffer buffer = Buffer::input;
     std::int32_t offset = 0;
@@ -50,10 +50,10 @@ class Cells {
   std::int32_t size_ = 0;
 };
 
-// How many chunks each buffer of each rank has: what the collective says and, for a custom one, what
-// the moves touch beyond what it promises.
+// The number of chunks in each buffer of each rank: as the collective defines it. A custom
+// collective's buffers also cover every chunk that the moves touch.
 struct Extents {
-  std::vector<std::int32_t> input, output;  // one a rank
+  std::vector<std::int32_t> input, output;  // per rank
 };
 Extents extents(const Moves& moves);
 

@@ -33,7 +33,7 @@ Status check_memory(const Moves& moves, const Extents& own) {
   return total > kMostMemoryChunks ? Status(too_much_memory()) : Status();
 }
 
-// What can be said of a move before the buffers' sizes are known.
+// Checks of a move that do not need the buffer sizes.
 Status check_numbers(const Collective& collective, const Move& move) {
   if (move.count < 1) return user_error(fmt::format("expected a count of at least 1, found {}", move.count));
   if (move.channel < -1)
@@ -68,24 +68,24 @@ Status check_overlap(const Cells& cells, const Move& move) {
   return user_error(fmt::format("move reads what it writes: {}", print(move)), "go through scratch");
 }
 
-// A random word for each contribution, and another for what a chunk holds that was never written.
+// A random word per contribution, and another for the initial content of each cell.
 std::uint64_t word(std::int32_t rank, std::int32_t index) {
   return mix((static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(index)) +
              0x9e3779b97f4a7c15u);
 }
 std::uint64_t garbage(std::int32_t cell) { return mix(~mix(static_cast<std::uint64_t>(cell) + 1)); }
 
-// What every cell holds in the end.
+// The final content of every cell.
 struct Outcome {
   std::vector<std::uint64_t> value;
-  std::vector<bool> unknown;  // whether anything is in it that nobody gave
+  std::vector<bool> unknown;  // whether it depends on uninitialized memory
 };
 
 Outcome play(const Moves& moves, const Cells& cells, const Extents& own) {
   Outcome outcome{std::vector<std::uint64_t>(static_cast<std::size_t>(cells.size())),
                   std::vector<bool>(static_cast<std::size_t>(cells.size()), true)};
   for (std::int32_t cell = 0; cell < cells.size(); ++cell) outcome.value[cell] = garbage(cell);
-  // All of the memory that a custom collective shares in place is input.
+  // In place, all memory of a custom collective is input.
   const bool all = moves.in_place && moves.collective.kind == Kind::custom;
   for (std::int32_t rank = 0; rank < moves.collective.ranks; ++rank)
     for (std::int32_t index = 0;
@@ -105,8 +105,8 @@ Outcome play(const Moves& moves, const Cells& cells, const Extents& own) {
   return outcome;
 }
 
-// Whether some chunk of output was written that holds what nobody gave: all that can be wrong about a
-// custom collective that promises nothing.
+// The first output chunk computed from uninitialized memory, if any. This is the only possible
+// fault of a custom collective without WANTs.
 std::optional<Place> first_unknown(const Moves& moves, const Cells& cells, const Outcome& outcome) {
   for (const Move& move : moves.moves) {
     const bool output =

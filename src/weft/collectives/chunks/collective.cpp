@@ -17,12 +17,12 @@ constexpr std::array<std::string_view, 11> kKinds = {
     "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce",
     "gather",     "scatter",        "send",       "barrier",    "custom"};
 
-// Chunks of the block of `rank`, where blocks are one a rank.
+// Chunks of the block of `rank`, for kinds with one block per rank.
 std::int32_t block(const Collective& collective, std::int32_t rank) {
   return collective.counts.empty() ? collective.chunks : collective.counts[rank];
 }
 
-// The block that chunk `index` of a buffer with a block for every rank is in, and its place there.
+// The block that contains chunk `index` of a buffer with a block per rank, and the offset in it.
 std::pair<std::int32_t, std::int32_t> locate(const Collective& collective, std::int32_t index) {
   if (collective.counts.empty()) return {index / collective.chunks, index % collective.chunks};
   std::int32_t rank = 0;
@@ -30,7 +30,7 @@ std::pair<std::int32_t, std::int32_t> locate(const Collective& collective, std::
   return {rank, index};
 }
 
-// all_to_all: what `from` has for `to`.
+// all_to_all: the number of chunks that `from` sends to `to`.
 std::int32_t pair(const Collective& collective, std::int32_t from, std::int32_t to) {
   return collective.counts.empty()
              ? collective.chunks

@@ -1,13 +1,13 @@
-// weft/collectives/chunks/collective.h -- what a collective promises: who holds what before, who holds what after.
+// weft/collectives/chunks/collective.h -- the data of each rank before and after a collective.
 //
-//   all_gather, 3 ranks, 1 chunk a block          before (input)      after (output)
+//   all_gather, 3 ranks, 1 chunk per block        before (input)      after (output)
 //                                          rank 0   a                   a b c
 //                                          rank 1   b                   a b c
 //                                          rank 2   c                   a b c
 //
-// Data moves in chunks. A *block* is what one rank contributes or receives; it has `chunks` chunks, or
-// as many as `counts` says where ranks differ. Index k of a buffer is its k-th chunk. For N ranks and
-// blocks of C chunks:
+// Data moves in chunks. A *block* is what one rank contributes or receives. It has `chunks` chunks,
+// or if blocks differ, the number in `counts`. Index k of a buffer is its k-th chunk. For N ranks
+// and blocks of C chunks:
 //
 //   kind            input      output     after it
 //   all_reduce      C          C          output[c] of r = sum over s of input[c] of s
@@ -19,7 +19,7 @@
 //   gather          C          N*C        output[s*C + c] of root = input[c] of s
 //   scatter         N*C        C          output[c] of r = input[r*C + c] of root
 //   send            C          C          output[c] of peer = input[c] of root
-//   barrier         1          1          as all_reduce, of no bytes: nobody leaves before all have come
+//   barrier         1          1          an all_reduce of zero bytes: no rank leaves before all arrive
 //   custom                                whatever `wants` lists, or nothing
 //
 // Only root has the input of a broadcast, scatter and send, and only root (peer) the output of a
@@ -57,14 +57,14 @@ std::string field_name(Kind kind);  // "allreduce", as other tools write it
 std::span<const std::string_view> kind_names();
 // Reads Weft's names and those of other tools: allreduce, reducescatter, alltoallv, sendrecv.
 std::optional<Kind> find_kind(std::string_view name);
-// The same, with an error that says which name is near.
+// Like find_kind(), with an error that suggests a similar name.
 Result<Kind> parse_kind(std::string_view name);
 
 enum class Buffer : std::uint8_t { input, output, scratch };
 
 std::string_view name(Buffer buffer);  // "input"
 
-// One chunk of one rank's input: what a sum is made of.
+// One chunk of one rank's input: a term of a sum.
 struct Contribution {
   std::int32_t rank = 0;
   std::int32_t index = 0;
@@ -72,10 +72,10 @@ struct Contribution {
   friend auto operator<=>(const Contribution&, const Contribution&) = default;
 };
 
-// What one chunk of output must hold in the end.
+// The required content of one chunk of output.
 struct Want {
   enum class What : std::uint8_t {
-    anything,  // nobody looks
+    anything,  // unspecified
     chunk,     // input[index] of rank
     sum,       // the sum of input[index] over all ranks
     listed     // the sum of `contributions`
@@ -86,7 +86,7 @@ struct Want {
   std::vector<Contribution> contributions;  // listed: sorted
 };
 
-// A promise of a custom collective about one chunk of output.
+// The required content of one output chunk of a custom collective.
 struct CustomWant {
   std::int32_t rank = 0;
   std::int32_t index = 0;
@@ -98,11 +98,12 @@ struct CustomWant {
 struct Collective {
   Kind kind = Kind::custom;
   std::int32_t ranks = 1;
-  std::int32_t chunks = 1;  // a block has
+  std::int32_t chunks = 1;  // per block
   std::int32_t root = 0;
-  std::int32_t peer = 0;  // send: who receives
-  // Blocks that differ: one count a rank for reduce_scatter, all_gather, gather and scatter; for
-  // all_to_all counts[s * ranks + r] is what s has for r. Empty: all have `chunks`.
+  std::int32_t peer = 0;  // send: the receiver
+  // Chunks per block if blocks differ: one count per rank for reduce_scatter, all_gather, gather
+  // and scatter; for all_to_all counts[s * ranks + r] is the block from s to r. Empty: all have
+  // `chunks`.
   std::vector<std::int32_t> counts;
   std::vector<CustomWant> wants;  // custom only, sorted by rank and index
 
@@ -110,32 +111,32 @@ struct Collective {
 };
 
 bool reduces(Kind kind);  // whether it sums
-// Whether one of its buffers has a block for every rank, ...
+// Whether one of its buffers has a block per rank ...
 bool has_block_a_rank(Kind kind);
-// ... and whether the other is one of those blocks: all of these but all_to_all.
+// ... and whether the other buffer is one of those blocks: true of all of these but all_to_all.
 bool has_one_block(Kind kind);
-// The buffer that is all of the memory that input and output share in place.
+// The buffer that covers all of the memory that input and output share in place.
 Buffer shared_buffer(Kind kind);
 
-// Where the block of `rank` begins in a buffer with a block for every rank.
+// The offset of the block of `rank` in a buffer with a block per rank.
 std::int32_t first_of_block(const Collective& collective, std::int32_t rank);
 
-// How many chunks `rank` has in its input or output buffer; 0 for scratch.
+// The number of chunks in the input or output buffer of `rank`; 0 for scratch.
 std::int32_t extent(const Collective& collective, Buffer buffer, std::int32_t rank);
 
-// What output[index] of `rank` must hold.
+// The required content of output[index] of `rank`.
 Want want(const Collective& collective, std::int32_t rank, std::int32_t index);
 
-// Bus bandwidth over algorithm bandwidth, as nccl-tests has it: 2(N-1)/N for all_reduce, (N-1)/N for
-// reduce_scatter, all_gather, all_to_all, gather and scatter, 1 for the rest.
+// Bus bandwidth over algorithm bandwidth, as nccl-tests defines it: 2(N-1)/N for all_reduce,
+// (N-1)/N for reduce_scatter, all_gather, all_to_all, gather and scatter, 1 for the rest.
 double bus_factor(Kind kind, std::int32_t ranks);
 
-// How many chunks the message size covers, as nccl-tests and MSCCL count it: N*C where a buffer has
-// a block for every rank, C otherwise. A chunk of an M byte call has M / loop_chunks bytes.
+// The number of chunks that the message size covers, as nccl-tests and MSCCL count it: N*C if a
+// buffer has a block per rank, C otherwise. A chunk of an M-byte call has M / loop_chunks bytes.
 std::int64_t loop_chunks(const Collective& collective);
 
-// Element ranges where a count does not divide: chunk k of `chunks` covers [first, first + size) of
-// `elements`, sizes differing by one at most.
+// Element ranges when a count does not divide evenly: chunk k of `chunks` covers
+// [first, first + size) of `elements`. Sizes differ by at most one.
 struct Extent {
   std::int64_t first = 0;
   std::int64_t size = 0;

@@ -146,7 +146,7 @@ SlotRange read_slots(TokenReader& reader) {
   result.first.index = reader.small_number("an index");
   if (reader.take(TokenKind::range)) {
     const std::int64_t last = reader.wide_number("an index");
-    // A range that ends before it starts is a count of nothing or less, which check_form() refuses.
+    // A reversed range becomes a count below one, which check_form() rejects.
     std::int64_t count = 0;
     if (__builtin_sub_overflow(last, std::int64_t{result.first.index} - 1, &count) ||
         count != static_cast<std::int32_t>(count))

@@ -1,4 +1,4 @@
-// weft/collectives/chunks/collective_text.h -- the lines about a collective that programs and moves both begin with.
+// weft/collectives/chunks/collective_text.h -- the text header that programs and moves share.
 //
 //   collective all_gather, 3 ranks, 1 chunk, counts [3, 1, 4], in place
 //   want output[0] of 1 = input[0] of 0 + input[0] of 2
@@ -16,7 +16,7 @@ namespace weft::collective {
 
 std::string print_collective(const Collective& collective, Placement placement);
 
-// From the word `collective` on, wants included. Mistakes are the reader's.
+// Reads from the word `collective` on, including the wants. Errors are recorded in the reader.
 void read_collective(TokenReader& reader, Collective& collective, Placement& placement);
 
 // "2 ranks", "1 chunk"

@@ -1,4 +1,4 @@
-// weft/collectives/chunks/lexicon.h -- the words and signs of the texts of this folder: algorithms, programs, moves.
+// weft/collectives/chunks/lexicon.h -- the tokens of algorithms, programs and moves.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace weft::collective {
 extern const Lexicon kLexicon;
 
 std::string quote(std::string_view text);  // "it's" is 'it''s'
-// A name as the texts write it: plain where it is one, quoted where not.
+// A name as it appears in text: quoted unless it is a plain word.
 std::string print_name(std::string_view name);
 
 }  // namespace weft::collective

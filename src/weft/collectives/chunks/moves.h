@@ -1,10 +1,10 @@
-// weft/collectives/chunks/moves.h -- an algorithm unrolled: chunks moved one after another.
+// weft/collectives/chunks/moves.h -- an unrolled algorithm: a sequence of chunk moves.
 //
 //   copy   input[0] of 0 to output[0] of 1         output[0] of 1  = input[0] of 0
 //   reduce input[2] of 1 into input[2] of 0        input[2] of 0  += input[2] of 1
 //
-// Moves mean what they say in the order they stand in, as if one person did them all; compile() finds
-// out which may go at the same time. A reduction adds on the right: its target is the left operand.
+// Moves have sequential semantics; compile() finds out which may run concurrently. A reduction adds
+// on the right: its target is the left operand.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,7 +27,7 @@ struct Move {
   Verb verb = Verb::copy;
   Place from, to;
   std::int32_t count = 1;     // chunks, from both indices on
-  std::int32_t channel = -1;  // the channel asked for; -1: any
+  std::int32_t channel = -1;  // the requested channel; -1: any
 
   bool local() const { return from.rank == to.rank; }
   friend bool operator==(const Move&, const Move&) = default;
@@ -36,9 +36,10 @@ struct Move {
 struct Moves {
   std::string name;
   Collective collective;
-  // In place, input and output are one memory: see Placement in program.h. Moves may then name either.
+  // In place, input and output share memory: see Placement in program.h. Moves may then name
+  // either.
   bool in_place = false;
-  std::vector<std::int32_t> scratch;  // chunks of scratch, one a rank
+  std::vector<std::int32_t> scratch;  // chunks of scratch, per rank
   std::vector<Move> moves;
 
   friend bool operator==(const Moves&, const Moves&) = default;

@@ -12,7 +12,7 @@
 namespace weft::collective {
 namespace {
 
-// Whether `count` chunks from the place on lie within the buffer of a rank that exists.
+// Checks that the rank exists and that `count` chunks from the place on lie within the buffer.
 Status check_place(const Places& places, std::span<const std::int32_t> scratch, const Place& place,
                    std::int32_t count) {
   if (place.rank < 0 || place.rank >= static_cast<std::int64_t>(scratch.size()))

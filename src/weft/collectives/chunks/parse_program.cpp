@@ -50,7 +50,7 @@ class ProgramReader {
     }
   }
 
-  // Ranks, blocks and steps are numbered from 0 on; the number is there for people to find one.
+  // Ranks, blocks and steps are numbered from 0; the written number is for human readers.
   void in_order(std::string_view what, std::size_t expected) {
     const Token start = reader_.token();
     const std::int64_t number = reader_.number(fmt::format("the number of a {}", what));

@@ -8,7 +8,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int64_t kMostBufferChunks = std::int64_t{1} << 30;  // in a buffer
+constexpr std::int64_t kMostBufferChunks = std::int64_t{1} << 30;  // per buffer
 
 Status check_counts(const Collective& collective) {
   const std::vector<std::int32_t>& counts = collective.counts;
@@ -88,7 +88,7 @@ Places::Places(const Collective& collective, bool in_place, std::int32_t inputs,
     extents_[whole] = {firsts_.back() + collective.counts.back()};
     extents_[1 - whole] = collective.counts;
   }
-  if (in_place_ && !has_one_block(kind_)) {  // one memory, as long as the longer of its two names
+  if (in_place_ && !has_one_block(kind_)) {  // shared memory is as long as the longer of the two buffers
     const std::size_t longest = std::max(input.size(), output.size());
     for (std::size_t i = 0; i < longest; ++i) input[i] = output[i] = std::max(input[i], output[i]);
   }

@@ -1,6 +1,7 @@
-// weft/collectives/chunks/priority.h -- which collective goes first where several are under way.
+// weft/collectives/chunks/priority.h -- priority among collectives in flight.
 //
-// Set in a rank's program (program/tasks/program.h), heeded by the communicator (comm/communicator.h).
+// Set in a rank's program (program/tasks/program.h), used by the communicator
+// (communication/comm/communicator.h).
 #pragma once
 #include <array>
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace weft::collective {
 
-// A collective of higher priority overtakes those of lower priority that are under way, chunk by chunk.
+// Chunks of a higher-priority collective overtake those of lower-priority ones in flight.
 enum class Priority : std::uint8_t { high, normal, low };
 inline constexpr std::size_t kPriorities = 3;
 

@@ -1,4 +1,4 @@
-// weft/collectives/chunks/program_text.h -- chunk programs and moves as text that people read, write and compare.
+// weft/collectives/chunks/program_text.h -- chunk programs and moves as readable text.
 //
 //   program all_reduce_pair
 //   collective all_reduce, 2 ranks, 2 chunks, in place
@@ -17,14 +17,15 @@
 //   reduce input[0] of 0 into input[0] of 1
 //   copy input[0..1] of 1 to output[0..1] of 0 on 2
 //
-// A range is inclusive: input[2..4] is three chunks. `source -> target` is written where an op has both
-// and they differ. The line of a collective goes on where there is more to say, `root 2`, `peer 3`,
-// `counts [3, 1, 4]`, and that of the protocol, `at least 1024 bytes`, `at most 65536 bytes`. A custom
-// collective lists what it promises: `want output[0] of 1 = input[0] of 0 + input[0] of 2`. Line ends are
-// blanks, -- starts a comment, and a name that is no plain word stands 'in quotes'.
+// A range is inclusive: input[2..4] is three chunks. `source -> target` is written if an op has
+// both and they differ. The collective line may continue with `root 2`, `peer 3` or
+// `counts [3, 1, 4]`, the protocol line with `at least 1024 bytes` and `at most 65536 bytes`. A
+// custom collective lists its outputs: `want output[0] of 1 = input[0] of 0 + input[0] of 2`.
+// Line breaks are whitespace, -- starts a comment, and a name that is not a plain word is written
+// 'in quotes'.
 //
-// What print() writes, parse_*() reads back to an equal value. (Of the slots that an op has no use for
-// nothing is written; they come back equal to the one it uses.)
+// parse_*() reads the output of print() back to an equal value. (Slots that an op does not use are
+// not printed; they are read back equal to the one it uses.)
 #pragma once
 #include <string>
 #include <string_view>
@@ -35,11 +36,12 @@
 
 namespace weft::collective {
 
-// Reads any program that can be written down, right or wrong: check_form() judges it (see check.h).
+// Accepts any syntactically valid program; check_form() decides whether it is correct (see
+// check.h).
 Result<Program> parse_program(std::string_view text);
 std::string print(const Program& program);
 
-// Reads moves whose places all lie within the buffers.
+// Fails if a place is outside its buffer.
 Result<Moves> parse_moves(std::string_view text);
 std::string print(const Moves& moves);
 std::string print(const Move& move);  // "copy input[0] of 0 to output[0] of 1 on 2"

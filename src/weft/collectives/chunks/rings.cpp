@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kRemedy = "NCCL's graphs have rings and chains through all ranks only";
 
-// next[rank] on one channel, -1 where it sends nothing. A chain whose ranks also send back (as the
-// broadcast half of an all-reduce does) is followed in the direction met first.
+// The rank that each rank sends to on one channel; -1: sends nothing. Fails if a rank sends to
+// several.
 Result<std::vector<std::int32_t>> successors(const Program& program, std::int32_t channel) {
   std::vector<std::int32_t> next(program.ranks.size(), -1);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank)

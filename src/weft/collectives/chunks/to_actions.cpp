@@ -10,7 +10,7 @@ bool any_step(const Threadblock& block, bool (*does)(Op)) {
   return std::ranges::any_of(block.steps, [does](const Step& step) { return does(step.op); });
 }
 
-// One end of a connection. Ranks and channels have 20 bits at most: see the limits of check_form().
+// One end of a connection. Ranks and channels have at most 20 bits: see the limits of check_form().
 struct End {
   std::uint64_t connection;  // sender, receiver, channel
   std::int32_t agent;
@@ -37,7 +37,7 @@ Connection unpack(std::uint64_t connection) {
 }
 
 struct Ends {
-  std::vector<std::int32_t> give, take;  // an agent's connections; -1: none
+  std::vector<std::int32_t> give, take;  // connections per agent; -1: none
 };
 
 // Numbers the connections by sender, receiver and channel.
@@ -67,7 +67,7 @@ Ends connect_ends(const Program& program, Actions& actions) {
   return result;
 }
 
-// Where each buffer of a rank begins once aliases are resolved.
+// The location of each buffer of a rank after aliases are resolved.
 using Bases = std::array<Slot, 3>;
 
 Bases bases_of(const Program& program, Placement placement, std::int32_t rank) {
@@ -136,7 +136,7 @@ class ActionWriter {
       return Slot{base.buffer, base.index + slot.index};
     };
     const Slot source = resolved(step.source), target = resolved(step.target);
-    // In place, a copy from input to output may be one of a chunk onto itself: nothing moves.
+    // In place, a copy from input to output may have the same source and target: nothing moves.
     const bool moves = step.op != Op::copy || source != target;
     const auto cell = [&](Slot slot, std::int32_t chunk) {
       actions_.cells.push_back({rank, slot.buffer, false, slot.index + chunk});

@@ -22,11 +22,11 @@ struct PlannedConnection {
 
 struct Network {
   std::vector<PlannedConnection> connections;  // by sender, receiver and channel
-  std::vector<std::int32_t> out;               // of each instruction the connection it sends on, -1: none
+  std::vector<std::int32_t> out;               // per instruction: the connection it sends on; -1: none
 
   std::int32_t in(const Instruction& it) const { return it.giver < 0 ? -1 : out[it.giver]; }
 
-  // Lets what comes in on one connection and what leaves on another be done by one block.
+  // Lets one block receive on connection `in` and send on connection `out_of`.
   void join(std::int32_t in, std::int32_t out_of) {
     connections[in].before = out_of;
     connections[out_of].after = in;
@@ -57,10 +57,10 @@ Network connect_blocks(const Instructions& instructions) {
   return network;
 }
 
-// Joins connections of which the one mostly sends what the other brought: the order within the block
-// then says what a wait would have to say.
+// Joins a connection with the one whose messages it mostly forwards: the order within the block
+// then replaces the waits.
 void join_neighbours(const Instructions& instructions, Network& network) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;  // in, out: once for every send that waits
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;  // (in, out) for every send that waits
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
     const std::int32_t out = network.out[i];
     if (out < 0 || network.connections[out].after >= 0) continue;
@@ -99,8 +99,8 @@ void join_opposites(Network& network) {
   }
 }
 
-// One block for every pair of joined connections and for every one left alone, rank by rank. Ranks that
-// send and receive nothing but have work get a block for it.
+// One block per pair of joined connections and per unjoined one, rank by rank. Ranks that have work
+// but neither send nor receive get one block.
 std::vector<InstructionBlock> make_blocks(const Instructions& instructions, Network& network) {
   struct Seed {
     InstructionBlock block;
@@ -134,8 +134,8 @@ std::vector<InstructionBlock> make_blocks(const Instructions& instructions, Netw
   return blocks;
 }
 
-// The block of the last thing that an instruction waits for; `apart`: of the last in a block that does not
-// send, if there is one, since what follows in a block that sends would hold up what it sends next.
+// The block of an instruction's last dependence. With `apart`, prefer the last one in a block that
+// does not send: work after it in a sending block would delay that block's next send.
 std::int32_t block_before(const Instructions& instructions, std::int32_t i, bool apart) {
   const auto block = [&](std::int32_t dependence) { return instructions.list[dependence].block; };
   const auto dependences = instructions.dependences(i);
@@ -144,10 +144,10 @@ std::int32_t block_before(const Instructions& instructions, std::int32_t i, bool
   return block(dependences.back());
 }
 
-// Local instructions go to the block of the last thing they wait for, or of the first that waits for
-// them, or to the one of their rank with the least to do.
+// A local instruction goes to the block of its last dependence, or of its first dependent, or else
+// to the least loaded block of its rank.
 void place_local(Instructions& instructions, bool apart) {
-  std::vector<std::int32_t> waiting(instructions.list.size(), -1);  // the block of who waits first
+  std::vector<std::int32_t> waiting(instructions.list.size(), -1);  // the block of the first dependent
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
     Instruction& it = instructions.list[i];
     if (it.block < 0 && !instructions.dependences(i).empty()) it.block = block_before(instructions, i, apart);
@@ -171,7 +171,7 @@ void place_local(Instructions& instructions, bool apart) {
     idle[instructions.blocks[block].rank].emplace(load[block], static_cast<std::int32_t>(block));
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
     Instruction& it = instructions.list[i];
-    if (it.block < 0 && !instructions.dependences(i).empty())  // what comes before it just got one
+    if (it.block < 0 && !instructions.dependences(i).empty())  // its last dependence was just placed
       it.block = instructions.list[instructions.dependences(i).back()].block;
     if (it.block >= 0) continue;
     const Entry least = idle[it.rank].top();

@@ -7,11 +7,11 @@
 namespace weft::collective {
 namespace {
 
-// How far other blocks of the rank are known to have come: (block, step), sorted by block.
+// The known progress of the rank's other blocks: (block, step), sorted by block.
 using Known = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-// All that blocks know may at most take this many entries on one rank; after that they forget what they
-// only heard of, which costs some waits.
+// Limit on the entries of all Known lists of a rank. Beyond it blocks no longer inherit the
+// knowledge of others, which costs some extra waits.
 constexpr std::size_t kMostKnown = std::size_t{1} << 24;
 
 std::int32_t step_known(const Known& known, std::int32_t block) {
@@ -32,21 +32,21 @@ void learn(Known& known, const Known& other) {
   known = std::move(both);
 }
 
-// How many instructions a search for where a message has been looks at, and those for one rank in
-// all, an instruction.
+// Limits on the instructions visited when tracing a message back: per search, and per rank for each
+// of its instructions.
 constexpr std::int32_t kMostHops = 1024, kMostHopsEach = 64;
 
-// What is kept of each instruction.
+// Data per instruction.
 struct Written {
   explicit Written(std::size_t size) : step(size, -1), version(size, -1), search(size, 0) {}
 
-  std::vector<std::int32_t> step;     // where it stands in its block
-  std::vector<std::int32_t> version;  // what its block knew then
-  std::vector<std::int64_t> search;   // the last search that came by
+  std::vector<std::int32_t> step;     // its index in its block
+  std::vector<std::int32_t> version;  // its block's knowledge at that time
+  std::vector<std::int64_t> search;   // the last search that visited it
   std::int64_t searches = 0;
 };
 
-// One rank's blocks, written step by step in the order of the list.
+// Writes the blocks of one rank step by step in the order of the list.
 class WaitWriter {
  public:
   WaitWriter(const Instructions& instructions, std::int32_t first_block, RankProgram& rank, Written& written)
@@ -60,7 +60,7 @@ class WaitWriter {
     const std::int32_t block = it.block - first_block_;
     std::vector<Step>& text = rank_.blocks[block].steps;
     needed_.assign(all_.dependences(i).begin(), all_.dependences(i).end());
-    // The latest first: it may well know of the others.
+    // Latest first: it often implies the others.
     std::ranges::reverse(needed_);
     bool waits = false;
     Step step;
@@ -90,10 +90,10 @@ class WaitWriter {
     return version_of_[block] < 0 ? kNothing : versions_[version_of_[block]];
   }
 
-  // Whether the message that i receives can only be there once `before` is done, because it, or something
-  // that went into it, came through that block later. The way back is searched over those who passed it
-  // on and what they waited for; what stands before `before` in the list cannot have come after it. Of a
-  // sender of several chunks, the first to arrive says only that the first was sent.
+  // Whether the message that i receives implies that `before` is done, because the message, or one
+  // of its inputs, passed through that block later. Searches backwards over senders and
+  // dependences. An instruction that precedes `before` in the list cannot have run after it. If the
+  // sender sends several chunks, the first to arrive only implies that the first was sent.
   bool message_tells(std::int32_t i, std::int32_t before) {
     const std::int64_t search = ++written_.searches;
     way_back_.clear();
@@ -116,14 +116,14 @@ class WaitWriter {
     return false;
   }
 
-  // Whether `before` was done for sure when `at`, of the same rank, ran.
+  // Whether `before` was certainly done when `at`, of the same rank, ran.
   bool knows(std::int32_t at, std::int32_t before) const {
     const std::int32_t block = all_.list[before].block, version = written_.version[at];
     return all_.list[at].block == block ||
            (version >= 0 && step_known(versions_[version], block - first_block_) >= written_.step[before]);
   }
 
-  // After a wait the block knows a step of the other, and what that one knew.
+  // After a wait, the block knows a step of the other block and everything that block knew then.
   void remember(std::int32_t block, std::int32_t other, std::int32_t step, std::int32_t version) {
     Known next = known(block);
     if (version >= 0 && kept_ < kMostKnown) learn(next, versions_[version]);
@@ -137,8 +137,8 @@ class WaitWriter {
   const std::int32_t first_block_;
   RankProgram& rank_;
   Written& written_;
-  std::vector<Known> versions_;           // what some block knew at some time
-  std::vector<std::int32_t> version_of_;  // of each block the latest, -1: nothing
+  std::vector<Known> versions_;           // snapshots of what a block knew
+  std::vector<std::int32_t> version_of_;  // per block: its latest snapshot; -1: none
   std::vector<std::int32_t> needed_;
   std::size_t kept_ = 0;
   std::vector<std::int32_t> way_back_;
@@ -152,7 +152,7 @@ void declare_buffers(const Instructions& instructions, Program& program) {
     declared.output_chunks = instructions.output[rank];
     declared.scratch_chunks = instructions.scratch[rank];
     if (program.placement != Placement::in_place) continue;
-    // The shared memory is declared once, under the name that slots have.
+    // Shared memory is declared once, under the buffer that resolved slots name.
     const bool in_output = memory_chunks(program, Placement::in_place, rank, Buffer::input) == 0;
     const std::int32_t shared =
         memory_chunks(program, Placement::in_place, rank, in_output ? Buffer::output : Buffer::input);

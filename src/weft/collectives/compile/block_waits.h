@@ -1,20 +1,20 @@
-// weft/collectives/compile/block_waits.h -- threadblocks wait for each other where their order does not say it.
+// weft/collectives/compile/block_waits.h -- inserts the waits that block order does not imply.
 //
 //   block 0                          block 1
 //     0  receive input[3] publish      0  send input[5]
 //                                      1  send input[3] after 0.0
 //
-// What a block has waited for once it knows for good, and with it all that the other block knew then; a
-// wait for something known is left out. So is one for a step that the message just received must have
-// come after, because it went through that block on its way round. A step waits for one block: others
-// are nops before it, so that a nop is always followed by an instruction that waits itself.
+// A block that has waited for a step also knows everything the other block knew at that step. Waits
+// for known steps are omitted. So are waits for a step that must precede the message just received,
+// because the message passed through that block. A step waits for at most one block; further waits
+// become nops before it. So a nop is always followed by an instruction that waits itself.
 #pragma once
 #include "weft/collectives/chunks/program.h"
 #include "weft/collectives/compile/instructions.h"
 
 namespace weft::collective {
 
-// REQUIRES: instructions that order() returned
+// REQUIRES: order() returned the instructions.
 Program add_waits(const Instructions& ordered);
 
 }  // namespace weft::collective

@@ -9,7 +9,7 @@
 namespace weft::collective {
 namespace {
 
-// The pairs of ranks that have something to say to each other, numbered.
+// The pairs of ranks that exchange messages, numbered.
 class Links {
  public:
   explicit Links(const Instructions& instructions) : of_(static_cast<std::size_t>(instructions.size()), -1) {
@@ -36,12 +36,12 @@ class Links {
   std::size_t size_ = 0;
 };
 
-// Which link each link is tied to, on each channel.
+// The link that each link is tied to, per channel.
 class Ties {
  public:
   explicit Ties(std::size_t links) : links_(links) {}
 
-  // Ties as many links of the way as agree with the ties there are; returns how many.
+  // Ties the links of the path until one conflicts with existing ties; returns how many links fit.
   std::size_t tie(std::int32_t channel, const std::vector<std::int32_t>& way) {
     while (onward_.size() <= static_cast<std::size_t>(channel)) {
       onward_.emplace_back(links_, -1);
@@ -60,7 +60,7 @@ class Ties {
     return way.size();
   }
 
-  // Takes the ties of the last call back.
+  // Removes the ties made by the last tie() call.
   void undo(std::int32_t channel) {
     for (const std::int32_t in : made_) {
       back_[channel][onward_[channel][in]] = -1;
@@ -75,7 +75,7 @@ class Ties {
   std::vector<std::int32_t> made_;
 };
 
-// The channel on which the way, or most of it, can be gone; its ties are made. Returns how much of it.
+// Finds the channel that fits the longest prefix of the path, and ties it. Returns its length.
 std::size_t settle(Ties& ties, const std::vector<std::int32_t>& way, std::int32_t most,
                    std::int32_t& channel) {
   if (channel >= 0) return ties.tie(channel, way);
@@ -92,14 +92,14 @@ std::size_t settle(Ties& ties, const std::vector<std::int32_t>& way, std::int32_
   return ties.tie(channel, way);
 }
 
-// A message and what fused instructions make of it: who sends it, over which links, on which
-// channel (-1: any).
+// A message and the fused instructions that forward it: the sending instructions, the links, and
+// the requested channel (-1: any).
 struct ChannelChain {
   std::vector<std::int32_t> senders, way;
   std::int32_t asked = -1;
 };
 
-// The chain that starts with an instruction; false where none does.
+// The chain that starts at an instruction; false if none does.
 bool follow_links(const Instructions& instructions, const Links& links, std::int32_t start,
                   ChannelChain& chain) {
   if (instructions.list[start].op != Op::send) return false;
@@ -114,8 +114,8 @@ bool follow_links(const Instructions& instructions, const Links& links, std::int
   return true;
 }
 
-// Ties that stand in the way of others at least twice as frequent. A chain that leaves a ring at some
-// rank is better cut there than given a channel of its own all along.
+// Ties that conflict with ties at least twice as frequent. A chain that leaves a ring at some rank
+// is better cut there than given its own channel throughout.
 class RareTies {
  public:
   RareTies(const Instructions& instructions, const Links& links) {
@@ -140,11 +140,11 @@ class RareTies {
     friend auto operator<=>(const Tie&, const Tie&) = default;
   };
 
-  // Finds the rare ones among ties of which the first two parts of the key agree.
+  // Finds the rare ties among those whose first two key elements are equal.
   template <class Key>
   void add(std::vector<Tie>& all, Key key) {
     std::ranges::sort(all, {}, key);
-    std::vector<std::pair<std::size_t, Tie>> group;  // how often, which
+    std::vector<std::pair<std::size_t, Tie>> group;  // frequency, tie
     for (std::size_t i = 0; i < all.size();) {
       std::size_t end = i;
       while (end < all.size() && all[end] == all[i]) ++end;

@@ -1,11 +1,11 @@
-// weft/collectives/compile/channels.h -- the channel of every message, and the fused instructions that none allows.
+// weft/collectives/compile/channels.h -- chooses channels, and the instructions to unfuse.
 //
-//   A chain is a message and what fused instructions make of it:  0 -> 1 -> 2 -> 3
-//   It has one channel. On it rank 1 passes what comes from 0 on to 2, and so must every other chain of
-//   that channel that comes to 1 from 0 or leaves it for 2 in a fused instruction.
+//   A chain is a message and the fused instructions that forward it:  0 -> 1 -> 2 -> 3
+//   It has one channel. On it rank 1 forwards from 0 to 2, and so must every other chain of the
+//   channel that enters 1 from 0 or leaves it for 2 in a fused instruction.
 //
-// Where chains disagree, the fused instructions of the rarer kind are taken apart; where both kinds are
-// about as frequent, as in two trees, each gets a channel.
+// If chains conflict, instructions of the rarer kind are unfused. If both kinds are about
+// equally frequent, as in two trees, each gets a channel.
 //
 // Part of assign.
 #pragma once
@@ -18,11 +18,11 @@
 namespace weft::collective {
 
 struct Channels {
-  std::vector<std::int32_t> of_move;  // of each move that is a message; -1 for others
-  std::vector<std::int32_t> apart;    // instructions to take apart, sorted
+  std::vector<std::int32_t> of_move;  // per move that is a message; -1 for others
+  std::vector<std::int32_t> apart;    // instructions to unfuse, sorted
 };
 
-// Fails where a move asks for a channel that is not there.
+// Fails if a move requests a channel that does not exist.
 Result<Channels> choose_channels(const Instructions& instructions, std::int32_t most);
 
 }  // namespace weft::collective

@@ -21,7 +21,7 @@ std::int32_t slots_of(const CompileOptions& options) {
   return options.slots > 0 ? options.slots : fifo_slots(options.protocol);
 }
 
-// What one instance may use.
+// The limits of one instance.
 AssignLimits limits_of(const CompileOptions& options) {
   return {options.max_channels / options.instances,
           options.max_blocks == 0 ? 0 : std::max(1, options.max_blocks / options.instances),
@@ -50,7 +50,7 @@ Result<Instructions> arrange(const Moves& moves, const CompileOptions& options) 
   return assigned.ok() ? std::move(assigned) : assign(plain, limits_of(options));
 }
 
-// Long moves are cut where that saves time: where both directions of a link are then busy at once.
+// Long moves are cut if that is faster because both directions of a link are then busy at once.
 Result<Instructions> arrange_in_order(const Moves& moves, const CompileOptions& options) {
   const std::int32_t slots = slots_of(options);
   WEFT_TRY(assigned, arrange(moves, options));
@@ -62,7 +62,7 @@ Result<Instructions> arrange_in_order(const Moves& moves, const CompileOptions& 
   return duration(in_pieces, slots) < duration(whole, slots) ? std::move(in_pieces) : std::move(whole);
 }
 
-// Instances multiply what check_moves() counted once.
+// check_moves() counted one instance.
 Status check_size(const Moves& moves, std::int32_t instances) {
   std::int64_t moved = 0, held = Cells(moves).size();
   for (const Move& move : moves.moves) moved += move.count;

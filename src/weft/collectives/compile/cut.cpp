@@ -6,9 +6,8 @@ namespace weft::collective {
 
 namespace {
 
-// Marks the blocks that get back, over other blocks, what they send: where all of them send first and
-// receive later, their connections fill up. A block sends to one other at most, so that the way from it
-// is easy to follow.
+// Marks the blocks on cycles of the graph "sends to": if all of them send before they receive,
+// their connections fill up. A block sends to at most one other, so its path is easy to follow.
 std::vector<bool> blocks_in_circles(const Instructions& assigned) {
   std::vector<std::int32_t> next(assigned.blocks.size(), -1);
   for (const Instruction& it : assigned.list)
@@ -28,7 +27,7 @@ std::vector<bool> blocks_in_circles(const Instructions& assigned) {
 
 std::vector<std::int32_t> pieces(const Instructions& assigned, std::int32_t slots, std::size_t moves) {
   const std::vector<bool> in_circle = blocks_in_circles(assigned);
-  // A chain of fused messages is cut alike all along, or its links would not fit together any more.
+  // All messages of a fused chain are cut alike, so that its links still match.
   std::vector<std::int32_t> chain(assigned.list.size(), -1), size(assigned.list.size(), 0);
   bool any = false;
   for (std::int32_t i = 0; i < assigned.size(); ++i) {

@@ -1,12 +1,12 @@
-// weft/collectives/compile/cut.h -- long moves in pieces that a connection can hold.
+// weft/collectives/compile/cut.h -- cuts long moves into pieces that fit a connection.
 //
-//   rank 0   send 4 chunks, receive 4 chunks       with 2 slots a connection both ranks
-//   rank 1   send 4 chunks, receive 4 chunks       fill theirs and wait for ever
+//   rank 0   send 4 chunks, receive 4 chunks       with 2 slots per connection both ranks
+//   rank 1   send 4 chunks, receive 4 chunks       fill theirs and deadlock
 //
-//   rank 0   send 2, receive 2, send 2, receive 2  never more than two chunks on the way
+//   rank 0   send 2, receive 2, send 2, receive 2  at most two chunks in flight
 //
-// The alternative, that one rank sends while the other receives, needs no cut but uses one direction of
-// the link at a time.
+// The alternative, that one rank sends while the other receives, needs no cut but uses one
+// direction of the link at a time.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,8 +17,8 @@
 
 namespace weft::collective {
 
-// For each move the pieces it should come in, 0 for whole: those of more chunks than a connection takes
-// at once, between blocks that send to each other, perhaps over others. Empty where no move should be cut.
+// The piece size per move; 0: not cut. Moves are cut if they have more chunks than a connection
+// holds and their blocks are on a cycle of sends. Empty if no move should be cut.
 std::vector<std::int32_t> pieces(const Instructions& assigned, std::int32_t slots, std::size_t moves);
 
 // Cuts move m into pieces of at most sizes[m] chunks.

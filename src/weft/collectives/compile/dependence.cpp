@@ -12,7 +12,7 @@ namespace {
 
 using Why = Dependence::Why;
 
-// Looking for what follows from other dependences costs the square of their number.
+// Removing transitive dependences takes quadratic time, so it is limited to short lists.
 constexpr std::size_t kMostReduced = 16;
 
 class Analysis {
@@ -27,7 +27,8 @@ class Analysis {
     }
   }
 
-  // A reduction reads what it writes; as it waits for all who read before it, that is all it adds.
+  // A reduction also reads its target. It waits for all earlier readers anyway, so nothing else is
+  // needed.
   void write(std::int32_t end, std::int32_t cell, std::int32_t count, bool reduces) {
     for (std::int32_t i = cell; i < cell + count; ++i) {
       if (reader_[i] < 0 && writer_[i] >= 0) found_.push_back({writer_[i], reduces ? Why::raw : Why::waw});
@@ -39,7 +40,7 @@ class Analysis {
     }
   }
 
-  // Takes what was found for one end to the list.
+  // Appends the dependences found for one end to the list.
   void close(Dependences& result) {
     std::ranges::sort(found_, {}, [](const Dependence& d) { return std::pair(d.end, d.why); });
     const auto same = [](const Dependence& a, const Dependence& b) { return a.end == b.end; };
@@ -79,8 +80,8 @@ class Analysis {
     return next;
   }
 
-  std::vector<std::int32_t> writer_;  // of each cell the end that wrote it last, -1: nobody
-  std::vector<std::int32_t> reader_;  // of each cell the links of those who read it since
+  std::vector<std::int32_t> writer_;  // per cell: the end that last wrote it; -1: none
+  std::vector<std::int32_t> reader_;  // per cell: linked list of the ends that read it since
   std::vector<Link> links_;
   std::int32_t free_ = -1;
   std::vector<Dependence> found_;
@@ -99,7 +100,7 @@ Dependences find_dependences(const Moves& moves, const Cells& cells) {
     const std::int32_t number = static_cast<std::int32_t>(m);
     const std::int32_t from = cells.at(move.from), to = cells.at(move.to);
     const std::int32_t reader = move.local() ? to_end(number) : from_end(number);
-    const bool nothing = from == to;  // a copy of a chunk to itself: check_moves() allows no other
+    const bool nothing = from == to;  // a copy of a chunk to itself; check_moves() allows no other overlap
     if (nothing || move.local()) analysis.close(result);
     if (!nothing) analysis.read(reader, from, move.count);
     if (!nothing && !move.local()) analysis.close(result);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int32_t kNobody = -1, kMany = -2;
 
-// The longest way from each instruction to the end, messages and waits counted alike.
+// The longest path from each instruction to the end, counting messages and waits alike.
 std::vector<std::int32_t> ways_ahead(const Instructions& instructions) {
   std::vector<std::int32_t> way(static_cast<std::size_t>(instructions.size()), 0);
   for (std::int32_t i = instructions.size() - 1; i >= 0; --i) {
@@ -21,7 +21,7 @@ std::vector<std::int32_t> ways_ahead(const Instructions& instructions) {
   return way;
 }
 
-// Whether `send` can be done by what it waits for.
+// Whether `send` can be fused into the receive that it waits for.
 bool passes_on(const Instructions& instructions, std::int32_t send) {
   const Instruction& it = instructions.list[send];
   if (it.op != Op::send || instructions.dependences(send).size() != 1) return false;
@@ -29,18 +29,18 @@ bool passes_on(const Instructions& instructions, std::int32_t send) {
   return receives(writer.op) && !sends(writer.op) && writer.target == it.source && writer.count == it.count;
 }
 
-// Of each receive the send that it takes over, -1: none.
+// Per receive: the send to fuse into it; -1: none.
 std::vector<std::int32_t> choose_sends(const Instructions& instructions) {
   const std::vector<std::int32_t> way = ways_ahead(instructions);
   const std::size_t size = static_cast<std::size_t>(instructions.size());
-  std::vector<std::int32_t> candidates(size, -1), next(size, -1);  // lists of the sends of a receive
+  std::vector<std::int32_t> candidates(size, -1), next(size, -1);  // linked lists: sends per receive
   for (std::int32_t i = instructions.size() - 1; i >= 0; --i) {
     if (!passes_on(instructions, i)) continue;
     const std::int32_t receive = instructions.dependences(i).front();
     next[i] = candidates[receive];
     candidates[receive] = i;
   }
-  // Fused messages form chains of one channel: a chain's is the first that one of its moves asks for.
+  // Fused messages form chains with one channel: the first that a move of the chain requests.
   std::vector<std::int32_t> chain(size, -1), chosen(size, -1), channel(size, -1);
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
     const Instruction& it = instructions.list[i];
@@ -63,7 +63,7 @@ std::vector<std::int32_t> choose_sends(const Instructions& instructions) {
   return chosen;
 }
 
-// Marks the cells that hold promised output in the end.
+// Marks the cells whose final content is required output.
 std::vector<bool> wanted_cells(const Instructions& instructions, const Cells& cells) {
   const Collective& collective = instructions.collective;
   std::vector<bool> wanted(static_cast<std::size_t>(cells.size()), false);
@@ -71,8 +71,8 @@ std::vector<bool> wanted_cells(const Instructions& instructions, const Cells& ce
     wanted[cells.at(want.rank, {Buffer::output, want.index})] = true;
   const bool custom = collective.kind == Kind::custom;
   if (custom && !collective.wants.empty()) return wanted;
-  // Of a rank's output either everything is promised or nothing is; and a custom collective that
-  // promises nothing means whatever its moves leave there.
+  // The collective specifies all of a rank's output or none of it. For a custom collective without
+  // WANTs, all output counts.
   for (std::int32_t rank = 0; rank < collective.ranks; ++rank)
     if (instructions.output[rank] > 0 && (custom || want(collective, rank, 0).what != Want::What::anything))
       for (std::int32_t i = 0; i < instructions.output[rank]; ++i)
@@ -80,7 +80,7 @@ std::vector<bool> wanted_cells(const Instructions& instructions, const Cells& ce
   return wanted;
 }
 
-// Of each instruction who reads what it writes: one, nobody, or many, output counting as many.
+// Per instruction: the only reader of its result, kNobody or kMany. Required output counts as many.
 std::vector<std::int32_t> find_readers(const Instructions& instructions) {
   const Cells cells(instructions.collective, instructions.placement, instructions.scratch, instructions.input,
                     instructions.output);
@@ -108,8 +108,8 @@ std::vector<std::int32_t> find_readers(const Instructions& instructions) {
   return reader;
 }
 
-// Whether `a` writes over what `b` wrote. A sum that is not stored counts: whoever writes there later
-// waits for it and relies on what it waited for.
+// Whether `a` overwrites the result of `b`. A sum that is not stored counts: later writers of that
+// chunk wait for it and rely on its dependences.
 bool writes_over(const Instruction& a, const Instruction& b) {
   const bool writes = writes_target(a.op) || a.op == Op::receive_reduce_send;
   return writes && a.target.buffer == b.target.buffer && a.target.index < b.target.index + b.count &&
@@ -135,7 +135,7 @@ Instructions fuse(const Instructions& instructions) {
   const std::vector<std::int32_t> reader = find_readers(instructions);
   const std::size_t size = static_cast<std::size_t>(instructions.size());
 
-  // Where each instruction will be. A send that is taken over is where its receive is.
+  // The new position of each instruction. A fused send has the position of its receive.
   std::vector<std::int32_t> now(size, -1);
   std::int32_t count = 0;
   for (std::size_t i = 0; i < size; ++i) {

@@ -1,4 +1,4 @@
-// weft/collectives/compile/fuse.h -- what arrives and is sent on is received and sent in one go.
+// weft/collectives/compile/fuse.h -- fuses a receive with the send that forwards its message.
 //
 //   receive             output[2] from 0
 //   send                output[2] to 2         receive_copy_send output[2] from 0 to 2
@@ -6,13 +6,13 @@
 //   receive_reduce_copy input[2] from 0
 //   send                input[2] to 2          receive_reduce_copy_send input[2] from 0 to 2
 //
-// and receive_reduce_send where nobody reads the stored sum: it is no output and is written over, or
-// never looked at again. The message then never makes the way through memory.
+// It becomes receive_reduce_send if the stored sum is never read: it is not output, and is
+// overwritten or unused. The message then bypasses memory.
 //
-// A send waits for nothing but the writers of what it sends. If there is one writer and it wrote exactly
-// that, the send can be done there and then: fusing never closes a circle. Of several sends the one with
-// the longest way before it is taken. Both messages will have one channel, so moves that ask for
-// different ones are left apart.
+// A send waits only for the writers of its data. If there is one writer and it wrote exactly that
+// range, the send can run with it, so fusing never creates a cycle. Of several sends, the one with
+// the longest path ahead is fused. Both messages share a channel, so moves that request different
+// channels are not fused.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,7 +23,8 @@ namespace weft::collective {
 
 Instructions fuse(const Instructions& instructions);
 
-// The same with some fused instructions made two again; blocks and channels stay. `which` is sorted.
+// Splits the fused instructions `which` into two again; blocks and channels stay. `which` is
+// sorted.
 Instructions take_apart(const Instructions& instructions, std::span<const std::int32_t> which);
 
 }  // namespace weft::collective

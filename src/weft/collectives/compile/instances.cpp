@@ -27,7 +27,7 @@ Threadblock replicated(const Threadblock& block, const std::vector<std::vector<s
                        std::int32_t instances, std::int32_t instance) {
   Threadblock result{block.send_to, block.receive_from, block.channel * instances + instance, {}};
   for (const Step& step : block.steps) {
-    // The first part waits and the last one publishes.
+    // The first of the new steps waits and the last one publishes.
     for (std::int32_t i = 0; i < step.count; ++i) {
       Step& part = result.steps.emplace_back(step);
       part.count = 1;
@@ -43,7 +43,7 @@ Threadblock replicated(const Threadblock& block, const std::vector<std::vector<s
   return result;
 }
 
-// Of each step of each block where its last part will be.
+// Per block and step: the index of the last of its new steps.
 std::vector<std::vector<std::int32_t>> last_parts(const RankProgram& rank) {
   std::vector<std::vector<std::int32_t>> result;
   for (const Threadblock& block : rank.blocks) {
@@ -54,7 +54,7 @@ std::vector<std::vector<std::int32_t>> last_parts(const RankProgram& rank) {
   return result;
 }
 
-// The largest number that grows with the instances.
+// The largest number that the instances multiply.
 std::int64_t largest(const Program& program) {
   std::int64_t most = program.channels;
   for (std::int32_t rank = 0; rank < program.collective.ranks; ++rank) {

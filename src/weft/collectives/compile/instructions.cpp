@@ -54,7 +54,7 @@ Successors successors(const Instructions& instructions) {
 bool fused(Op op) { return receives(op) && sends(op); }
 
 std::string print(const Instructions& instructions) {
-  // Of each rank, or each of its blocks, the instructions in the order of the list.
+  // The instructions of each rank, or of each of its blocks, in list order.
   const std::int32_t ranks = instructions.collective.ranks;
   const bool assigned = !instructions.blocks.empty();
   std::vector<std::vector<std::int32_t>> groups(assigned ? instructions.blocks.size()

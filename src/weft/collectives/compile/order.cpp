@@ -12,20 +12,20 @@
 namespace weft::collective {
 namespace {
 
-// Rounds of taking apart only what is in the way; after them every fused instruction is taken apart.
+// Rounds that unfuse only blocked instructions; after them all fused instructions are unfused.
 constexpr int kMostRounds = 6;
 
-// What duration() counts: for a step, and for each chunk of it over a link or within memory.
+// Costs in duration(): per step, per chunk over a link, and per chunk within memory.
 constexpr std::int64_t kStep = 2, kLink = 4, kMemory = 1;
 
-// What an instruction that could run waits for.
+// The reason why a candidate instruction cannot run.
 struct Obstacle {
   enum class What : std::uint8_t { none, receiver, room, itself } what = What::none;
-  std::int32_t which = -1;  // the receiver that is not ready, or the connection without room
-  std::int32_t chain = -1;  // the fused instruction that has to go on there, -1: it is the sender's own
+  std::int32_t which = -1;  // the receiver that is not ready, or the full connection
+  std::int32_t chain = -1;  // the fused instruction blocked there; -1: the sender itself
 };
 
-// Plays the run. A connection goes by the number of the block that sends on it.
+// Simulates the run. A connection is identified by the block that sends on it.
 class Play {
  public:
   Play(const Instructions& instructions, std::int32_t slots)
@@ -46,7 +46,7 @@ class Play {
       if (waits_[i] == 0 && list_[i].giver < 0) offer(i);
   }
 
-  // Runs until everything is done or nothing can be done any more; returns whether all is done.
+  // Runs until no instruction can run; returns whether all have run.
   bool run() {
     while (!ready_.empty()) {
       const std::int32_t i = std::get<3>(ready_.top());
@@ -58,14 +58,14 @@ class Play {
       else
         park(i, obstacle);
       const bool full = obstacle.what == Obstacle::What::room && obstacle.which == connection;
-      if (connection >= 0 && !full) wake_next(connection, time_[i]);  // there may be room for more
+      if (connection >= 0 && !full) wake_next(connection, time_[i]);  // there may be room for another
     }
     return order_.size() == list_.size();
   }
 
   const std::vector<std::int32_t>& order() const { return order_; }
 
-  // The fused instructions that cannot go on.
+  // The fused instructions that are blocked or block others.
   std::vector<std::int32_t> in_the_way() {
     std::vector<std::int32_t> result;
     for (std::int32_t i = 0; i < all_.size(); ++i) {
@@ -79,20 +79,20 @@ class Play {
   }
 
  private:
-  // Time, then whether it keeps no other rank waiting, then the chunk, then the place in the list.
+  // Time, then whether it does not send, then the chunk, then the position in the list.
   using Entry = std::tuple<std::int32_t, bool, std::int32_t, std::int32_t>;
   using Heap = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
   struct Queue {
-    std::int32_t head = -1, tail = -1;  // receivers whose messages are on the way
-    std::int32_t chunks = 0;            // on the way
-    Heap waiting;                       // for room; messages on their way before new ones
+    std::int32_t head = -1, tail = -1;  // receivers of the messages in flight
+    std::int32_t chunks = 0;            // in flight
+    Heap waiting;                       // for room; forwarded messages before new ones
   };
 
   Entry entry(std::int32_t i) const { return {time_[i], !sends(list_[i].op), list_[i].target.index, i}; }
   void offer(std::int32_t i) { ready_.push(entry(i)); }
 
-  // Whether everything is there that `receiver` needs, but for the message.
+  // Whether `receiver` waits for nothing but the message.
   bool expects(std::int32_t receiver) const { return waits_[receiver] == 0; }
 
   bool fits(std::int32_t sender) const {
@@ -102,7 +102,8 @@ class Play {
     return queues_[it.block].chunks + it.count <= limit;
   }
 
-  // What runs along with i stands side by side with it, so that no block can have two of them.
+  // Instructions that run concurrently with i are adjacent to it, so a block must not have two of
+  // them.
   Obstacle find_obstacle(std::int32_t i) {
     ++walk_;
     for (std::int32_t at = i; sends(list_[at].op); at = list_[at].taker) {
@@ -139,7 +140,7 @@ class Play {
     offer(i);
   }
 
-  // Runs i and, where its message does not fit the connection, the receiver along with it.
+  // Runs i and, if its message does not fit the connection, its receiver concurrently.
   void execute(std::int32_t i) {
     for (bool along = true; along;) {
       along = sends(list_[i].op) && !fits(i);
@@ -183,14 +184,14 @@ class Play {
   const std::vector<Instruction>& list_;
   const std::int32_t slots_;
   const Successors successors_;
-  std::vector<std::int32_t> waits_;  // for how many instructions of its rank each still waits
-  std::vector<std::int32_t> time_;   // the earliest it can run, steps counted
+  std::vector<std::int32_t> waits_;  // unfinished dependences per instruction
+  std::vector<std::int32_t> time_;   // earliest time it can run, in steps
   std::vector<bool> parked_;
-  std::vector<std::int32_t> woken_on_;   // the connection that had room when it was woken, -1: none
-  std::vector<std::int32_t> sender_of_;  // who is parked until this receiver is ready
-  std::vector<std::int32_t> next_;       // the receiver behind it in the queue
+  std::vector<std::int32_t> woken_on_;   // the connection whose free slot woke it; -1: none
+  std::vector<std::int32_t> sender_of_;  // per receiver: the sender parked until it is ready
+  std::vector<std::int32_t> next_;       // per receiver: the next in its queue
   std::vector<Queue> queues_;
-  std::vector<std::int64_t> walked_;  // the last walk along a chain that came to the block
+  std::vector<std::int64_t> walked_;  // per block: the last chain walk that visited it
   std::int64_t walk_ = 0;
   Heap ready_;
   std::vector<std::int32_t> order_;

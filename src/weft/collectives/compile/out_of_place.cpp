@@ -27,7 +27,7 @@ Moves out_of_place(const Moves& moves) {
   result.in_place = false;
   result.moves.clear();
   result.scratch.resize(static_cast<std::size_t>(collective.ranks), 0);
-  // Where chunk `index` of the memory that input and output shared is now.
+  // The new location of chunk `index` of the memory that input and output shared.
   const auto now = [&](std::int32_t rank, std::int32_t index) {
     if (in_output) return Place{rank, Buffer::output, index};
     return Place{rank, Buffer::scratch, (moves.scratch.empty() ? 0 : moves.scratch[rank]) + index};

@@ -1,14 +1,14 @@
-// weft/collectives/compile/out_of_place.h -- an in-place algorithm on separate memory.
+// weft/collectives/compile/out_of_place.h -- runs an in-place algorithm on separate buffers.
 //
-//   all_reduce      copy input to output, then everything in output
-//   reduce_scatter  copy input to scratch, everything there, and the rank's block to output: the output
-//                   has no room for the rest, and the input is not ours to write to
+//   all_reduce      copy input to output, then work in output
+//   reduce_scatter  copy input to scratch, work there, and copy the rank's block to output: the output
+//                   is too small, and the input must not be modified
 #pragma once
 #include "weft/collectives/chunks/moves.h"
 
 namespace weft::collective {
 
-// Moves that are out of place come back as they are.
+// Returns out-of-place moves unchanged.
 // REQUIRES: check_moves(moves).ok()
 Moves out_of_place(const Moves& moves);
 

@@ -21,7 +21,7 @@
 namespace weft::collective {
 namespace {
 
-// What there is after some passes.
+// The representation after a pass.
 enum class Stage : std::uint8_t { moves, plain, assigned, ordered, program };
 
 struct State {

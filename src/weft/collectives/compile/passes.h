@@ -1,4 +1,4 @@
-// weft/collectives/compile/passes.h -- the passes of compile() one by one, with a look at what each leaves.
+// weft/collectives/compile/passes.h -- runs single passes of compile() and prints the result.
 #pragma once
 #include <span>
 #include <string>
@@ -12,9 +12,9 @@ namespace weft::collective {
 
 // compile() runs dependence, split, fuse, assign, cut, order, waits, instances.
 //
-// Runs the named passes in the order given and returns the text of what the last one left: the moves (and
-// their dependences), instructions or a program. A pass that needs what another makes has to come after
-// it; after `cut` it all begins again with shorter moves. Nothing is checked.
+// Runs the named passes in the given order and prints the result of the last one: the moves (and
+// their dependences), instructions or a program. A pass must come after the pass that produces its
+// input. `cut` starts over with shorter moves. The result is not checked.
 Result<std::string> run_passes(const Moves& moves, std::span<const std::string_view> names,
                                const CompileOptions& options = {});
 

@@ -24,7 +24,7 @@ Instructions split(const Moves& moves, const Cells& cells, const Dependences& de
   result.scratch = moves.scratch;
   result.scratch.resize(static_cast<std::size_t>(moves.collective.ranks), 0);
 
-  std::vector<std::int32_t> of_end(moves.moves.size() * 2, -1);  // the instruction that is that end
+  std::vector<std::int32_t> of_end(moves.moves.size() * 2, -1);  // the instruction of each end
   result.list.reserve(moves.moves.size() * 2);
   result.first.reserve(moves.moves.size() * 2 + 1);
   result.after.reserve(dependences.list.size());

@@ -9,7 +9,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int64_t kMostWork = std::int64_t{1} << 50;  // where counting stops
+constexpr std::int64_t kMostWork = std::int64_t{1} << 50;  // counts saturate here
 
 Status expect_work(std::int64_t found, std::int64_t most, std::int64_t effort, std::string_view what) {
   if (found <= most * effort) return {};
@@ -26,7 +26,7 @@ class PlanWork {
   std::int64_t accesses() {
     for (const OneSidedRank& rank : plan_.ranks)
       for (const auto& block : rank.blocks) add(rank, block, 1);
-    // Runs, and the slices that a step outside of pipelines touches where there are some.
+    // Factors: the runs and, with pipelines, the slices that a step outside of them touches.
     return std::min(kMostWork, total_ * (plan_.double_scratch ? 3 : 2) * (pipelines_ ? 3 : 1));
   }
 

@@ -16,7 +16,7 @@ CounterNumbers::CounterNumbers(const OneSided& plan) : plan_(plan) {
   pair_ends(Path::port);
 }
 
-// The k-th channel of a to b is the other end of the k-th of b to a.
+// The k-th channel from a to b ends at the k-th channel from b to a.
 void CounterNumbers::pair_ends(Path path) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> ends;
   for (std::size_t rank = 0; rank < plan_.ranks.size(); ++rank) {
@@ -59,11 +59,11 @@ std::int32_t CounterNumbers::initial(std::int32_t counter) const {
 }
 
 void match_turns(const CounterUse& use, std::int32_t initial, OrderEdges& edges) {
-  std::map<std::int64_t, std::int64_t> taken;  // by block
+  std::map<std::int64_t, std::int64_t> taken;  // per block
   const auto total = static_cast<std::int64_t>(use.raises.size());
   for (const CounterTurn& take : use.takes) {
     const std::int64_t needed = ++taken[take.block] - initial;
-    // Of each block that raises: the turn without which the others together would not do.
+    // Per raising block: the raise without which all other raises together would not suffice.
     for (std::size_t first = 0, end = 0; first < use.raises.size(); first = end) {
       while (end < use.raises.size() && use.raises[end].block == use.raises[first].block) ++end;
       const std::int64_t others = total - static_cast<std::int64_t>(end - first);

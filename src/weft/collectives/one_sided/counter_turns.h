@@ -1,5 +1,6 @@
-// weft/collectives/one_sided/counter_turns.h -- the counters of an MSCCL++ plan (a channel's two ends, a rank's semaphores),
-// and which wait of a run goes with which signal.
+// weft/collectives/one_sided/counter_turns.h -- counters of MSCCL++ plans; pairs waits and signals.
+//
+// A counter is one end of a channel, or a semaphore of a rank.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,14 +10,14 @@
 
 namespace weft::collective {
 
-// Counters are numbered rank by rank: memory channels, port channels, semaphores.
+// Counters are numbered by rank, then: memory channels, port channels, semaphores.
 class CounterNumbers {
  public:
   explicit CounterNumbers(const OneSided& plan);
   std::int32_t count() const { return count_; }
   std::int32_t channel(std::int32_t rank, Path path, std::int32_t channel) const;
   std::int32_t semaphore(std::int32_t rank, std::int32_t id) const;
-  // The counter at the peer that a signal on this channel raises; -1: the peer has none for it.
+  // The peer's counter that a signal on this channel raises; -1: the peer has none.
   std::int32_t other_end(std::int32_t rank, Path path, std::int32_t channel) const;
   std::int32_t initial(std::int32_t counter) const;  // its value before the first run
 
@@ -28,7 +29,7 @@ class CounterNumbers {
   std::int32_t count_ = 0;
 };
 
-// What raises or takes from a counter in one run, in the order of the plan.
+// One increment or decrement of a counter in one run, in plan order.
 struct CounterTurn {
   std::int32_t node, block, segment, thread;
   bool relaxed;
@@ -37,8 +38,8 @@ struct CounterUse {
   std::vector<CounterTurn> raises, takes;
 };
 
-// An edge from every signal to the wait that cannot pass without it.
-// REQUIRES: raised as often as taken from.
+// Adds an edge from every signal to the wait that cannot return without it.
+// REQUIRES: as many raises as takes.
 void match_turns(const CounterUse& use, std::int32_t initial, OrderEdges& edges);
 
 }  // namespace weft::collective

@@ -9,22 +9,22 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int64_t kMostChunksSent = 1 << 24;  // each has scratch of its own
+constexpr std::int64_t kMostChunksSent = 1 << 24;  // each has its own scratch chunk
 
-// A connection of the program: where its messages lie and which channel tells of them.
+// A connection of the program: the scratch of its messages and the channel that signals them.
 struct Link {
   std::int32_t from = 0, to = 0;
   Path path = Path::memory;
-  std::int32_t sender_channel = 0, receiver_channel = 0;  // among each rank's channels of this path
+  std::int32_t sender_channel = 0, receiver_channel = 0;  // index among each rank's channels of this path
   std::int32_t slot = 0;                                  // its first chunk of scratch at the receiver
-  std::int32_t chunks = 0;                                // of all its messages
+  std::int32_t chunks = 0;                                // in all its messages
 };
 
 using LinkKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // channel, from, to
 
-// What the blocks of one rank must tell each other, with the semaphores for it.
+// The semaphores that synchronize the blocks of one rank.
 struct Semaphores {
-  // By block and step: those to release after it, the one to acquire before it.
+  // By block and step: the semaphores to release after it, and the one to acquire before it.
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> released;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> acquired;
   std::int32_t count = 0;
@@ -35,7 +35,7 @@ Semaphores share_semaphores(const RankProgram& rank) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> of_pair;  // publishing block, waiting block
   for (std::size_t block = 0; block < rank.blocks.size(); ++block) {
     const auto waiter = static_cast<std::int32_t>(block);
-    std::map<std::int32_t, std::int32_t> known;  // block, the last step it has certainly done
+    std::map<std::int32_t, std::int32_t> known;  // block -> its last step that is certainly done
     const std::vector<Step>& steps = rank.blocks[block].steps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const std::int32_t other = steps[i].wait_block;
@@ -60,9 +60,8 @@ Operand local(const Slot& slot, std::int32_t count) {
   return {Operand::Where::local, 0, slot.buffer, slot.index, count};
 }
 
-// Writes the steps of one threadblock. The threads of a block share an operation, and one of them does the
-// waiting and signalling: a nop brings them together in between, and between operations of which one
-// writes what the other reads or writes.
+// Writes the steps of one threadblock. All threads of a block share a data operation; one of them
+// waits and signals. A nop synchronizes them in between, and between operations that conflict.
 class BlockWriter {
  public:
   const std::vector<OneSidedStep>& steps() const { return steps_; }
@@ -145,7 +144,7 @@ class Lowering {
   }
 
  private:
-  // As MSCCL++ says it: without underscores, and sendrecv.
+  // MSCCL++'s spelling: without underscores, and sendrecv.
   static std::string word_of(Kind kind) { return kind == Kind::send ? "sendrecv" : field_name(kind); }
 
   void add_buffers(std::int32_t rank) {
@@ -156,7 +155,8 @@ class Lowering {
     made.scratch_chunks = own.scratch_chunks;
   }
 
-  // Both ends get their channel in the same order, so that the k-th of one is the k-th of the other.
+  // Adds the channels of both ends in the same order, so that the k-th of one matches the k-th of
+  // the other.
   void add_links() {
     for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank)
       for (const Threadblock& block : program_.ranks[rank].blocks) {
@@ -219,7 +219,7 @@ class Lowering {
     }
   }
 
-  // In place, a copy from input to output may be one of a chunk onto itself.
+  // In place, a copy from input to output may have the same source and target.
   bool moves(std::int32_t rank, const Step& step) const {
     const Placement placement = plan_.in_place ? Placement::in_place : Placement::out_of_place;
     return step.op != Op::copy || resolve(program_.collective, placement, rank, step.source) !=
@@ -246,7 +246,7 @@ class Lowering {
     }
   }
 
-  // Waits for the next message; returns where it is.
+  // Waits for the next message; returns its location.
   Operand receive(BlockWriter& writer, std::int32_t count) {
     const Link& link = *incoming_.link;
     writer.wait(Verb::wait, link.path, link.receiver_channel);
@@ -255,7 +255,7 @@ class Lowering {
     return message;
   }
 
-  // Where the next message goes; waits for the receiver before the first one.
+  // The target of the next message. Before the first one, waits for the receiver.
   Operand next_slot(BlockWriter& writer, std::int32_t count) {
     const Link& link = *outgoing_.link;
     if (outgoing_.chunks == 0) writer.wait(Verb::relaxed_wait, link.path, link.sender_channel);
@@ -291,7 +291,7 @@ class Lowering {
     writer.signal(Verb::signal, link.path, link.sender_channel);
   }
 
-  // How far the block being written has come on a connection.
+  // The progress of the block being written on a connection.
   struct Progress {
     const Link* link = nullptr;
     std::int32_t chunks = 0;

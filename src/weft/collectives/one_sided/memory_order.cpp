@@ -14,7 +14,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kBanks = 4;  // of a rank: input, output, scratch of odd runs, scratch of even runs
+constexpr std::int32_t kBanks = 4;  // per rank: input, output, scratch of odd runs, scratch of even runs
 
 bool has_packets(std::string_view letters) { return letters.find_first_of("pqt") != std::string_view::npos; }
 bool is_packet_letter(char letter) { return letter == 'p' || letter == 'q' || letter == 't'; }
@@ -44,11 +44,11 @@ class MemoryOrderBuilder {
 
  private:
   using Kind = MemoryNode::Kind;
-  // What the port has in hand, by block and channel.
+  // Operations queued at the port, per block and channel.
   struct PortQueue {
     std::vector<std::int32_t> writes;  // since the last signal
     std::int32_t signal = -1;
-    std::int32_t segment = -1, thread = -1;  // who gave the last
+    std::int32_t segment = -1, thread = -1;  // of the last one queued
   };
 
   void number_cells() {
@@ -63,7 +63,8 @@ class MemoryOrderBuilder {
     for (const RankMemory& memory : memory_)
       for (const std::int64_t chunks :
            {memory.chunks[0], memory.chunks[1], memory.chunks[2], memory.chunks[2]}) {
-        // Packets take twice the room of what they carry: those of chunk i lie where chunks 2i and 2i + 1 do.
+        // Packets take twice the size of their payload: those of chunk i are stored in chunks 2i
+        // and 2i + 1.
         const bool scratch =
             answer_.first_cell.size() % kBanks == 3 || answer_.first_cell.size() % kBanks == 0;
         answer_.first_cell.push_back(answer_.first_cell.back() +
@@ -123,7 +124,7 @@ class MemoryOrderBuilder {
     end_edges_.push_back(close_segment());
   }
 
-  // Keeps the nodes of a block in the order of its steps when a run is played.
+  // Keeps the nodes of a block in program order in play().
   std::int32_t add_ordered(std::int32_t node) {
     if (previous_ >= 0) edges_.add_as_written(previous_, node);
     previous_ = node;
@@ -202,7 +203,7 @@ class MemoryOrderBuilder {
     edge(at->second, start_);
   }
 
-  // What thread t of the block does by itself.
+  // A node that thread t of the block executes alone.
   std::int32_t in_thread(std::int32_t thread) {
     const std::int32_t node = add_ordered(add_node(Kind::step, where_));
     edge(start_, node);
@@ -220,7 +221,7 @@ class MemoryOrderBuilder {
     add_turn(uses_[static_cast<std::size_t>(counter)].takes,
              {in_thread(thread), block_, segment_, thread, relaxed});
   }
-  // Which of two came first must be known, or the k-th means nothing.
+  // Two uses of a counter must be ordered; otherwise it is undefined which is the k-th.
   void add_turn(std::vector<CounterTurn>& turns, const CounterTurn& turn) {
     if (!turns.empty() && turns.back().block == turn.block && turns.back().segment == turn.segment &&
         turns.back().thread != turn.thread && answer_.nodes[turns.back().node].where.rank == rank_ &&
@@ -239,7 +240,7 @@ class MemoryOrderBuilder {
     raise(end, queue_signal(channel, thread, node), thread, false);
   }
 
-  // Behind all that is in the queue, as far as it certainly is in front.
+  // Follows every operation that is certainly ahead of it in the queue.
   std::int32_t queue_signal(std::int32_t channel, std::int32_t thread, std::int32_t issue) {
     const std::int32_t node = add_ordered(add_node(Kind::order, where_));
     edge(issue, node);
@@ -269,7 +270,7 @@ class MemoryOrderBuilder {
   // Data
 
   struct Range {
-    std::int64_t base = 0, width = 1;  // cells; `width` of them for each part of a chunk
+    std::int64_t base = 0, width = 1;  // in cells; `width` of them per part of a chunk
     bool whole = true;                 // all slices
     Operand::Where where = Operand::Where::local;
     bool packet = false;
@@ -322,7 +323,7 @@ class MemoryOrderBuilder {
   void add_block_data(const OneSidedStep& step, std::int32_t chunks, const std::vector<Range>& from,
                       const std::vector<Range>& to) {
     const std::int32_t count = chunks * parts_ / step.parts;
-    // Packets order part by part; anything else only as a whole.
+    // Packets are ordered part by part; other data only as a whole.
     const std::int32_t grain = in_packets_ ? 1 : count;
     for (std::int32_t done = 0; done < count; done += grain) {
       const std::int32_t node = add_ordered(add_node(Kind::step, where_));
@@ -339,7 +340,7 @@ class MemoryOrderBuilder {
     }
   }
 
-  // Thread i of the block hands the i-th pair to the port.
+  // Thread i of the block posts the i-th pair to the port.
   void add_port_put(const OneSidedStep& step, std::size_t i, const std::vector<Range>& from,
                     const std::vector<Range>& to) {
     const auto thread = static_cast<std::int32_t>(i);
@@ -355,7 +356,7 @@ class MemoryOrderBuilder {
       answer_.nodes[read].issue = answer_.nodes[write].issue = issue;
       edge(issue, read);
       edge(read, write);
-      end_edges_.push_back(read);  // what a port was given it has read when the rank ends
+      end_edges_.push_back(read);  // a port has read its source when the rank ends
       for (const Range& range : from) touch(read, range, done, grain, false, false);
       for (const Range& range : to) touch(write, range, done, grain, true, false);
       queue.writes.push_back(write);
@@ -385,7 +386,7 @@ class MemoryOrderBuilder {
     }
   }
 
-  // Turns what was collected into two graphs and one run.
+  // Builds two graphs and one run from the collected nodes and edges.
   void finish() {
     const std::vector<std::int32_t> number = edges_.renumber();
     std::vector<MemoryNode> nodes(number.size());
@@ -425,11 +426,11 @@ class MemoryOrderBuilder {
   std::int64_t source_ = -1;
   Where where_;
   std::vector<std::int32_t> members_, end_edges_;
-  std::map<std::int32_t, std::int32_t> threads_;  // of the segment: the last each has done by itself
-  std::map<std::int32_t, std::int32_t> rounds_;   // by barrier, of the block
-  std::map<std::int32_t, PortQueue> queues_;      // by channel, of the block
+  std::map<std::int32_t, std::int32_t> threads_;  // in this segment: thread -> its last node
+  std::map<std::int32_t, std::int32_t> rounds_;   // per barrier, in this block
+  std::map<std::int32_t, PortQueue> queues_;      // per channel, in this block
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::int32_t> barriers_;  // rank, id, round
-  std::vector<CounterUse> uses_;                                                           // of the run
+  std::vector<CounterUse> uses_;                                                           // in this run
 };
 
 }  // namespace

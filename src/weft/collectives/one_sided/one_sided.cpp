@@ -49,16 +49,16 @@ constexpr std::array<VerbTraits, kVerbs> kVerbTraits = {{
 
 const VerbTraits& traits(Verb verb) { return kVerbTraits[static_cast<std::size_t>(verb)]; }
 
-// What the executor's tables hold: src/core/include/execution_common.hpp of MSCCL++ 0.9.
-constexpr std::size_t kMostOperations = 64;     // of a threadblock, pipelines and their bodies included
-constexpr std::size_t kMostBlockChannels = 16;  // of a threadblock, of one path
-constexpr std::size_t kMostRemoteBuffers = 16;  // of a threadblock, of one path
-constexpr std::size_t kMostStepChannels = 8;    // of an operation
-constexpr std::size_t kMostStepOperands = 10;   // on either side of an operation
-constexpr std::size_t kMostSemaphores = 16;     // of a rank
-constexpr std::int32_t kMostBarriers = 16;      // of a rank
+// Limits of the executor: src/core/include/execution_common.hpp of MSCCL++ 0.9.
+constexpr std::size_t kMostOperations = 64;     // per threadblock, pipelines and their bodies included
+constexpr std::size_t kMostBlockChannels = 16;  // per threadblock and path
+constexpr std::size_t kMostRemoteBuffers = 16;  // per threadblock and path
+constexpr std::size_t kMostStepChannels = 8;    // per operation
+constexpr std::size_t kMostStepOperands = 10;   // per side of an operation
+constexpr std::size_t kMostSemaphores = 16;     // per rank
+constexpr std::int32_t kMostBarriers = 16;      // per rank
 
-// What one threadblock takes up.
+// The executor resources that a threadblock uses.
 struct Room {
   std::size_t operations = 0, step_channels = 0, step_operands = 0;
   std::int32_t barriers = 0;

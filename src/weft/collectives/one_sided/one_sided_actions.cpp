@@ -36,7 +36,7 @@ class OneSidedActionWriter {
   }
 
  private:
-  // The counters of a rank: at its end of each memory channel and each port channel, then its semaphores.
+  // The counters of a rank: one per memory channel, one per port channel, then its semaphores.
   struct RankCounters {
     std::int32_t memory = 0, port = 0, semaphores = 0;  // the first of each
   };
@@ -73,9 +73,9 @@ class OneSidedActionWriter {
     return (path == Path::memory ? counters_[rank].memory : counters_[rank].port) + channel;
   }
 
-  // Finds, for each channel, the counter at its other end; -1 where the peer has no channel left for it.
+  // Finds the counter at the other end of each channel; -1: the peer has no matching channel.
   void pair_ends(Path path) {
-    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> channels;  // of (rank, peer)
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> channels;  // by (rank, peer)
     for (std::int32_t rank = 0; rank < plan_.collective.ranks; ++rank)
       for (std::int32_t i = 0; i < static_cast<std::int32_t>(peers(rank, path).size()); ++i)
         channels[{rank, peers(rank, path)[i]}].push_back(i);
@@ -115,8 +115,8 @@ class OneSidedActionWriter {
 
   void add_step(const OneSidedStep& step) {
     switch (step.verb) {
-      case Verb::nop:       // orders the threads of one block, which are one agent here
-      case Verb::flush:     // a put is over when the next operation begins
+      case Verb::nop:       // orders the threads of a block, which is one agent here
+      case Verb::flush:     // here a put completes before the next operation
       case Verb::pipeline:  // its body follows
         return;
       case Verb::barrier: {
@@ -165,14 +165,15 @@ class OneSidedActionWriter {
 
   void add_data(const OneSidedStep& step) {
     const Shape operands = shape(step.verb);
-    // The port moves bytes as they are, so what it puts as packets must be packets already.
+    // The port copies bytes unchanged, so packets that it puts must already be packets at the
+    // source.
     const bool source_packets = step.verb == Verb::put_packets && step.path == Path::port;
     std::vector<Cell> sources, targets;
     for (std::size_t i = 0; i < step.sources.size(); ++i)
       add_cells(step, step.sources[i], source_packets || is_packet(letter(operands.sources, i)), sources);
     for (std::size_t i = 0; i < step.targets.size(); ++i)
       add_cells(step, step.targets[i], is_packet(letter(operands.targets, i)), targets);
-    // In place, a copy from input to output may be one of a chunk onto itself: nothing moves.
+    // In place, a copy from input to output may have the same source and target: nothing moves.
     if (step.verb == Verb::copy && sources == targets) return;
     if (!operands.in_pairs) return add_combination(step, step.sources.front().count, sources, targets);
     const bool signals = step.verb == Verb::put_signal || step.verb == Verb::put_signal_flush;
@@ -182,7 +183,7 @@ class OneSidedActionWriter {
     }
   }
 
-  // The first cell of what this step does with an operand, for each rank it is on.
+  // The first cell of this step's part of an operand, on each rank that holds it.
   void add_cells(const OneSidedStep& step, const Operand& operand, bool packet,
                  std::vector<Cell>& cells) const {
     const std::int32_t offset = operand.count * parts_ / step.parts * step.part;
@@ -218,8 +219,8 @@ class OneSidedActionWriter {
   std::int32_t parts_;
   Actions answer_;
   std::vector<RankCounters> counters_;             // by rank
-  std::vector<std::int32_t> other_end_;            // by counter of a channel: the counter it raises
-  std::map<std::int32_t, std::int32_t> barriers_;  // of the rank being written: id, place in the answer
+  std::vector<std::int32_t> other_end_;            // per counter of a channel: the counter it raises
+  std::map<std::int32_t, std::int32_t> barriers_;  // of the current rank: id -> index in answer_
   std::int32_t rank_ = 0, agent_ = 0, step_ = -1;
 };
 

@@ -1,4 +1,4 @@
-// check() of a one-sided plan: its form, its counters, its end, its order of accesses, its result.
+// check() of a one-sided plan: form, counters, termination, access order, result.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,11 +10,11 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kTurns = 3;          // of a pipeline: the first, one in the middle, the last
-constexpr std::int64_t kScratch = 1 << 26;  // bytes that MSCCL++ keeps for plans that reuse resources
+constexpr std::int32_t kTurns = 3;          // iterations: a first, a middle and a last one
+constexpr std::int64_t kScratch = 1 << 26;  // bytes of MSCCL++'s scratch for plans that reuse resources
 constexpr std::int32_t kSlotsTried[] = {4, 16, 64};
 
-// How many slices of a pipeline fit the scratch of one chunk, where plans share it; 0: all of them do.
+// The number of pipeline slices that fit a chunk's scratch if plans share it; 0: all fit.
 std::int32_t slots_of(const OneSided& plan) {
   if (!plan.reuse_resources) return 0;
   std::int64_t slots = 0;
@@ -38,7 +38,7 @@ std::optional<Finding> find_disorder(const OneSided& plan) {
   if (auto finding = find_race(memory_order(plan, {runs, kTurns, 0}))) return finding;
   const std::int32_t slots = slots_of(plan);
   if (slots == 0) return std::nullopt;
-  // Whoever is never overtaken by more than a few slices is not by more than many.
+  // If no block is overtaken by more than a few slices, none is overtaken by more than many.
   std::optional<Finding> finding;
   for (const std::int32_t tried : kSlotsTried) {
     const std::int32_t few = std::min(tried, slots);

@@ -8,8 +8,8 @@
 namespace weft::collective {
 namespace {
 
-// How often a pipeline turns: as often as its unit fits its chunks. Equal fractions turn equally often,
-// whatever the size of a message; 0 of 0 stands for steps outside of pipelines.
+// The trip count of a pipeline: its chunks over its unit. Equal fractions give equal trip counts
+// for every message size; 0 of 0 stands for steps outside of pipelines.
 struct Turning {
   std::int64_t chunks = 0, bytes = 0;
   friend auto operator<=>(const Turning&, const Turning&) = default;
@@ -31,7 +31,8 @@ class CounterBalance {
   }
 
  private:
-  // A counter by the end that is waited at: of a channel, its number among those of (rank, peer, path).
+  // A counter, by its waiting end. A channel is numbered among those of the same (rank, peer,
+  // path).
   struct End {
     std::int32_t rank = 0;
     Path path = Path::none;  // none: a semaphore

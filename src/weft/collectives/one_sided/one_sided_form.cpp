@@ -10,12 +10,13 @@
 namespace weft::collective {
 namespace {
 
-// Past these a plan is a mistake or an attack: what to_actions() would make no longer fits in memory.
+// A plan beyond these limits is a mistake or an attack: the result of to_actions() would not fit in
+// memory.
 constexpr std::int32_t kMostOneSidedRanks = 1 << 16;
-constexpr std::int32_t kMostOneSidedChunks = 1 << 24;  // of a buffer, parts included
+constexpr std::int32_t kMostOneSidedChunks = 1 << 24;  // per buffer, parts included
 constexpr std::int32_t kMostParts = 1 << 12;
-constexpr std::size_t kMostOperands = 1 << 14;  // on either side of a step, ranks of switches counted
-constexpr std::int64_t kMostDeeds = 1 << 23;    // chunks touched, signals, waits: of all steps together
+constexpr std::size_t kMostOperands = 1 << 14;  // per side of a step, counting the ranks of switches
+constexpr std::int64_t kMostDeeds = 1 << 23;    // chunk accesses, signals and waits of all steps
 
 Operand::Where where_of(char letter) {
   switch (letter) {
@@ -64,7 +65,7 @@ class OneSidedForm {
 
   bool is_rank(std::int32_t rank) const { return rank >= 0 && rank < ranks_; }
 
-  // A buffer with a block for every rank must be countable too.
+  // Buffers with a block per rank must respect the chunk limit too.
   std::optional<Finding> of_collective() const {
     const Collective& collective = plan_.collective;
     if (!collective.counts.empty()) return malformed({}, "expected blocks of one size, found several");
@@ -181,7 +182,7 @@ class OneSidedForm {
     return std::nullopt;
   }
 
-  // What the executor does over a port: it puts. All else goes through memory.
+  // Over a port the executor only supports put. Everything else uses memory channels.
   std::optional<Finding> of_path(Where where, const OneSidedStep& step, const Shape& operands) const {
     const bool signals = step.verb == Verb::put_signal || step.verb == Verb::put_signal_flush;
     const bool puts = signals || step.verb == Verb::put || step.verb == Verb::put_packets ||
@@ -206,8 +207,8 @@ class OneSidedForm {
     return std::nullopt;
   }
 
-  // Packets lie in scratch, with their flags in twice the room. Of scratch that comes twice, a plain put
-  // does not find the half that is in use.
+  // Packets are stored in scratch and take twice their payload because of the flags. A plain put to
+  // double-buffered scratch does not address the half in use.
   std::optional<Finding> of_packets(Where where, const OneSidedStep& step, const Shape& operands) const {
     const auto look = [&](std::string_view letters,
                           const std::vector<Operand>& list) -> std::optional<Finding> {
@@ -241,8 +242,8 @@ class OneSidedForm {
     return look(operands.targets, step.targets);
   }
 
-  // A turn of a pipeline moves a slice; its steps must have as many slices as it has turns, or they stop
-  // short or run past their end.
+  // An iteration of a pipeline moves one slice. Its steps must have as many slices as the pipeline
+  // has iterations; otherwise they stop short or run past their end.
   std::optional<Finding> of_turns(Where where, const OneSidedStep& step, const Shape& operands) const {
     if (pipeline_ == nullptr || operands.sources.empty()) return std::nullopt;
     if (operands.sources.find_first_of("pqt") != std::string_view::npos ||
@@ -295,7 +296,7 @@ class OneSidedForm {
           where, fmt::format("expected a range within {} chunks of {} of gpu {}, found {} from {}", chunks,
                              name(slot.buffer), rank, operand.count, slot.index));
     };
-    if (operand.index < 0 || operand.index >= kMostOneSidedChunks)  // before anything is added to it
+    if (operand.index < 0 || operand.index >= kMostOneSidedChunks)  // so that sums cannot overflow
       return malformed(
           where, fmt::format("expected an index below {}, found {}", kMostOneSidedChunks, operand.index));
     std::int64_t cells = operand.count;
@@ -345,7 +346,7 @@ class OneSidedForm {
 
   struct BarrierUse {
     std::int32_t members = 0;
-    std::map<std::int32_t, std::int32_t> comes;  // block, how often
+    std::map<std::int32_t, std::int32_t> comes;  // block -> arrivals
   };
 
   const OneSided& plan_;
@@ -353,8 +354,8 @@ class OneSidedForm {
   std::int32_t parts_ = 1;
   std::int64_t deeds_ = 0;
   std::vector<RankMemory> memory_;
-  const OneSidedStep* pipeline_ = nullptr;       // whose body is being looked at
-  std::map<std::int32_t, BarrierUse> barriers_;  // of the rank being looked at
+  const OneSidedStep* pipeline_ = nullptr;       // the enclosing pipeline
+  std::map<std::int32_t, BarrierUse> barriers_;  // of the current rank
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// weft/collectives/one_sided/one_sided_memory.h -- the memory a one-sided plan works on, counted in parts of chunks.
+// weft/collectives/one_sided/one_sided_memory.h -- the memory of a one-sided plan.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,10 +11,11 @@ inline Placement placement(const OneSided& plan) {
   return plan.in_place ? Placement::in_place : Placement::out_of_place;
 }
 
-// The least number of parts of a chunk that every group of threadblocks divides; 0: more than `most`.
+// The least number of parts per chunk that every group of threadblocks divides; 0: more than
+// `most`.
 std::int32_t parts_of_chunk(const OneSided& plan, std::int32_t most);
 
-// What each rank has once input and output are resolved: see resolve() in program.h. In whole chunks.
+// The whole chunks of each rank after input and output are resolved: see resolve() in program.h.
 std::vector<RankMemory> memory_of(const OneSided& plan);
 
 }  // namespace weft::collective

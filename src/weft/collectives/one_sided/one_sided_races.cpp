@@ -13,7 +13,8 @@ namespace {
 
 using NodeKind = MemoryNode::Kind;
 
-// Where a query is put: a node that leads to one other only is reached no further than that one is.
+// Normalizes queries: a node with a single successor is ordered before others exactly as the
+// successor.
 class Reach {
  public:
   explicit Reach(const HappensBefore& graph) : graph_(graph), only_(graph.thread.size(), kNone) {
@@ -100,14 +101,14 @@ class OneSidedRaces {
       }
       for (const MemoryAccess* reader : readers) ask(*reader, access);
       if (readers.empty() && last != nullptr) ask(*last, access);
-      // A packet written over by itself stays the first writer's.
+      // A packet that is rewritten with its own value still belongs to its first writer.
       if (access.copies && last != nullptr && last->packet && node(*last).run == node(access).run) continue;
       readers.clear();
       last = &access;
     }
   }
 
-  // In one run a packet has one value: a reader cannot tell two apart, their flags being the same.
+  // A packet has one value per run: a reader cannot tell two apart, because their flags are equal.
   bool check_packets(std::span<const MemoryAccess> accesses) {
     if (std::ranges::none_of(accesses, &MemoryAccess::packet)) return true;
     std::map<std::int32_t, const MemoryAccess*> writer;  // by run
@@ -147,7 +148,7 @@ class OneSidedRaces {
     finding_ = Finding{verdict, node(access).where, std::move(text)};
   }
 
-  // Whether the threads of one block do both, each its own bytes.
+  // Whether both accesses are by one block and each thread touches the same bytes in both.
   bool same_threads(const MemoryAccess& a, const MemoryAccess& b) const {
     const MemoryNode &one = node(a), &other = node(b);
     return a.in_packets && b.in_packets && a.packet == b.packet && a.base == b.base &&
@@ -165,7 +166,7 @@ class OneSidedRaces {
     const std::int32_t from = reach.forward(earlier.node), to = reach.back(later.node);
     if (from == to || !(visible ? data_asked_ : control_asked_).insert(std::int64_t{from} << 32 | to).second)
       return;
-    // What a run does later than the other comes before it in no case.
+    // An access that comes later in one run does not come earlier in every run.
     if (memory_.position[from] > memory_.position[to]) {
       auto& failure = visible ? data_failure_ : control_failure_;
       if (!failure || memory_.position[later.node] < memory_.position[failure->later.node])
@@ -258,8 +259,8 @@ class OneSidedRaces {
   const Reach control_reach_, data_reach_;
   std::vector<MemoryAccess> sorted_;
   std::vector<Query> control_queries_, data_queries_;
-  std::unordered_set<std::int64_t> control_asked_, data_asked_;  // many cells ask the same
-  std::optional<Query> control_failure_, data_failure_;          // no graph need be asked
+  std::unordered_set<std::int64_t> control_asked_, data_asked_;  // many cells give the same query
+  std::optional<Query> control_failure_, data_failure_;          // found without querying a graph
   std::optional<Finding> finding_;
 };
 

@@ -1,7 +1,7 @@
-// weft/collectives/one_sided/overwritten_input.h -- programs that are declared out of place and write to their input.
+// weft/collectives/one_sided/overwritten_input.h -- finds writes to the input out of place.
 //
-// They may compute what they promise, but whoever calls them loses the input: the runtimes take it for
-// constant, and NCCL's callers do too.
+// Their result may be correct, but the caller's input is lost. The runtimes treat it as constant,
+// and so do NCCL's callers.
 #pragma once
 #include <optional>
 
@@ -11,7 +11,7 @@
 
 namespace weft::collective {
 
-// The first step that does; none where input and output are declared to be one memory.
+// The first step that does; empty if input and output are declared to be one buffer.
 std::optional<Finding> overwritten_input(const Program& program);
 std::optional<Finding> overwritten_input(const OneSided& plan);
 

@@ -9,7 +9,7 @@ namespace weft::collective {
 
 void match_packets(const std::vector<MemoryNode>& nodes, std::vector<MemoryAccess>& accesses,
                    OrderEdges& edges) {
-  // What was made from a chunk that the plan writes may differ from one time to the next.
+  // Packets computed from a chunk that the plan writes may differ from one write to the next.
   std::unordered_set<std::int64_t> written;
   for (const MemoryAccess& access : accesses)
     if (access.writes && !access.packet) written.insert(access.cell);
@@ -18,7 +18,7 @@ void match_packets(const std::vector<MemoryNode>& nodes, std::vector<MemoryAcces
   struct Users {
     std::vector<const MemoryAccess*> writers, readers;
   };
-  std::map<std::pair<std::int64_t, std::int32_t>, Users> cells;  // and run
+  std::map<std::pair<std::int64_t, std::int32_t>, Users> cells;  // by cell and run
   for (const MemoryAccess& access : accesses) {
     if (!access.packet) continue;
     Users& users = cells[{access.cell, nodes[access.node].run}];

@@ -1,4 +1,4 @@
-// weft/collectives/one_sided/packet_turns.h -- who reads a packet comes after who wrote it, where it is known who that is.
+// weft/collectives/one_sided/packet_turns.h -- orders packet reads after their writers, if known.
 #pragma once
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace weft::collective {
 
-// A packet read comes after its first writer of the run, where it is known who that is: the others then
-// have read it there themselves.
+// Orders a packet read after its first writer of the run, if that is known: later writers have then
+// read the packet themselves.
 void match_packets(const std::vector<MemoryNode>& nodes, std::vector<MemoryAccess>& accesses,
                    OrderEdges& edges);
 

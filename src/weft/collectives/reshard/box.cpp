@@ -3,7 +3,8 @@
 namespace weft::reshard {
 namespace {
 
-// The elements [begin, end) of what the dims from `dim` on span; `chosen` is the box so far.
+// Appends the elements [begin, end) of the range spanned by the dims from `dim` on. `chosen` is the
+// box so far.
 void cut(const Box& box, std::size_t dim, Box& chosen, std::int64_t begin, std::int64_t end,
          std::vector<Box>& boxes) {
   if (begin >= end) return;

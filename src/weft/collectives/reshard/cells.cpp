@@ -9,7 +9,7 @@
 namespace weft::reshard {
 namespace {
 
-// Cells, each with the devices that hold or need it: what is kept of a reshard, some hundred megabytes.
+// Limit on cells plus the devices that hold or need each: some hundred megabytes per reshard.
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 22;
 constexpr std::int64_t kMostTensorBytes = std::int64_t{1} << 60;
 
@@ -49,7 +49,7 @@ Status check_reshard(const Reshard& reshard) {
   return check_boxes(reshard, reshard.destinations);
 }
 
-// Where boxes begin and end along each dim: a grid whose every place is a cell.
+// The grid made of all box boundaries along each dim; each of its fields is a cell.
 class Grid {
  public:
   explicit Grid(const Reshard& reshard) : marks_(reshard.sizes.size()) {
@@ -66,7 +66,7 @@ class Grid {
     }
   }
 
-  // kMostEntries + 1 when there are more.
+  // kMostEntries + 1 if there are more.
   std::int64_t count() const {
     std::int64_t count = 1;
     for (const std::vector<std::int64_t>& marks : marks_) {
@@ -87,7 +87,7 @@ class Grid {
     return box;
   }
 
-  // The cells of a box that is not empty, by their numbers.
+  // The numbers of the cells in a non-empty box.
   std::vector<std::int64_t> inside(const Box& box) const {
     std::vector<std::int64_t> cells = {0};
     for (std::size_t dim = 0; dim < marks_.size(); ++dim) {
@@ -127,7 +127,8 @@ std::span<const std::int32_t> on_host(const std::vector<std::int32_t>& devices, 
 Result<std::vector<Cell>> cells_of(const Reshard& reshard) {
   WEFT_TRY_STATUS(check_reshard(reshard));
   const Grid grid(reshard);
-  // The cells of a box are at most those of the grid, so their product has been bounded before it is made.
+  // A box has at most the cells of the grid, and grid.count() is bounded, so the products cannot
+  // overflow.
   std::int64_t entries = grid.count();
   for (const auto* holdings : {&reshard.sources, &reshard.destinations})
     for (const Holding& holding : *holdings)

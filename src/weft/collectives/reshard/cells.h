@@ -1,4 +1,4 @@
-// weft/collectives/reshard/cells.h -- the pieces into which the boxes of a reshard cut each other.
+// weft/collectives/reshard/cells.h -- intersects the source and destination boxes of a reshard.
 //
 //   held   |------0------|------1------|
 //   needed |----2----|----3----|---4---|
@@ -14,14 +14,14 @@ namespace weft::reshard {
 
 struct Cell {
   Box box;
-  std::vector<std::int32_t> holders, needers;  // devices, those of one host together
+  std::vector<std::int32_t> holders, needers;  // devices, grouped by host
 };
 
-// Of a cell's holders or needers, those on one host. `hosts`: of each device.
+// The holders or needers of a cell that are on one host. `hosts`: per device.
 std::span<const std::int32_t> on_host(const std::vector<std::int32_t>& devices, std::int32_t host,
                                       std::span<const std::int32_t> hosts);
 
-// The cells that somebody needs, in the order of the tensor's elements. Fails as plan_moves does.
+// The cells that a device needs, in the tensor's element order. Fails as plan_moves does.
 Result<std::vector<Cell>> cells_of(const Reshard& reshard);
 
 }  // namespace weft::reshard

@@ -12,7 +12,7 @@ constexpr std::int64_t kNothing = -1;
 
 using Place = std::vector<std::int64_t>;
 
-// The memory of one device for the boxes it has, and nothing else.
+// The memory of one device: only the boxes that it has.
 class Memory {
  public:
   void add(const Box& box) {
@@ -21,7 +21,7 @@ class Memory {
     boxes_.push_back({box, std::vector<std::int64_t>(static_cast<std::size_t>(elements), kNothing)});
   }
 
-  // Null where none of the boxes has the place.
+  // Null if no box contains the place.
   std::int64_t* at(const Place& place) {
     for (Array& array : boxes_) {
       std::int64_t offset = 0;
@@ -44,7 +44,7 @@ class Memory {
   std::vector<Array> boxes_;
 };
 
-// Calls `visit` with every place of the box until it fails.
+// Calls `visit` for every place of the box, and stops at the first failure.
 template <class Visit>
 Status for_each_place(const Box& box, const Visit& visit) {
   Place place;

@@ -1,4 +1,4 @@
-// weft/collectives/reshard/replay.h -- the judge of a reshard: does the moves with real buffers.
+// weft/collectives/reshard/replay.h -- verifies a reshard by executing its moves on real buffers.
 #pragma once
 #include <span>
 
@@ -6,13 +6,13 @@
 
 namespace weft::reshard {
 
-// The most elements that replay() holds on all devices together.
+// Limit on the elements over all devices.
 constexpr std::int64_t kMostReplayed = std::int64_t{1} << 24;
 
-// Every source is given an array with a number of its own for each element, the moves are done one after the
-// other, and every element of every destination is compared. Fails when a move reads what its sender does not
-// hold yet, or writes what its receiver does not need or has already; when an element is missing or wrong;
-// and when the tensor is too large for it. The error names the device and the element.
+// Fills every source with a distinct number per element, does the moves in order, and compares
+// every element of every destination. Fails if a move reads what its sender does not hold yet, or
+// writes what its receiver does not need or already has; if an element is missing or wrong; and if
+// the tensor is too large. The error names the device and the element.
 Status replay(const Reshard& reshard, std::span<const Move> moves);
 
 }  // namespace weft::reshard

@@ -15,16 +15,17 @@ namespace {
 
 // A pipeline of h hops in K chunks takes (K + h - 1) / K of the time of one hop.
 constexpr std::int64_t kLeastChunks = 64, kChunksAHop = 50;
-// Routes with more hops than these would leave each of them few chunks.
+// With more hops in total, each route would have too few chunks.
 constexpr std::size_t kWantedHops = 256;
-// Chunks take turns on the devices of a host, so that each receives some and passes it on to the others.
+// Chunks rotate over the devices of a host, so that each receives some and forwards it to the
+// others.
 constexpr std::int64_t kMostTurns = 16;
-// A cut may be moved by this part of a chunk, to where a row begins.
+// A cut may move by up to this fraction of a chunk to reach a row start.
 constexpr std::int64_t kRowsAChunk = 256;
 
-// Makes the moves in periods. In each, every route moves a chunk over every one of its hops, over the next
-// hop the chunk before: what a host passes on has arrived in an earlier period. All periods have the same
-// traffic between hosts, so one schedule of it (rounds.h) serves all.
+// Emits the moves in periods. In each period every route moves one chunk over each of its hops; a
+// later hop moves an earlier chunk, so a host forwards only what arrived in an earlier period. All
+// periods have the same traffic between hosts, so one schedule (rounds.h) serves all.
 class Pipeline {
  public:
   Pipeline(const Reshard& reshard, const std::vector<Cell>& cells, const Routes& routes,
@@ -56,25 +57,25 @@ class Pipeline {
   }
 
  private:
-  // What one route has one pair of hosts do in a period.
+  // The traffic of one hop of a route in one period.
   struct Part {
     std::size_t route, hop;
-    std::int64_t elements;  // of the route's longest chunk
+    std::int64_t elements;  // length of the route's longest chunk
   };
 
-  // A stretch of a part for one of the chunks.
+  // A range of a part, for one of the chunks.
   struct Turn {
     std::int64_t period;
     std::size_t stretch;
     const Part* part;
-    std::int64_t chunk, begin, end;  // the elements of the chunk
+    std::int64_t chunk, begin, end;  // element range within the chunk
   };
 
   const Hop& hop_of(const Part& part) const { return routes_.routes[part.route].hops[part.hop]; }
 
   void choose_chunks(const MoveOptions& options) {
     std::int64_t turns = 1, moves = 1, longest = 1;
-    std::vector<std::int64_t> devices;  // of each lot: the most that need one of its cells
+    std::vector<std::int64_t> devices;  // per group: the most devices that need one of its cells
     for (const Lot& lot : routes_.lots) {
       devices.push_back(1);
       for (const std::size_t cell : lot.cells) {
@@ -118,7 +119,7 @@ class Pipeline {
     }
   }
 
-  // A position in the route's lot moved back to where a row begins, if that is near.
+  // Moves a position in the route's group back to a row start, if one is near.
   std::int64_t at_row(const Route& route, std::int64_t position) const {
     const Lot& lot = routes_.lots[route.lot];
     const std::size_t i = cell_at(lot, position);
@@ -132,7 +133,7 @@ class Pipeline {
     return static_cast<std::size_t>(std::ranges::upper_bound(lot.begins, position) - lot.begins.begin()) - 1;
   }
 
-  // Elements [begin, end) of a chunk as long as the route's longest.
+  // Moves elements [begin, end) of a chunk; offsets are relative to the route's longest chunk.
   void move_chunk(const Part& part, std::int64_t chunk, std::int64_t begin, std::int64_t end) {
     const Route& route = routes_.routes[part.route];
     const Lot& lot = routes_.lots[route.lot];
@@ -182,9 +183,9 @@ class Pipeline {
   const std::vector<Cell>& cells_;
   const Routes& routes_;
   std::int64_t chunks_ = 1;
-  std::vector<std::vector<std::int64_t>> begins_;  // of each route: where its chunks begin, and its end
-  std::vector<Traffic> traffic_;                   // of a period
-  std::vector<std::vector<Part>> parts_;           // of each traffic, in the order that they are sent
+  std::vector<std::vector<std::int64_t>> begins_;  // per route: its chunk boundaries
+  std::vector<Traffic> traffic_;                   // per period
+  std::vector<std::vector<Part>> parts_;           // per traffic, in sending order
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> pairs_;
   std::vector<Move> moves_;
 };

@@ -1,4 +1,4 @@
-// weft/collectives/reshard/reshard.h -- a tensor goes from one mesh to another, where it lies otherwise.
+// weft/collectives/reshard/reshard.h -- moves a tensor from one mesh and layout to another.
 //
 //   source: 2 hosts, rows sliced               destination: 2 hosts, columns sliced
 //
@@ -7,18 +7,19 @@
 //                                                host 3  [ b ]   device 3        device 0 -> 3: b
 //                                                        [ d ]                   device 1 -> 2: c   at once
 //
-// What is given is who holds which box and who needs which: holdings.h makes both from a mesh and a layout,
-// so any two meshes will do, of other numbers of ranks, sharing hosts or devices or none.
+// The input says which device holds and which device needs each box. holdings.h derives this from a
+// mesh and a layout, so any two meshes work: with different numbers of ranks, sharing all, some or
+// no hosts and devices.
 //
-// The time is that of the network between hosts: a host sends one thing at a time and receives one thing at
-// a time, both at `bytes_per_second`; inside a host moves are free.
+// The cost model counts only the network between hosts: a host sends one message at a time and
+// receives one at a time, both at `bytes_per_second`. Moves within a host are free.
 //
-// How it is done:
-//   cells.h     the boxes cut each other into cells, each held whole and needed whole
-//   senders.h   a cell leaves its source hosts once; which of its replicas sends how much of it is a flow
-//   routes.h    a cell that several hosts need goes on from host to host, in chunks, while it arrives
-//   rounds.h    who sends to whom at what time, so that the busiest host is never idle
-// replay.h judges the moves and shares no code with these.
+// Steps:
+//   cells.h     intersect the boxes into cells, each held whole and needed whole
+//   senders.h   a cell leaves its source hosts once; a flow divides it among its replicas
+//   routes.h    a cell that several hosts need is forwarded from host to host in chunks while it arrives
+//   rounds.h    schedule the transfers so that the busiest host is never idle
+// replay.h verifies the moves and shares no code with these.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -37,34 +38,34 @@ struct Reshard {
   std::vector<std::int64_t> sizes;
   std::int64_t element_bytes = 1;
   std::vector<Holding> sources, destinations;  // boxes of one device are disjoint
-  std::vector<std::int32_t> hosts;             // of each device
+  std::vector<std::int32_t> hosts;             // per device
 };
 
 struct Links {
-  double bytes_per_second = 1.25e9;  // of a host, each way: 10 Gb/s
+  double bytes_per_second = 1.25e9;  // per host and direction: 10 Gb/s
 };
 
 struct MoveOptions {
-  // A message shorter than this would be all latency, so chunks of a pipeline are not cut below it.
+  // Latency would dominate shorter messages, so pipeline chunks are not cut below this size.
   std::int64_t least_chunk_bytes = 64 << 10;
-  // A longer list costs more to read than the pipeline saves.
+  // With more moves, reading the list costs more than the pipeline saves.
   std::int64_t most_moves = 500'000;
 };
 
 struct Move {
-  std::int32_t from = 0, to = 0;  // devices; they may be the same, where it has what it needs
+  std::int32_t from = 0, to = 0;  // devices; equal if the device already holds the box
   Box box;
-  bool relay = false;  // `from` is a destination that passes on what an earlier move brought
+  bool relay = false;  // `from` is a destination that forwards data of an earlier move
 };
 
-// What an executor keeps to: a host sends in the order of the list and receives in that order.
+// An executor must follow the list: each host sends in its order and receives in its order.
 struct MovePlan {
   std::vector<Move> moves;
   double lower_bound_seconds = 0;
 };
 
-// Fails when a box lies outside of the tensor, a device is none of the hosts', an element is needed that
-// nobody holds, or there is too much of it.
+// Fails if a box is outside the tensor, a device has no host, no device holds a needed element, or
+// the problem is too large.
 Result<MovePlan> plan_moves(const Reshard& reshard, const Links& links = {}, const MoveOptions& options = {});
 
 }  // namespace weft::reshard

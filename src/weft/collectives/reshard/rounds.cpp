@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t kNobody = SIZE_MAX;
 
-// Traffic between `ports` senders and as many receivers, filled up with idleness until each sends and
-// receives equally much. Then every moment of the schedule is a perfect matching of what is left.
+// Traffic between `ports` senders and equally many receivers, padded with idle time until each
+// sends and receives the same amount. Every moment of the schedule is then a perfect matching of
+// the rest.
 class Matchings {
  public:
   explicit Matchings(std::span<const Traffic> traffic) {
@@ -64,8 +65,8 @@ class Matchings {
   struct Edge {
     std::size_t from, to;
     std::int64_t left, sent;
-    std::size_t traffic;                      // kNobody: idleness
-    std::optional<std::size_t> last_stretch;  // which goes on when nothing came between
+    std::size_t traffic;                      // kNobody: idle time
+    std::optional<std::size_t> last_stretch;  // extended if it ends now
   };
 
   void add(std::size_t from, std::size_t to, std::int64_t elements, std::size_t traffic) {
@@ -85,7 +86,7 @@ class Matchings {
     done.push_back({edge.traffic, edge.sent, edge.sent + step, now});
   }
 
-  // Senders that lost their receiver find another along an alternating path, breadth first.
+  // Rematches free senders along alternating paths, breadth first.
   void match_all() {
     for (std::size_t sender = 0; sender < edge_of_sender_.size(); ++sender)
       if (edge_of_sender_[sender] == kNobody) augment(sender);
@@ -113,12 +114,12 @@ class Matchings {
   }
 
   std::vector<Edge> edges_;
-  std::vector<std::vector<std::size_t>> leaving_;  // edges of each sender
+  std::vector<std::vector<std::size_t>> leaving_;  // edges per sender
   std::vector<std::size_t> edge_of_sender_, edge_of_receiver_;
   std::int64_t length_ = 0;
 };
 
-// Sender i begins with receiver i and goes round.
+// Round robin: sender i starts with receiver i.
 std::vector<Stretch> go_round(std::span<const Traffic> traffic) {
   std::map<std::int32_t, std::int64_t> senders, receivers;
   for (const Traffic& pair : traffic) senders.emplace(pair.from, 0), receivers.emplace(pair.to, 0);

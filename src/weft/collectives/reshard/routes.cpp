@@ -40,9 +40,9 @@ std::vector<Lot> find_lots(std::span<const Cell> cells, std::span<const std::int
   return lots;
 }
 
-// Senders times the hosts that each reaches: what the routes of a reshard are made of.
+// Limit on senders times the hosts that each reaches.
 constexpr std::size_t kMostHops = std::size_t{1} << 21;
-// A chain to more hosts than these would take more chunks than two trees do.
+// A chain to more hosts would need more chunks than two trees do.
 constexpr std::size_t kLongestChain = 4;
 
 std::vector<Hop> chain(std::int32_t sender, const std::vector<std::int32_t>& receivers) {
@@ -54,9 +54,9 @@ std::vector<Hop> chain(std::int32_t sender, const std::vector<std::int32_t>& rec
   return hops;
 }
 
-// Places 1 to n, in order from left to right: below place p are p - b/2 and p + b/2, where b is the lowest
-// bit of p; where the right one is beyond n, b is halved until it is not. Odd places have none below.
-// `moved`: place p is that of receiver p + 1.
+// A tree over places 1 to n, numbered from left to right. The children of place p are p - b/2 and
+// p + b/2, where b is the lowest set bit of p; while the right one exceeds n, b is halved. Odd
+// places are leaves. `moved`: place p belongs to receiver p + 1.
 std::vector<Hop> tree(std::int32_t sender, const std::vector<std::int32_t>& receivers, bool moved) {
   const std::size_t n = receivers.size();
   const auto host = [&](std::size_t place) { return receivers[(moved ? place : place - 1) % n]; };
@@ -78,7 +78,7 @@ std::vector<Hop> tree(std::int32_t sender, const std::vector<std::int32_t>& rece
   return hops;
 }
 
-// Appends the routes of a stretch and adds what their hosts pass on to `sends`.
+// Appends the routes for a range of a group and adds what their hosts forward to `sends`.
 void send(std::size_t lot, std::int64_t begin, std::int64_t end, std::int32_t sender,
           std::vector<std::int32_t> receivers, std::map<std::int32_t, std::int64_t>& sends,
           std::vector<Route>& routes) {
@@ -88,7 +88,7 @@ void send(std::size_t lot, std::int64_t begin, std::int64_t end, std::int32_t se
       if (hop.after > 0) sends[hop.from] += to - from;
     routes.push_back({lot, from, to, std::move(hops)});
   };
-  // The host with the most to send comes where nothing is passed on: last in a chain, first in the trees.
+  // The host that already sends most becomes a leaf: last in a chain, first in the trees.
   std::ranges::stable_sort(receivers, {}, [&](std::int32_t host) { return sends[host]; });
   if (receivers.size() <= kLongestChain) return add(begin, end, chain(sender, receivers));
   std::ranges::reverse(receivers);

@@ -1,12 +1,12 @@
-// weft/collectives/reshard/routes.h -- from which host to which hosts the elements of a reshard travel.
+// weft/collectives/reshard/routes.h -- routes the elements of a reshard from host to host.
 //
-//   lot     the cells that the same hosts hold and the same others need, laid end to end
-//   route   a stretch of a lot, the host that sends it, and how it goes on from host to host
+//   group   the cells with the same holding hosts and the same other needing hosts, concatenated
+//   route   a range of a group, the host that sends it, and the hops that forward it
 //
-//   few receivers: a chain. Each host but the last passes on what it receives, so none sends more than it
-//   receives, and in chunks the last has all of it little after the first.
+//   few receivers: a chain. Each host but the last forwards what it receives, so none sends more than it
+//   receives. With chunks the last host completes shortly after the first.
 //
-//   many: two trees, half of the stretch each. A host with others below it in one tree has none in the
+//   many: two trees, each for half of the range. A host with children in one tree is a leaf of the
 //   other, so again it sends no more than it receives (Sanders, Speck, Traff: Two-tree algorithms, 2009).
 //
 //             4                       5            The second tree is the first with every host moved by
@@ -23,15 +23,15 @@ namespace weft::reshard {
 
 struct Lot {
   std::vector<std::size_t> cells;
-  std::vector<std::int64_t> begins;            // of each cell in the lot, and the end of the last one
-  std::vector<std::int32_t> holders, needers;  // hosts, in order; no host is both
+  std::vector<std::int64_t> begins;            // offset of each cell in the group, then the end
+  std::vector<std::int32_t> holders, needers;  // hosts, sorted; disjoint
 
   std::int64_t elements() const { return begins.back(); }
 };
 
 struct Hop {
   std::int32_t from = 0, to = 0;  // hosts
-  std::int32_t after = 0;         // so many hops from the sender, which is at 0
+  std::int32_t after = 0;         // number of hops from the sender, which is at 0
 };
 
 struct Route {
@@ -43,13 +43,14 @@ struct Route {
 };
 
 struct Routes {
-  std::vector<Lot> lots;  // what a host needs and has already is in none
+  std::vector<Lot> lots;  // excludes data that a host needs and already holds
   std::vector<Route> routes;
   double lower_bound = 0;  // elements that the busiest host must send or receive
 };
 
-// `hosts`: of each device. Senders are balanced; where that makes more than `wanted_hops` and receivers are
-// the slower side, as few send as keep up with them. Fails when there are too many hops even so.
+// `hosts`: per device. Balances the senders. If that gives more than `wanted_hops` and the
+// receivers are the bottleneck, it uses only as many senders as needed to keep up. Fails if there
+// are still too many hops.
 Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int32_t> hosts,
                            std::size_t wanted_hops);
 

@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-// Demands on the left, hosts on the right; a shortest augmenting path at a time, level by level (Dinic).
+// Maximum flow from demands to hosts by shortest augmenting paths in levels (Dinic).
 class SenderFlow {
  public:
   explicit SenderFlow(std::span<const Demand> demands) : demands_(demands) {
@@ -27,7 +27,7 @@ class SenderFlow {
 
   std::size_t hosts() const { return load_.size(); }
 
-  // Sends what can be sent when no host sends more than `most`; what was sent before stays or moves.
+  // Sends as much as possible with at most `most` per host; earlier assignments stay or move.
   bool send_all(std::int64_t most) {
     while (make_levels(most)) {
       next_edge_.assign(edges_.size(), 0);
@@ -42,7 +42,8 @@ class SenderFlow {
     return std::ranges::all_of(left_, [](std::int64_t left) { return left == 0; });
   }
 
-  // After send_all failed: the hosts that what is left could go to, all full, and what only they hold.
+  // After send_all failed: the full hosts reachable from unsent demands, and the elements that only
+  // they hold.
   void crowded(std::int64_t& elements, std::int64_t& hosts) const {
     hosts = std::ranges::count_if(host_level_, [](int level) { return level >= 0; });
     elements = 0;
@@ -103,7 +104,7 @@ class SenderFlow {
     return 0;
   }
 
-  // Room of its own first; then what another demand sends from here may leave from elsewhere.
+  // Uses the host's free capacity first; then moves part of another demand to a different host.
   std::int64_t push_host(std::size_t host, std::int64_t amount, std::int64_t most) {
     if (load_[host] < most) {
       const std::int64_t sent = std::min(amount, most - load_[host]);
@@ -124,8 +125,8 @@ class SenderFlow {
   }
 
   std::span<const Demand> demands_;
-  std::vector<std::vector<Edge>> edges_;    // of each demand
-  std::vector<std::vector<Giver>> givers_;  // of each host: the edges that end there
+  std::vector<std::vector<Edge>> edges_;    // per demand
+  std::vector<std::vector<Giver>> givers_;  // per host: its incoming edges
   std::vector<std::int64_t> left_, load_;
   std::vector<int> demand_level_, host_level_;
   std::vector<std::size_t> next_edge_, next_giver_;
@@ -142,8 +143,8 @@ Balance balance_senders(std::span<const Demand> demands, std::int64_t allowed) {
     balance.sent = flow.sent();
     return balance;
   }
-  // Newton's iteration: a load at which not all gets through shows a set of hosts with too much, whose mean
-  // is the next load to try. The mean grows each time, and the sets are finite.
+  // Newton iteration: a load that does not suffice yields an overloaded set of hosts, whose mean is
+  // the next load to try. The mean grows each time, and there are finitely many sets.
   std::int64_t most = 0;
   do {
     balance.least = std::max(balance.least, static_cast<double>(elements) / static_cast<double>(hosts));

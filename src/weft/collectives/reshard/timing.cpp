@@ -16,12 +16,12 @@ std::int64_t common_elements(const Box& a, const Box& b) {
 
 Timing time_moves(const Reshard& reshard, std::span<const Move> moves, const Links& links) {
   Timing timing;
-  std::unordered_map<std::int32_t, double> sends_until, receives_until;  // of hosts
-  std::unordered_map<std::int32_t, std::vector<std::size_t>> arrivals;   // of devices
+  std::unordered_map<std::int32_t, double> sends_until, receives_until;  // per host
+  std::unordered_map<std::int32_t, std::vector<std::size_t>> arrivals;   // per device
   for (const Move& move : moves) {
     double ready = 0;
     if (move.relay) {
-      // Each element arrives once, and what is passed on arrived of late: the search is short.
+      // Each element arrives once, and forwarded data arrived recently, so the search is short.
       const std::vector<std::size_t>& earlier = arrivals[move.from];
       std::int64_t missing = elements_of(move.box);
       for (std::size_t i = earlier.size(); i-- > 0 && missing > 0;) {

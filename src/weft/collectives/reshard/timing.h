@@ -1,4 +1,4 @@
-// weft/collectives/reshard/timing.h -- when each move of a reshard happens, and when the last one ends.
+// weft/collectives/reshard/timing.h -- predicts the time of each move of a reshard.
 #pragma once
 #include <span>
 #include <vector>
@@ -16,8 +16,9 @@ struct Timing {
   double seconds = 0;
 };
 
-// A move between hosts starts when its sender has the bytes and both hosts are done with their earlier ones
-// of that direction; one inside a host takes no time. REQUIRES: the moves are of this reshard.
+// A move between hosts starts when its sender has the data and both hosts have finished their
+// earlier transfers in that direction. A move within a host takes no time.
+// REQUIRES: the moves are of this reshard.
 Timing time_moves(const Reshard& reshard, std::span<const Move> moves, const Links& links);
 
 }  // namespace weft::reshard

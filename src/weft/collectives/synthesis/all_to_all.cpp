@@ -16,10 +16,10 @@ namespace weft::synthesis {
 namespace {
 
 constexpr double kFlowGap = 0.01, kExactGap = 2e-4;
-constexpr std::int32_t kMostExact = 20;  // devices; the linear program of more takes long
-constexpr std::int32_t kDeals = 4;       // times that every chunk's path is chosen again
+constexpr std::int32_t kMostExact = 20;  // devices; a linear program for more takes too long
+constexpr std::int32_t kDeals = 4;       // passes that choose every chunk's path again
 
-// Which path every chunk takes.
+// Assigns a path to every chunk.
 class Dealer {
  public:
   Dealer(const FlowNetwork& network, const ConcurrentFlow& flow)
@@ -28,13 +28,13 @@ class Dealer {
       of_pair_[{flow.paths[p].from, flow.paths[p].to}].push_back(p);
   }
 
-  // By chunk, as step_problem() numbers them.
+  // Returns a path per chunk, with step_problem()'s numbering.
   std::vector<std::size_t> deal(std::int32_t devices, std::int32_t cut) {
     const auto chunk_of = [&](std::int32_t from, std::int32_t to, std::int32_t copy) {
       return at((from * devices + to) * cut + copy);
     };
     std::vector<std::size_t> chosen(at(devices * devices * cut), flow_.paths.size());
-    // First by the flow's shares, then each where it weighs least.
+    // Start from the flow's shares, then reassign each chunk to its least loaded path.
     for (std::int32_t pass = 0; pass <= kDeals; ++pass)
       for (const auto& [pair, paths] : of_pair_)
         for (std::int32_t copy = 0; copy < cut; ++copy) {
@@ -63,7 +63,7 @@ class Dealer {
     most_ = *std::ranges::max_element(load_);
   }
 
-  // A load that is near the greatest weighs far more than others.
+  // Weights loads exponentially, so that those near the maximum dominate.
   std::size_t lightest(const std::vector<std::size_t>& paths) const {
     std::size_t best = paths.front();
     double least = kNever;
@@ -86,7 +86,7 @@ class Dealer {
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::size_t>> of_pair_;
 };
 
-// Shortest paths between all pairs, group by group.
+// Pricing oracle: shortest paths between all pairs; a group is a pair.
 class PathOracle {
  public:
   explicit PathOracle(const FlowNetwork& network) : network_(network), leaving_(at(network.nodes)) {
@@ -125,7 +125,7 @@ class PathOracle {
   const FlowPath& path(std::int32_t label) const { return paths_[at(label)]; }
 
  private:
-  // The arc by which every node is reached.
+  // The arc that enters each node on a shortest path.
   std::vector<std::int32_t> ways_from(std::int32_t from, std::span<const double> prices, double hop) const {
     std::vector<double> distance(at(network_.nodes), kNever);
     std::vector<std::int32_t> by(at(network_.nodes), -1);
@@ -150,7 +150,7 @@ class PathOracle {
     return by;
   }
 
-  static constexpr double kHopPrice = 1e-8;  // that an arc costs besides, of what an average one costs
+  static constexpr double kHopPrice = 1e-8;  // extra cost per arc, relative to the average price
   const FlowNetwork& network_;
   std::vector<std::vector<std::int32_t>> leaving_;
   std::vector<FlowPath> paths_;
@@ -172,7 +172,7 @@ ConcurrentFlow exact_flow(const FlowNetwork& network, const Deadline& deadline) 
   return flow;
 }
 
-// Whole parts of blocks on paths, where a flow has more paths than a program can bear.
+// Assigns whole parts of blocks to paths if a flow has too many paths for a program.
 void deal_parts(const FlowNetwork& network, ConcurrentFlow& flow) {
   for (FlowPath& path : flow.paths) path.share = 0;
   for (const std::size_t path : Dealer(network, flow).deal(network.ends, kPathParts))
@@ -180,7 +180,7 @@ void deal_parts(const FlowNetwork& network, ConcurrentFlow& flow) {
   std::erase_if(flow.paths, [](const FlowPath& path) { return path.share == 0; });
 }
 
-// A path's hops are its stretches from device to device.
+// A hop of the path is a segment from device to device.
 RoutedPath routed(const FlowPath& path, const Wires& wires, RouteBook& book) {
   RoutedPath made{path.from, path.to, {}, path.share};
   std::int32_t from = path.from;

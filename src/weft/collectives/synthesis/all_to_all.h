@@ -1,9 +1,10 @@
-// weft/collectives/synthesis/all_to_all.h -- every device's block for every other, along the paths of a concurrent flow.
+// weft/collectives/synthesis/all_to_all.h -- all_to_all along the paths of a concurrent flow.
 //
-//   0 -> 2:  half over 1, half over 3           shares of a block, so that no cable has more than it carries
+//   0 -> 2:  half over 1, half over 3           shares of a block, so that no link is overloaded
 //
-// A maximum concurrent flow on the wires: exact for few devices (fractional_packing.h), nearly so for more
-// (concurrent_flow.h), whose blocks are cut into a few parts. path_program.h makes a program of the paths.
+// Computes a maximum concurrent flow on the links: exactly for few devices (fractional_packing.h),
+// approximately for more (concurrent_flow.h); the latter's blocks are cut into a few parts.
+// path_program.h turns the paths into a program.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,17 +18,17 @@
 namespace weft::synthesis {
 
 struct AllToAll {
-  double bound = 0;  // bytes per second: no all-to-all has a higher algorithm bandwidth
-  double flow = 0;   // what the paths have
+  double bound = 0;  // bytes per second: upper bound on the algorithm bandwidth
+  double flow = 0;   // bytes per second that the paths attain
   std::vector<RoutedPath> paths;
   Routes routes;
 };
 
-// The parts that paths of more devices have, each whole on one of them.
+// With more devices, blocks are cut into this many parts, each on one path.
 inline constexpr std::int32_t kPathParts = 8;
 
-// Of up to 20 devices bound and flow are the same but for rounding; of more they are within a hundredth of each other
-// where the flow converges in time. The bound alone, or paths as well.
+// Up to 20 devices, bound and flow are equal up to rounding. With more devices they are within one
+// percent if the flow converges in time. bound_all_to_all() computes no paths.
 Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
 Result<AllToAll> route_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
 

@@ -1,12 +1,12 @@
-// weft/collectives/synthesis/automorphism.h -- whether devices can change places without the wires noticing.
+// weft/collectives/synthesis/automorphism.h -- extends device permutations to graph symmetries.
 //
-//   devices first, then what lies between them: switches, or the edges and limits of a step network
+//   devices first, then the other nodes: switches, or the edges and limits of a step network
 //
 //   0 --(2)-- [a] --(2)-- 1        0<->1, 2<->3   keeps all arcs, and exchanges the switches with it
 //   2 --(2)-- [b] --(2)-- 3        0<->2 alone    does not: 0 and 1 would no longer share a switch
 //
-// Who looks for symmetries proposes where devices go; what is not a device goes where what it is joined to goes,
-// and of several that would do the first in order.
+// The caller proposes a permutation of the devices. The images of other nodes follow from their
+// neighbours; among several candidates the first is taken.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -20,19 +20,20 @@ class ArcGraph {
   // Nodes [0, devices) are devices.
   ArcGraph(std::int32_t devices, std::int32_t nodes);
 
-  // Marks of arcs with the same ends add up. REQUIRES: mark > 0
+  // Marks of parallel arcs add up.
+  // REQUIRES: mark > 0
   void add(std::int32_t from, std::int32_t to, std::int64_t mark);
-  // Once all arcs are there, before extend().
+  // Call it after all arcs were added, before extend().
   void close();
 
-  // Where every node goes when devices go to `devices`, -1 for what no arc joins; empty where that does not keep
-  // every arc with its mark.
+  // Extends the map `devices` to all nodes; -1 for isolated nodes. Empty if the map does not keep
+  // every arc and its mark.
   std::vector<std::int32_t> extend(const std::vector<std::int32_t>& devices) const;
 
   std::int32_t devices() const { return devices_; }
 
  private:
-  using Signature = std::vector<std::pair<std::int32_t, std::int64_t>>;  // negative: comes from there
+  using Signature = std::vector<std::pair<std::int32_t, std::int64_t>>;  // negative mark: an incoming arc
 
   bool keeps_arcs(const std::vector<std::int32_t>& image) const;
 

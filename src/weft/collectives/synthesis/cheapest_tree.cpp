@@ -11,7 +11,7 @@ namespace {
 using Costs = std::vector<std::vector<double>>;
 using Parents = std::vector<std::int32_t>;
 
-constexpr double kFlatSlack = 1e-7;  // of an edge's cost that a flatter tree may cost more
+constexpr double kFlatSlack = 1e-7;  // relative extra cost of an edge allowed for a flatter tree
 
 std::int32_t levels(const Parents& parents, std::int32_t node) {
   std::int32_t count = 0;
@@ -29,7 +29,7 @@ Parents cheapest_parents(const Costs& cost, std::int32_t root) {
   return parents;
 }
 
-// Which circle every node is in, or -1; returns how many there are.
+// Numbers the cycles and assigns every node its cycle, or -1; returns their number.
 std::int32_t find_circles(const Parents& parents, Parents& circle) {
   Parents seen(parents.size(), -1);
   std::int32_t circles = 0;
@@ -51,7 +51,7 @@ Parents solve(const Costs& cost, std::int32_t root) {
   Parents parents = cheapest_parents(cost, root), circle;
   std::int32_t small = find_circles(parents, circle);
   if (small == 0) return parents;
-  // Circles become nodes; an edge into one costs what it has over the circle's own edge there.
+  // Contract cycles to nodes. An edge into one costs the difference to the cycle's own edge there.
   Parents number = circle;
   for (std::int32_t& it : number)
     if (it < 0) it = small++;
@@ -74,7 +74,7 @@ Parents solve(const Costs& cost, std::int32_t root) {
   for (std::int32_t b = 0; b < small; ++b)
     if (outer[at(b)] >= 0) {
       const auto [from, to] = edge[at(outer[at(b)])][at(b)];
-      parents[at(to)] = from;  // in a circle, it opens it there
+      parents[at(to)] = from;  // breaks the cycle, if `to` is in one
     }
   return parents;
 }
@@ -89,7 +89,7 @@ std::vector<std::int32_t> cheapest_tree(const Costs& cost, std::int32_t root) {
 
 void flatten(const Costs& cost, std::int32_t root, double level, Parents& parents) {
   const auto nodes = static_cast<std::int32_t>(cost.size());
-  // A parent nearer the root cannot be below the node.
+  // A parent nearer the root cannot be a descendant of the node.
   for (bool flatter = true; flatter;) {
     flatter = false;
     for (std::int32_t to = 0; to < nodes; ++to)

@@ -12,7 +12,7 @@ Wires scaled(const Wires& wires, double factor) {
   made.wires.clear();
   made.unit = wires.unit / factor;
   for (Wire wire : wires.wires) {
-    // A product that should be whole must not fall below.
+    // The slack keeps products that should be integers from rounding down.
     wire.capacity =
         static_cast<Amount>(std::floor(static_cast<double>(wire.capacity) * factor * (1 + 1e-12)));
     if (wire.capacity > 0) made.wires.push_back(wire);
@@ -35,7 +35,7 @@ CoarserRate coarser_rate(const Wires& wires, const std::vector<std::int32_t>& ro
   if (rate.over <= most) return best;
   best.efficiency = 0;
   for (Amount trees = 1; trees <= most && best.efficiency < kGoodEnough && !deadline.over(); ++trees) {
-    // The least factor by which the links carry so many trees.
+    // The least factor by which the links could carry this many trees.
     const double least = static_cast<double>(trees) / rate.value();
     double low = least, high = 1.5 * least;
     if (best.efficiency > 0) high = std::min(high, least / best.efficiency);

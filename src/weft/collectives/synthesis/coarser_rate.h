@@ -1,9 +1,9 @@
-// weft/collectives/synthesis/coarser_rate.h -- fewer trees that carry nearly as much.
+// weft/collectives/synthesis/coarser_rate.h -- fewer trees at nearly the optimal rate.
 //
-//   every root sends 83 units in 15 turns: 83 trees each. With links of floor(u * capacity), 5 trees each
-//   take hardly longer than the optimum
+//   the optimum is 83/15 units per root: 83 trees each. With link capacities floor(u * capacity),
+//   5 trees each take hardly longer than the optimum
 //
-// Chunks are shared out among trees, so their number is what a program has to bear.
+// A program divides its chunks among the trees, so their number limits its size.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,13 +15,13 @@
 namespace weft::synthesis {
 
 struct CoarserRate {
-  Wires wires;            // whose unit stands for what a tree carries
-  Ratio rate;             // of them
-  double efficiency = 1;  // of the optimum
+  Wires wires;            // in units of one tree's rate
+  Ratio rate;             // for these wires
+  double efficiency = 1;  // relative to the optimum
 };
 
-// As they are where each root has `most` trees or fewer; else the fewest trees that reach 0.99 of the optimum,
-// or the best of those tried.
+// Unchanged if each root has at most `most` trees. Otherwise the fewest trees that reach 0.99 of
+// the optimum, or the best found.
 CoarserRate coarser_rate(const Wires& wires, const std::vector<std::int32_t>& roots, Ratio rate, Amount most,
                          const Deadline& deadline = {});
 

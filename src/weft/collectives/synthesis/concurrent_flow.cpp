@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNoPath = std::numeric_limits<double>::infinity();
 constexpr double kFirstStep = 0.25, kLastStep = 0.002;
-constexpr std::int32_t kPatience = 24;  // phases without progress after which steps shrink
+constexpr std::int32_t kPatience = 24;  // phases without progress before the step shrinks
 
 class Router {
  public:
@@ -39,7 +39,7 @@ class Router {
     forget();
     while (true) {
       const double bound = phase(step);
-      if (bound == kNoPath) break;  // time is over, amid the phase
+      if (bound == kNoPath) break;  // deadline reached within the phase
       ++phases_;
       bool better = false;
       if (bound < best.bound * (1 - 1e-5)) better = true;
@@ -54,7 +54,8 @@ class Router {
       idle = better ? 0 : idle + 1;
       if (best.rate >= best.bound * (1 - gap) || deadline_.over()) break;
       if (idle < kPatience) continue;
-      // Small steps follow the large ones closely; what these have routed would only blur it.
+      // Continue from the current lengths with smaller steps, but drop the less accurate flow
+      // routed so far.
       step /= 2;
       idle = 0;
       if (step < kLastStep) break;
@@ -100,7 +101,7 @@ class Router {
     }
   }
 
-  // So much that one phase fills what is used most about once.
+  // Scales the demand so that one phase fills the most used capacity about once.
   bool scale_demand() {
     demand_ = 1;
     forget();
@@ -121,7 +122,7 @@ class Router {
     return most;
   }
 
-  // All pairs send once, one source after another; the lengths that they end with prove the bound.
+  // All pairs send once, source by source. The final lengths prove the returned bound.
   double phase(double step) {
     double distances = 0;
     for (std::int32_t from = 0; from < network_.ends; ++from) {
@@ -145,7 +146,7 @@ class Router {
         length_[at(use)] *= 1 + step * amount / network_.capacities[at(use)];
       }
     }
-    // Lengths only grow, so that the distances are at least those that were met.
+    // Lengths only grow, so the final distances are at least the measured ones.
     double weight = 0;
     for (std::size_t c = 0; c < length_.size(); ++c) weight += length_[c] * network_.capacities[c];
     for (double& length : length_) length /= weight;
@@ -162,9 +163,9 @@ class Router {
   const Deadline& deadline_;
   const bool keeps_;
   std::vector<std::vector<std::int32_t>> leaving_;
-  std::vector<double> length_, load_;  // of a capacity
+  std::vector<double> length_, load_;  // per capacity
   std::vector<double> distance_;
-  std::vector<std::int32_t> by_;  // the arc by which a node is reached
+  std::vector<std::int32_t> by_;  // the arc that enters each node on a shortest path
   double demand_ = 1;
   std::int32_t phases_ = 0, kept_phases_ = 1;
   using Taken =

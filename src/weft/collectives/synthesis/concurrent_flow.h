@@ -1,15 +1,15 @@
-// weft/collectives/synthesis/concurrent_flow.h -- how fast every device can send to every other, all at the same time.
+// weft/collectives/synthesis/concurrent_flow.h -- the rate of an all-to-all as a flow.
 //
-//   ring of 4 links of 1, both ways      each device to each other at 1/2: neighbours take 1/2 of a link, the
-//                                        opposite 1/4 + 1/4 over two links either way
+//   ring of 4 links of 1, both directions   each device to each other at 1/2: neighbours take 1/2 of a
+//                                           link, opposite ones 1/4 + 1/4 over two links either way
 //
-// The maximum concurrent multicommodity flow of an all-to-all: the largest rate at which all pairs together fit
-// the capacities. Lengths grow where flow goes (Garg and Könemann 1998, Fleischer 2000), in steps that shrink.
-// At all times the lengths prove a bound: no rate exceeds
+// The maximum concurrent multicommodity flow of an all-to-all: the largest rate at which all pairs
+// together fit the capacities. Arc lengths grow with the flow (Garg and Könemann 1998, Fleischer
+// 2000), in steps that shrink. The lengths prove a bound at all times: no rate exceeds
 //
 //   sum of capacity * length  /  sum over pairs of their distance
 //
-// and the flow of the last steps, scaled to fit, attains `rate`.
+// The flow of the last steps, scaled to fit, attains `rate`.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -19,7 +19,7 @@
 
 namespace weft::synthesis {
 
-// A graph whose arcs take of one or several capacities.
+// A graph in which each arc uses one or several capacities.
 struct FlowNetwork {
   struct Arc {
     std::int32_t from = 0, to = 0;
@@ -35,16 +35,17 @@ FlowNetwork flow_network(const Wires& wires);
 struct FlowPath {
   std::int32_t from = 0, to = 0;
   std::vector<std::int32_t> arcs;
-  double share = 0;  // of what the pair sends
+  double share = 0;  // fraction of the pair's flow
 };
 
 struct ConcurrentFlow {
-  double rate = 0, bound = 0;   // bytes per second of each pair
-  std::vector<FlowPath> paths;  // by pair; the shares of a pair add up to 1
+  double rate = 0, bound = 0;   // bytes per second per pair
+  std::vector<FlowPath> paths;  // sorted by pair; the shares of a pair add up to 1
 };
 
-// Until rate and bound are within `gap` of each other, or time is over; then the rate may be 0 and the bound infinite.
-// Thousands of devices have more paths than there is room for: whoever needs none says so.
+// Runs until rate and bound are within `gap` of each other, or until the deadline; then the rate
+// may be 0 and the bound infinite. Thousands of devices have more paths than fit in memory, so
+// paths are optional.
 // REQUIRES: every end can reach every other
 enum class FlowPaths : bool { no, yes };
 ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline = {},

@@ -1,4 +1,4 @@
-// weft/collectives/synthesis/deadline.h -- when a search must stop with the best it has.
+// weft/collectives/synthesis/deadline.h -- the time by which a search must return its best result.
 #pragma once
 #include <chrono>
 #include <stop_token>

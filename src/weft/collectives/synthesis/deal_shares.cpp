@@ -26,7 +26,7 @@ std::vector<std::int64_t> round_shares(const std::vector<double>& shares, std::i
 std::vector<DealtMessage> deal_shares(const std::vector<double>& shares, std::int64_t chunks) {
   const std::vector<std::int64_t> counts = round_shares(shares, chunks);
   Random random(static_cast<std::uint64_t>(chunks));
-  std::vector<std::pair<double, DealtMessage>> order;  // by the middle of each, of its stream
+  std::vector<std::pair<double, DealtMessage>> order;  // by position of the middle in its stream
   for (std::size_t s = 0; s < counts.size(); ++s)
     for (std::int64_t done = 0; done < counts[s];) {
       const std::int64_t left = counts[s] - done, drawn = random.between(2, 3);

@@ -1,9 +1,9 @@
-// weft/collectives/synthesis/deal_shares.h -- fractions of a block as messages of a few chunks, streams taking turns.
+// weft/collectives/synthesis/deal_shares.h -- divides a block into interleaved messages of streams.
 //
 //   shares 0.6, 0.4, ten chunks     0 0 0 | 1 1 | 0 0 0 | 1 1
 //
-// Messages differ in length: of equal ones those that start together end together, time after time, and no connection of
-// a link would send while all of them come to their next step.
+// Messages differ in length. Equal messages that start together would end together every time, and
+// no connection of a link would send while all of them proceed to their next step.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,12 +17,13 @@ struct DealtMessage {
   std::int64_t first = 0, count = 1;  // chunks
 };
 
-// All chunks in order. Their numbers are the shares rounded so that the greatest remainders are served first; each
-// stream's messages are spread evenly, so that any stretch of chunks has about its share.
+// Messages that cover all chunks in order. Chunk counts are the shares rounded by largest
+// remainder. Each stream's messages are spread evenly, so that any range of chunks has about its
+// share.
 // REQUIRES: shares add up to 1
 std::vector<DealtMessage> deal_shares(const std::vector<double>& shares, std::int64_t chunks);
 
-// The numbers alone.
+// Only the chunk counts.
 std::vector<std::int64_t> round_shares(const std::vector<double>& shares, std::int64_t chunks);
 
 }  // namespace weft::synthesis

@@ -20,11 +20,11 @@ namespace {
 
 using collective::Kind;
 
-// Trees of a root: few devices may have many, as the exact optimum needs them.
+// Limit on trees per root. With few devices it may be exceeded, as the exact optimum needs more.
 constexpr Amount kMostTrees = 16;
 constexpr Amount kMostWork = 1 << 13;  // trees times devices squared
 
-// Devices that are not all alike: what is kept for them grows with their number cubed.
+// Limit on devices that are not all equivalent: memory grows with the cube of their number.
 constexpr std::int32_t kMostUnlike = 256;
 
 Amount most_trees(std::int32_t gpus) {
@@ -35,8 +35,8 @@ struct HalfForest {
   Optimum optimum;
   std::vector<Tree> trees;
   Amount each = 0;
-  double rate = 0;     // bytes per second of a root at the optimum
-  double planned = 0;  // of what its trees carry
+  double rate = 0;     // bytes per second per root at the optimum
+  double planned = 0;  // what its trees attain
 };
 
 // One direction of a forest: from all roots to all devices.
@@ -52,7 +52,7 @@ class HalfGrower {
         deadline_(deadline) {}
 
   Result<HalfForest> grow(bool trees, TreeShares shares) {
-    // Where all devices are alike, one speaks for all.
+    // If all devices are equivalent, one root suffices.
     const std::optional<Symmetry> symmetry = roots_.size() == static_cast<std::size_t>(wires_.gpus)
                                                  ? find_symmetry(wires_, deadline_)
                                                  : std::nullopt;
@@ -61,7 +61,7 @@ class HalfGrower {
     if (!half_.optimum.exact && trees)
       return user_error("time ran out before the optimum was known", "give it more time");
     const bool routed = shares == TreeShares::fractions && wires_.gpus <= kMostRouted;
-    // The cuts are the optimum where as much leaves a switch as reaches it.
+    // The cut bound is the optimum if every switch has equal incoming and outgoing capacity.
     const bool cuts_suffice = switches_are_even();
     if (!half_.optimum.exact || (!trees && (cuts_suffice || !routed))) return std::move(half_);
     if (symmetry && grow_alike(*symmetry) && (!routed || shortest_ways_carry())) return std::move(half_);
@@ -90,7 +90,8 @@ class HalfGrower {
     Packing packing = pack_trees(links, roots_, coarse.rate.over, deadline_);
     double unit = coarse.wires.unit / static_cast<double>(links.scale);
     if (!packing.complete && !deadline_.over()) {
-      // Switches that bring more than they take on cost something: pack what the links past them carry.
+      // Switches that receive more than they can forward lower the rate: pack what the logical
+      // links carry.
       Wires past;
       past.gpus = past.nodes = wires_.gpus;
       past.unit = unit;
@@ -148,7 +149,7 @@ class HalfGrower {
     return std::all_of(more.begin() + wires_.gpus, more.end(), [](Amount amount) { return amount == 0; });
   }
 
-  // No switches, and one link from a device to another.
+  // No switches and no parallel links.
   bool is_plain() const {
     std::set<std::pair<std::int32_t, std::int32_t>> joined;
     return wires_.nodes == wires_.gpus && std::ranges::all_of(wires_.wires, [&](const Wire& wire) {
@@ -156,7 +157,8 @@ class HalfGrower {
            });
   }
 
-  // Whether links have room for the trees where each edge takes the shortest ways, equal ones in turn.
+  // Whether the links carry the trees if each edge takes shortest paths, alternating among equal
+  // ones.
   bool shortest_ways_carry() const {
     constexpr std::uint64_t kTurns = 12;
     constexpr double kSlack = 1.005;
@@ -208,7 +210,7 @@ bool are_whole(const HalfForest& half) {
   });
 }
 
-// As many trees from each root as `each`, as nearly as shares allow.
+// Sets the trees per root to `each`, as closely as the shares allow.
 void set_times(HalfForest& half, Amount each) {
   for (std::size_t first = 0, end = 0; first < half.trees.size(); first = end) {
     std::vector<double> shares;

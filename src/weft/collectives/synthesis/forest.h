@@ -1,15 +1,16 @@
-// weft/collectives/synthesis/forest.h -- the trees along which a collective moves as fast as the wires allow.
+// weft/collectives/synthesis/forest.h -- trees on which a collective attains the optimal bandwidth.
 //
 //   all_gather       trees from every root                     optimum = ranks * rate of a root
-//   reduce_scatter   trees to every root                       the same on the wires turned round
+//   reduce_scatter   trees to every root                       the same on the reversed links
 //   all_reduce       one after the other                       1 / (1 / scatter + 1 / gather)
 //   broadcast        trees from one root                       optimum = its rate
 //   reduce           trees to one root
 //
-// The optimum is the collective's algorithm bandwidth: bytes of the message, as nccl-tests counts them, over
-// time. It is exact; the trees carry all of it, or `planned` where whole numbers of trees or chunks that a
-// program can have must round. That of an all_reduce is of its two halves one after the other: programs overlap them,
-// and where what leaves devices and what reaches them is limited by other wires they may be quicker than it.
+// The optimum is the collective's algorithm bandwidth: message bytes, as nccl-tests counts them,
+// over time. It is exact. The trees attain it, or `planned` if rounding to a feasible number of
+// trees or chunks costs something. The optimum of an all_reduce is for its two halves in sequence.
+// Programs overlap them, and may exceed it if different links limit the outgoing and incoming rates
+// of devices.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -28,28 +29,28 @@ struct Forest {
   collective::Kind kind = collective::Kind::all_gather;
   std::int32_t ranks = 0, root = 0;
   double optimum = 0, planned = 0;  // bytes per second
-  // Where a switch that adds and copies makes the optimum of an all_reduce: that switch, and what trees of
-  // devices have without it. Trees and programs are those of devices.
+  // If a switch that reduces and copies determines the optimum of an all_reduce: that switch, and
+  // the rate of trees of devices without it. The trees and programs are those of devices.
   std::int32_t switch_root = -1;
   double without_switches = 0;
   std::vector<std::int32_t>
-      bottleneck;              // nodes of the topology: what their roots have leaves them too slowly
+      bottleneck;              // topology nodes whose outgoing links limit the rate of their roots
   std::vector<Tree> down, up;  // see tree_program.h
-  Routes routes;               // of their edges, where the shortest would not do
-  Amount trees = 0;            // of each root, one way
-  bool whole = true;           // shares are multiples of 1 / trees; else Tree::times are the nearest to them
+  Routes routes;               // paths of the edges that do not use the shortest
+  Amount trees = 0;            // per root and direction
+  bool whole = true;           // shares are multiples of 1 / trees; otherwise Tree::times is rounded
 };
 
-// Trees in fractions fill links of any rates; whole ones are the same on every machine.
+// Fractional trees saturate links of any rates; whole trees are the same on every machine.
 enum class TreeShares : bool { whole, fractions };
 
-// More than 256 devices that are not alike get no trees, only the optimum.
-// Fails where the topology does not join its devices, for collectives that trees do not make, and where the
-// time does not suffice for trees at all.
+// More than 256 devices that are not all equivalent get only the optimum, no trees. Fails if the
+// topology does not connect its devices, for collectives without trees, and if the time does not
+// suffice for any trees.
 Result<Forest> grow_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,
                            const Deadline& deadline = {}, TreeShares shares = TreeShares::fractions);
 
-// The optimum alone.
+// Computes only the optimum.
 Result<Forest> bound_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,
                             const Deadline& deadline = {});
 

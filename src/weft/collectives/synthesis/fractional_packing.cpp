@@ -12,15 +12,15 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr double kTiny = 1e-9;      // reduced costs and pivots below it are rounding
-constexpr double kRounding = 1e-6;  // of the congestion, with the spread of the right sides
-constexpr double kSpread = 1e-7;    // of the right sides, against degenerate pivots; relative to the loads
+constexpr double kTiny = 1e-9;      // smaller reduced costs and pivots are rounding errors
+constexpr double kRounding = 1e-6;  // smallest relative gain, given the perturbation
+constexpr double kSpread = 1e-7;    // relative perturbation of right-hand sides, against degeneracy
 constexpr std::int32_t kRefactor = 120;  // pivots between two inversions of the basis
 constexpr std::int32_t kWarmPhases = 24;
 constexpr double kWarmStep = 0.4;
 constexpr std::int32_t kMostPivots = 200'000;
 constexpr std::int32_t kMostNear = 12;
-constexpr std::size_t kMostColumns = 6;  // at hand, per row
+constexpr std::size_t kMostColumns = 6;  // kept, per row
 
 // Rows: capacities, then groups. Variables: slacks of the capacities, the congestion, then columns.
 //
@@ -33,21 +33,22 @@ class Simplex {
     rows_ = links_ + groups_;
     Random random(1);
     const double most = *std::ranges::max_element(capacities);
-    for (double& limit : limits_) limit /= most;  // so that numbers are near 1
+    for (double& limit : limits_) limit /= most;  // scales numbers to about 1
     scale_ = most;
     right_.assign(at(rows_), 1);
     for (std::int32_t l = 0; l < links_; ++l)
       right_[at(l)] = kSpread * (1 + random.uniform()) * limits_[at(l)];
   }
 
-  // Returns what a whole share of it would gain at the prices of the last solve().
+  // Returns the gain of a full share of the column at the prices of the last solve().
   double add(PackedColumn column) {
     columns_.push_back(std::move(column));
     return duals_.empty() ? 0 : -reduced_cost(links_ + static_cast<std::int32_t>(columns_.size())) / scale_;
   }
   std::int32_t pivots() const { return pivots_; }
 
-  // The first column of every group, and the link that they load most.
+  // Initial basis: the first column of every group, and the congestion in the row of the link that
+  // they load most.
   void start() {
     std::vector<double> load(at(links_), 0);
     std::vector<std::int32_t> first(at(groups_), -1);
@@ -68,7 +69,8 @@ class Simplex {
     invert();
   }
 
-  // Pivots until no slack or column at hand helps. Old columns that are not basic are forgotten: what helps comes again.
+  // Pivots until no slack or known column improves. Drops old non-basic columns first; useful ones
+  // are generated again.
   void solve(const Deadline& deadline) {
     if (columns_.size() > kMostColumns * at(rows_)) forget_old();
     while (pivots_ < kMostPivots) {
@@ -85,7 +87,7 @@ class Simplex {
       if (basis_[at(r)] == links_) value = values_[at(r)];
     return value / scale_;
   }
-  // Prices of capacities, none negative, that add up to 1 with the capacities.
+  // Nonnegative prices of capacities, normalized so that prices * capacities add up to 1.
   std::vector<double> prices() const {
     std::vector<double> prices(at(links_));
     double sum = 0;
@@ -142,7 +144,7 @@ class Simplex {
     visit(links_ + column.group, 1.0);
   }
 
-  // Gauss and Jordan, with the greatest of a column as pivot.
+  // Gauss-Jordan elimination with partial pivoting.
   void invert() {
     const auto size = at(rows_);
     std::vector<double> matrix(size * size, 0);
@@ -204,7 +206,7 @@ class Simplex {
     return best;
   }
 
-  // Whether the variable could enter the basis.
+  // Returns whether the variable could enter the basis.
   bool pivot(std::int32_t enters) {
     const auto size = at(rows_);
     std::vector<double> along(size, 0);
@@ -242,8 +244,8 @@ class Simplex {
   double scale_ = 1;
   std::int32_t links_, groups_, rows_ = 0;
   std::vector<PackedColumn> columns_;
-  std::vector<double> right_, values_, duals_;  // by row
-  std::vector<std::int32_t> basis_;             // by row: the variable that is basic there
+  std::vector<double> right_, values_, duals_;  // per row
+  std::vector<std::int32_t> basis_;             // per row: its basic variable
   std::vector<double> inverse_;                 // of the basis
   std::int32_t pivots_ = 0, since_ = 0;
 };
@@ -261,7 +263,8 @@ FractionalPacking pack_fractionally(const std::vector<double>& capacities, std::
     for (const std::int32_t use : column.uses) sum += prices[at(use)];
     return sum;
   };
-  // Adds the cheapest columns, whose prices together are a bound. Returns what they may gain at most.
+  // Adds the cheapest columns; the sum of their prices is a bound. Returns an upper bound on their
+  // gain.
   std::vector<double> load;
   const auto generate = [&](const std::vector<double>& prices) {
     std::vector<double> least(at(groups), std::numeric_limits<double>::infinity()), gain(at(groups), 0);
@@ -281,7 +284,8 @@ FractionalPacking pack_fractionally(const std::vector<double>& capacities, std::
     for (double& price : prices) price /= sum;
     return prices;
   };
-  // Prices that rise where columns go (Garg and Koenemann 1998) give a first choice of them.
+  // Warm start: prices that rise with the load (Garg and Koenemann 1998) generate the first
+  // columns.
   std::vector<double> prices(capacities.size());
   for (std::size_t l = 0; l < prices.size(); ++l) prices[l] = 1 / capacities[l];
   for (std::int32_t phase = 0; phase < kWarmPhases; ++phase) {
@@ -292,7 +296,7 @@ FractionalPacking pack_fractionally(const std::vector<double>& capacities, std::
     for (std::size_t l = 0; l < load.size(); ++l) prices[l] *= 1 + kWarmStep * load[l] / most;
   }
   simplex.start();
-  std::int32_t near = 0;  // rounds that only make columns cheaper
+  std::int32_t near = 0;  // rounds within the gap, which only reduce the columns' cost
   for (std::int32_t before = -1; near < kMostNear; before = simplex.pivots()) {
     simplex.solve(deadline);
     made.congestion = simplex.congestion();
@@ -303,7 +307,7 @@ FractionalPacking pack_fractionally(const std::vector<double>& capacities, std::
     near += is_near ? 1 : 0;
   }
   made.columns = simplex.shares();
-  // What they load in truth, without the spread of the right sides.
+  // The actual load, without the perturbation of the right-hand sides.
   load.assign(capacities.size(), 0);
   for (const PackedColumn& column : made.columns)
     for (const std::int32_t use : column.uses) load[at(use)] += column.share / capacities[at(use)];

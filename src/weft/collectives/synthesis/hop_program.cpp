@@ -13,7 +13,7 @@ namespace {
 using collective::Op;
 using collective::Step;
 
-constexpr double kApart = 1e-12;  // seconds; messages of a connection arrive in order
+constexpr double kApart = 1e-12;  // seconds; separates the messages of a connection in time
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void HopProgram::use(std::int32_t from, std::int32_t to, std::int32_t route, std
   lanes_[at(found->second)].chunks += chunks;
 }
 
-// The lanes of two devices share the channels that these may have.
+// The lanes between two devices share their channels.
 void HopProgram::make_connections() {
   const auto wanted = [&](const Lane& lane) {
     const double rate = static_cast<double>(lane.chunks) * pace_.chunk_bytes / pace_.seconds;
@@ -54,13 +54,13 @@ double HopProgram::seconds_of(const Planned& hop) const {
          pace_.message_seconds;
 }
 
-// The hops that bring, or add to, what it sends.
+// Visits the hops that deliver, or add to, the data that it sends.
 template <class Visit>
 void HopProgram::each_needed(const Planned& hop, Visit visit) const {
   for (std::int32_t needed = hop.hop.after; needed >= 0; needed = hops_[at(needed)].hop.before) visit(needed);
 }
 
-// What leads far must leave early.
+// The longer the path ahead of a hop, the earlier it is due.
 void HopProgram::find_dues() {
   for (Planned& planned : hops_) planned.due = planned.hop.when * pace_.seconds;
   for (std::size_t h = hops_.size(); h-- > 0;)
@@ -69,7 +69,7 @@ void HopProgram::find_dues() {
     });
 }
 
-// Finds when every hop starts if each connection that is free takes what is due first of what is ready.
+// Simulates the run: each idle connection starts the ready hop that is due first.
 void HopProgram::play() {
   std::vector<std::int32_t> waits(hops_.size(), 0);
   std::vector<std::vector<std::int32_t>> needed_by(hops_.size());
@@ -81,8 +81,8 @@ void HopProgram::play() {
   latest_.assign(hops_.size(), -1);
   using Ready = std::tuple<double, std::int32_t>;  // due, hop
   std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> ready(lanes_.size());
-  std::vector<std::deque<std::int32_t>> idle(lanes_.size());  // connections, the one that was longest first
-  std::vector<double> taken(at(connections_), 0);             // when the last message of a connection is
+  std::vector<std::deque<std::int32_t>> idle(lanes_.size());  // connections, longest idle first
+  std::vector<double> taken(at(connections_), 0);             // arrival of each connection's last message
   using Done = std::tuple<double, std::int32_t>;              // 2 * hop: sent, 2 * hop + 1: received
   std::priority_queue<Done, std::vector<Done>, std::greater<>> done;
   const auto start = [&](std::int32_t lane, double now) {
@@ -131,7 +131,7 @@ void HopProgram::write(collective::Program& program) {
     std::int32_t from, to, sender, receiver;
   };
   std::vector<Ends> ends;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> channels;  // that two ranks have so far
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> channels;  // in use per pair of ranks
   for (const Lane& lane : lanes_)
     for (std::int32_t c = 0; c < lane.connections; ++c) {
       auto &sending = program.ranks[at(lane.from)].blocks, &receiving = program.ranks[at(lane.to)].blocks;

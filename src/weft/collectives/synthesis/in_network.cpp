@@ -14,7 +14,7 @@ namespace {
 
 bool computes(const cluster::Node& node) { return node.copies && node.reduces; }
 
-// Hops from the node along the wires, or against them; -1: not reached.
+// Hops from the node along the wires; -1: not reached.
 std::vector<std::int32_t> hops_from(const Wires& wires, std::int32_t start) {
   std::vector<std::vector<std::int32_t>> next(at(wires.nodes));
   for (const Wire& wire : wires.wires) next[at(wire.from)].push_back(wire.to);
@@ -29,8 +29,8 @@ std::vector<std::int32_t> hops_from(const Wires& wires, std::int32_t start) {
   return hops;
 }
 
-// A node that only passes on, and would have to bring out more than comes in, cannot: without copies each byte
-// comes in as often as it goes out. Its wires are not counted on.
+// Removes the wires of nodes that only forward and have more outgoing than incoming capacity.
+// Without copying, each byte leaves as often as it arrives, so the excess cannot be used.
 void drop_funnels(Wires& wires) {
   for (bool more = true; more;) {
     std::vector<Amount> spare(at(wires.nodes), 0);
@@ -44,7 +44,7 @@ void drop_funnels(Wires& wires) {
   }
 }
 
-// What the root can send to all over wires that lead away from it.
+// The rate at which the root can send to all over wires that lead away from it.
 double rate_away(Wires wires, std::int32_t root, const Deadline& deadline) {
   const std::vector<std::int32_t> hops = hops_from(wires, root);
   std::erase_if(wires.wires, [&](const Wire& wire) { return hops[at(wire.from)] >= hops[at(wire.to)]; });
@@ -59,7 +59,7 @@ double rate_away(Wires wires, std::int32_t root, const Deadline& deadline) {
 }  // namespace
 
 std::optional<InNetwork> reduce_in_network(const cluster::Topology& topology, const Deadline& deadline) {
-  // Switches that compute stand beside the devices: trees reach them too.
+  // Computing switches count as devices: trees reach them too.
   std::vector<std::int32_t> order(topology.nodes.size());
   std::iota(order.begin(), order.end(), 0);
   const auto rank = [&](std::int32_t node) {

@@ -1,4 +1,4 @@
-// weft/collectives/synthesis/index.h -- a node, edge or chunk as the place it has in a list.
+// weft/collectives/synthesis/index.h -- converts a node, edge or chunk number to a list index.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -63,7 +63,7 @@ class SwitchRemoval {
     return number;
   }
 
-  // To every device a flow of all that the roots send.
+  // Finds one flow per device, of everything that the roots send.
   void find_flows(const std::vector<std::int32_t>& roots, Ratio rate) {
     MaxFlow flow(nodes_ + 1);
     for (const Arc& it : arcs_) flow.add_arc(it.from, it.to, it.capacity);
@@ -78,7 +78,8 @@ class SwitchRemoval {
     }
   }
 
-  // Marks what `starts` reach where the flow leaves room; remembers by which arc (2a forward, 2a+1 back).
+  // Searches the residual graph from `starts`; records the entering arc (2a forward, 2a+1
+  // backward).
   bool search(const std::vector<Amount>& flow, std::int32_t goal) {
     for (std::size_t i = 0; i < queue_.size(); ++i) {
       const std::int32_t node = queue_[i];
@@ -104,7 +105,7 @@ class SwitchRemoval {
               std::initializer_list<std::int32_t> ends, Amount most) {
     for (const std::int32_t start : starts)
       for (const std::int32_t end : ends)
-        if (start == end) return most;  // nothing lies between
+        if (start == end) return most;  // unlimited
     Amount pushed = 0;
     while (pushed < most) {
       by_.assign(size(nodes_), -1);
@@ -133,7 +134,7 @@ class SwitchRemoval {
     return pushed;
   }
 
-  // How much of `wanted` can go past the switch from arc a to arc b so that all flows still find their way.
+  // How much of `wanted` can be split off from arcs a and b so that all flows remain feasible.
   Amount splittable(std::int32_t a, std::int32_t b, Amount wanted) {
     const Arc &into = arcs_[size(a)], &out_of = arcs_[size(b)];
     const std::int32_t u = into.from, w = into.to, t = out_of.to;
@@ -141,7 +142,8 @@ class SwitchRemoval {
     for (std::int32_t i = 0; i < gpus_ && wanted > 0; ++i) {
       const std::int32_t v = (last_tight_ + i) % gpus_;
       const std::vector<Amount>& flow = flows_[size(v)];
-      // Cuts with the switch beyond and its neighbours here, then those with the switch here.
+      // First the cuts with the switch on the sink side and its neighbours on the source side, then
+      // those with the switch on the source side.
       const Amount beyond = into.capacity - flow[size(a)] + flow[size(b)];
       if (beyond < wanted) {
         trial_ = flow;
@@ -157,7 +159,7 @@ class SwitchRemoval {
     return wanted;
   }
 
-  // What can be taken off an arc.
+  // How much capacity can be removed from an arc.
   Amount removable(std::int32_t a, Amount wanted) {
     const Arc& it = arcs_[size(a)];
     wanted = std::min(wanted, it.capacity);
@@ -185,7 +187,7 @@ class SwitchRemoval {
     return taken;
   }
 
-  // Sends what no longer fits an arc another way.
+  // Reroutes the flow that exceeds an arc's capacity.
   void mend(std::vector<Amount>& flow, std::int32_t a) {
     const Amount over = flow[size(a)] - arcs_[size(a)].capacity;
     if (over <= 0) return;
@@ -230,8 +232,8 @@ class SwitchRemoval {
     }
   }
 
-  // Either may be too full; the two excesses meet in the switch, so both are taken off before either is sent
-  // another way.
+  // Both arcs may be overfull, and the excesses meet at the switch. So both are removed before
+  // either is rerouted.
   void mend_pair(std::vector<Amount>& flow, std::int32_t a, std::int32_t b) {
     const Amount over_a = std::max<Amount>(0, flow[size(a)] - arcs_[size(a)].capacity);
     const Amount over_b = std::max<Amount>(0, flow[size(b)] - arcs_[size(b)].capacity);
@@ -251,8 +253,8 @@ class SwitchRemoval {
     return total;
   }
 
-  // A switch that gets more than it can pass on, or the other way round, gives up what is too much. Returns
-  // whether all were even.
+  // Reduces the capacity of switches that receive more than they can forward, or the reverse.
+  // Returns whether all were even.
   bool balance() {
     bool even = true;
     for (std::int32_t w = gpus_; w < nodes_; ++w) {
@@ -264,7 +266,7 @@ class SwitchRemoval {
       const Amount total = sum(list);
       for (int pass = 0; pass < 2; ++pass)
         for (const std::int32_t a : list) {
-          // In proportion first, then as can be.
+          // Proportionally first, then as much as possible.
           const auto share = static_cast<Amount>(static_cast<double>(std::abs(more)) *
                                                  static_cast<double>(arcs_[size(a)].capacity) /
                                                  static_cast<double>(std::max<Amount>(total, 1)));
@@ -276,7 +278,7 @@ class SwitchRemoval {
     return even;
   }
 
-  // Whether all that came in found its way out.
+  // Removes switch w. Returns whether all its capacity became logical links.
   bool remove(std::int32_t w) {
     const std::vector<std::int32_t> ins = in_[size(w)], outs = out_[size(w)];
     const Amount total = std::max<Amount>(1, sum(outs));
@@ -288,7 +290,7 @@ class SwitchRemoval {
         Amount own = 0;
         for (const std::int32_t b : outs)
           if (arcs_[size(b)].to == u) own = arcs_[size(b)].capacity;
-        // Each way out after the one that leads back, so that neighbours do not all begin with the same.
+        // Start after the arc that leads back, so that neighbours start with different arcs.
         std::size_t start = 0;
         for (std::size_t k = 0; k < outs.size(); ++k)
           if (arcs_[size(outs[k])].to == u) start = k + 1;
@@ -297,7 +299,7 @@ class SwitchRemoval {
           const bool back = arcs_[size(b)].to == u;
           if (arcs_[size(b)].capacity == 0 || back != (pass == 2)) continue;
           if (deadline_.over()) return false;
-          // Shares alike first: many short ways make flat trees.
+          // Proportional shares first: many short links make flat trees.
           const auto fair =
               static_cast<Amount>(static_cast<double>(whole) * static_cast<double>(arcs_[size(b)].capacity) /
                                   static_cast<double>(std::max<Amount>(1, total - own)));
@@ -314,8 +316,8 @@ class SwitchRemoval {
   std::int32_t gpus_, nodes_;
   const Deadline& deadline_;
   std::vector<Arc> arcs_;
-  std::vector<std::vector<std::int32_t>> out_, in_;  // arcs of a node
-  std::vector<std::vector<Amount>> flows_;           // to each device, by arc
+  std::vector<std::vector<std::int32_t>> out_, in_;  // arcs per node
+  std::vector<std::vector<Amount>> flows_;           // one per device, by arc
   bool complete_ = true;
   std::int32_t last_tight_ = 0;
   std::int32_t end_ = -1;

@@ -1,10 +1,11 @@
-// weft/collectives/synthesis/logical_links.h -- links from device to device, over whatever switches lie between.
+// weft/collectives/synthesis/logical_links.h -- replaces switches by links from device to device.
 //
 //   0 --7--> [hub] --7--> 1..7        0 --1--> 1, 0 --1--> 2, ... 0 --1--> 7
 //
-// Switches go one by one: something that comes in at one side and leaves at another becomes a link past the
-// switch ("splitting off"), as much of it as leaves every device reachable at full rate. What bounds that
-// are cuts, and so max-flows; one flow to every device is kept and mended, so that most answers are at hand.
+// Switches are removed one by one: capacity that enters at one side and leaves at another becomes a
+// link past the switch ("splitting off"), as much as keeps every device reachable at full rate. The
+// limits are cuts, found by max-flow. One flow per device is kept and repaired incrementally, which
+// answers most queries.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,7 +16,7 @@
 
 namespace weft::synthesis {
 
-// A share of a logical link and the links of the topology it runs over, in order.
+// A share of a logical link, and the topology links of its path, in order.
 struct Lane {
   Amount amount = 0;
   std::vector<std::int32_t> links;
@@ -24,17 +25,18 @@ struct Lane {
 struct LogicalLink {
   std::int32_t from = 0, to = 0;  // devices
   Amount capacity = 0;
-  std::vector<Lane> lanes;  // whose amounts add up to the capacity
+  std::vector<Lane> lanes;  // amounts add up to the capacity
 };
 
 struct LogicalLinks {
   std::int32_t gpus = 0;
-  Amount scale = 1;  // capacities are those of the wires, times this
+  Amount scale = 1;  // capacities are those of the wires times this
   std::vector<LogicalLink> links;
-  bool whole = true;  // else what it can carry may lie below the optimum
+  bool whole = true;  // false: the links may carry less than the optimum
 };
 
-// Capacities are whole at rate.under times those of the wires, where each root sends rate.over to all.
+// Capacities are integers after scaling the wires by rate.under; each root then sends rate.over to
+// all.
 // REQUIRES: rate is at most find_optimum(wires, roots).rate
 LogicalLinks remove_switches(const Wires& wires, const std::vector<std::int32_t>& roots, Ratio rate,
                              const Deadline& deadline = {});

@@ -21,7 +21,7 @@ using collective::Move;
 constexpr std::string_view kTreesEnding = "_trees";
 constexpr std::array kKindsOfTrees = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
                                       Kind::broadcast, Kind::reduce};
-// Every rank that runs a name grows its trees: of more devices it would wait for them.
+// Every rank that runs a name generates its trees, which takes too long for more devices.
 constexpr std::int64_t kMostNamedRanks = 64, kMostNamedPieces = 64;
 
 bool is_rooted(Kind kind) { return kind == Kind::broadcast || kind == Kind::reduce; }
@@ -76,7 +76,7 @@ Result<AskedTrees> read_trees(const collective::AlgorithmReference& reference) {
   return AskedTrees{*kind, ranks, pieces, root, std::move(link)};
 }
 
-// One chunk over one link of a tree, and when: `level` counts links from where the tree begins to move.
+// One chunk over one link of a tree. `level` counts links from where the tree starts to move.
 struct TreeMove {
   std::int64_t turn = 0, level = 0, chunk = 0;
   std::int32_t from = 0, to = 0;
@@ -85,7 +85,7 @@ struct TreeMove {
   auto key() const { return std::tuple(turn + level, level, chunk, adds, from, to); }
 };
 
-// Leaves before what they lead to, or a root before what it leads to.
+// Adds the moves of a tree: upwards from the leaves, or downwards from the root.
 void add_tree(const Tree& tree, std::int32_t ranks, bool up, std::int64_t first_level, TreeMove sample,
               std::vector<TreeMove>& moves, std::int64_t& last_level) {
   std::vector<std::int64_t> depth(static_cast<std::size_t>(ranks), 0);

@@ -1,10 +1,10 @@
-// weft/collectives/synthesis/named_trees.h -- synthesized trees by a name that says all they are made of.
+// weft/collectives/synthesis/named_trees.h -- synthesized trees identified by a name.
 //
 //   all_reduce_trees(ranks=8, shape=hybrid_cube_mesh)
 //   all_gather_trees(ranks=16, shape=torus, sides=[4, 4], pieces=4)
 //
-// Trees depend on how devices are wired, not on how fast the wires are, and the same name gives the same moves
-// wherever it is read. So a plan has the name alone, and every rank that runs it makes the moves by itself.
+// Trees depend on how devices are connected, not on link rates, and the same name gives the same
+// moves everywhere. So a plan holds only the name, and every rank that runs it generates the moves.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,22 +19,22 @@
 
 namespace weft::synthesis {
 
-// What collective the trees of this name do; none where it is no name of trees.
+// The collective of trees with this name; empty if it does not name trees.
 std::optional<collective::Kind> kind_of_trees(std::string_view name);
 
-// The name of trees for so many devices on such a link, in so many pieces; `ranks` are left to who runs it.
-// None where trees do not make the collective.
+// The name of trees on such a link with `pieces` segments. `ranks` is left out; the runner adds it.
+// Empty if the collective has no trees.
 std::optional<std::string> name_of_trees(collective::Kind kind, const cluster::Link& link,
                                          std::int32_t pieces);
 
-// Parameters are ranks, shape (as SHAPE writes it; a switch where none is said), sides, pieces that follow each
-// other down a tree, and root. Fails for others, and for shapes that do not have so many devices.
+// Parameters: ranks, shape (as in SHAPE; default: switch), sides, pieces (segments pipelined down a
+// tree) and root. Fails for other parameters, and for shapes with a different number of devices.
 Result<collective::Moves> named_trees(const collective::AlgorithmReference& reference);
 
-// Whether it is a name of trees whose parameters make sense; ranks may be left to who runs it.
+// Checks that it names trees with valid parameters; ranks may be missing.
 Status check_trees(const collective::AlgorithmReference& reference);
 
-// The trees of a forest, every chunk cut into `pieces`.
+// The moves of a forest, with every chunk cut into `pieces` segments.
 // REQUIRES: forest.trees > 0
 collective::Moves tree_moves(const Forest& forest, std::int32_t pieces);
 

@@ -11,7 +11,7 @@ Ratio lowest(Amount over, Amount under) {
   return {over / divisor, under / divisor};
 }
 
-// What the cuts around single devices allow; where the search starts.
+// The bound from the cuts around single devices, where the search starts.
 Optimum around_devices(const Wires& wires, const std::vector<std::int32_t>& roots) {
   std::vector<Amount> in(static_cast<std::size_t>(wires.nodes), 0);
   for (const Wire& wire : wires.wires) in[static_cast<std::size_t>(wire.to)] += wire.capacity;

@@ -1,4 +1,4 @@
-// grow_orbit(): trees of root 0 that use every kind of wire as often as the optimum allows.
+// grow_orbit(): trees of root 0 that use every class of links as often as the optimum allows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,18 +9,18 @@
 namespace weft::synthesis {
 namespace {
 
-// A way from device 0 to device `to` that passes switches only; shifted, the way between any two.
+// A path from device 0 to device `to` through switches only. Shifted, it connects any two devices.
 struct Way {
   std::int32_t to = 0;
   std::vector<std::int32_t> kinds;  // of its wires
-  double price = 0;                 // what it takes of all there is
+  double price = 0;                 // relative use of the available capacity
 };
 
 class OrbitGrower {
  public:
   OrbitGrower(const Wires& wires, const Symmetry& symmetry, Ratio rate)
       : wires_(wires), symmetry_(symmetry), one_(symmetry.kind_sizes.size(), 0) {
-    // How often one tree may use a kind: what its wires carry, over what a root sends.
+    // How often one tree may use a kind: the capacity of its wires over the rate of a root.
     for (std::size_t w = 0; w < wires.wires.size(); ++w) {
       const auto kind = static_cast<std::size_t>(symmetry.kinds[w]);
       one_[kind] += static_cast<double>(wires.wires[w].capacity);
@@ -73,7 +73,7 @@ class OrbitGrower {
     std::vector<std::vector<std::int32_t>> out(static_cast<std::size_t>(wires_.nodes));
     for (std::size_t w = 0; w < wires_.wires.size(); ++w)
       out[static_cast<std::size_t>(wires_.wires[w].from)].push_back(static_cast<std::int32_t>(w));
-    std::vector<std::int32_t> firsts;  // one for each neighbour
+    std::vector<std::int32_t> firsts;  // one per neighbour
     for (const std::int32_t w : out[0]) {
       const auto same = [&](std::int32_t other) { return wire(other).to == wire(w).to; };
       if (std::ranges::none_of(firsts, same)) firsts.push_back(w);
@@ -94,7 +94,7 @@ class OrbitGrower {
         }
       }
     }
-    // Dear ways last: levels of equal price, and what the ways up to each level join.
+    // Expensive paths last: levels of equal price, and the components that cheaper paths connect.
     std::ranges::stable_sort(ways_, {}, &Way::price);
     std::vector<std::int32_t> group(static_cast<std::size_t>(wires_.gpus));
     std::iota(group.begin(), group.end(), 0);
@@ -135,11 +135,11 @@ class OrbitGrower {
   }
 
   struct Level {
-    std::size_t first = 0, end = 0;    // of ways_
-    std::vector<std::int32_t> groups;  // of each device: what cheaper ways join
+    std::size_t first = 0, end = 0;    // range of ways_
+    std::vector<std::int32_t> groups;  // per device: its component under cheaper paths
   };
 
-  // How much is left for a way, as a share; negative: it must not be taken but where it has to be.
+  // The relative capacity left for a path. Negative: take it only if there is no other.
   double left(const Way& way, bool spare) const {
     double least = std::numeric_limits<double>::infinity();
     for (const std::int32_t kind : way.kinds) {
@@ -158,11 +158,11 @@ class OrbitGrower {
     for (const std::int32_t kind : way.kinds) used_[static_cast<std::size_t>(kind)] += 1;
   }
 
-  // Adds edges of the ways [first, end) to devices that `open` admits until there is none.
+  // Adds edges along the paths [first, end) to devices that `open` admits until there is none.
   template <class Open, class Entered>
   void extend(std::size_t first, std::size_t end, bool spare, Open open, Entered entered,
               std::vector<TreeEdge>& edges) {
-    std::vector<std::size_t> at(ways_.size(), 0);  // devices before it lead nowhere new by this way
+    std::vector<std::size_t> at(ways_.size(), 0);  // per path: earlier devices reach nothing new along it
     while (true) {
       std::size_t best = ways_.size();
       double most = -std::numeric_limits<double>::infinity();
@@ -171,7 +171,7 @@ class OrbitGrower {
         if (room < most) continue;
         std::size_t& i = at[w];
         while (i < order_.size() && !open(shift(symmetry_, order_[i], ways_[w].to))) ++i;
-        // Of equal ways the one from nearest the root, for flat trees.
+        // Among equal paths take the one that starts nearest the root, for flat trees.
         if (i == order_.size() || (room == most && i >= at[best])) continue;
         best = w;
         most = room;
@@ -189,7 +189,8 @@ class OrbitGrower {
     order_.assign(1, 0);
     std::vector<TreeEdge> edges;
     const std::vector<double> before = used_;
-    // Dear ways first and no more of them than it takes to enter every group that cheaper ones join.
+    // Expensive paths first, and no more of them than needed to enter every component of cheaper
+    // ones.
     for (std::size_t l = levels_.size(); l-- > 1;) {
       const Level& level = levels_[l];
       std::vector<bool> entered(covered_.size(), false);
@@ -213,12 +214,12 @@ class OrbitGrower {
 
   const Wires& wires_;
   const Symmetry& symmetry_;
-  std::vector<double> one_, quota_, used_, reserved_, skeleton_;  // by kind
-  std::vector<Way> ways_;                                         // by price
+  std::vector<double> one_, quota_, used_, reserved_, skeleton_;  // per kind
+  std::vector<Way> ways_;                                         // sorted by price
   std::vector<Level> levels_;
   std::vector<bool> covered_;
-  std::vector<std::int32_t> order_;           // devices as they were reached
-  std::vector<std::vector<TreeEdge>> first_;  // of root 0
+  std::vector<std::int32_t> order_;           // devices in the order they were reached
+  std::vector<std::vector<TreeEdge>> first_;  // trees of root 0
 };
 
 }  // namespace

@@ -14,17 +14,17 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr Amount kMostUnits = 64;                // of what a root sends: more would make rings hardly faster
-constexpr std::int64_t kMostRingTries = 20'000;  // devices put into one ring
+constexpr Amount kMostUnits = 64;                // per root: more would hardly make rings faster
+constexpr std::int64_t kMostRingTries = 20'000;  // extensions tried per ring
 
-// A ring through all devices along room that is left, by turning back where there is none.
+// Finds a ring through all devices within the remaining capacity, by backtracking.
 class RingFinder {
  public:
-  // `turn`: which of equals goes first.
+  // `turn`: selects the order of candidates, and breaks ties.
   RingFinder(std::int32_t devices, std::int32_t turn, std::vector<Amount>& room, const Deadline& deadline)
       : devices_(devices), turn_(turn), room_(room), deadline_(deadline), used_(index_of(devices), 0) {}
 
-  // Takes one unit along it.
+  // Returns a ring and takes one unit of capacity along it.
   std::vector<std::int32_t> find() {
     ring_ = {0};
     std::ranges::fill(used_, 0);
@@ -41,7 +41,7 @@ class RingFinder {
     return room_[index_of(from) * index_of(devices_) + index_of(to)];
   }
 
-  // Ways on from a device that is not in the ring yet: who has few must be visited early.
+  // Continuations from an unvisited device: devices with few must be visited early.
   std::int32_t ways_on(std::int32_t device) {
     std::int32_t count = 0;
     for (std::int32_t to = 0; to < devices_; ++to)
@@ -59,7 +59,8 @@ class RingFinder {
     std::vector<Next> nexts;
     for (std::int32_t to = 0; to < devices_; ++to)
       if (!used_[index_of(to)] && room(last, to) > 0) nexts.push_back({room(last, to), ways_on(to), to});
-    // By few ways on, or by much room; both leave rings of some wires unfound that the other finds.
+    // Fewest continuations first, or most capacity first: each finds rings on topologies where the
+    // other fails.
     const auto key = [&](const Next& next) {
       const Amount first = turn_ % 2 == 0 ? next.ways : -next.room,
                    second = turn_ % 2 == 0 ? -next.room : next.ways;
@@ -85,7 +86,7 @@ class RingFinder {
   std::int64_t tries_ = 0;
 };
 
-// What links have room for, and what all of that is a multiple of.
+// Candidate ring widths: the link capacities and their greatest common divisor.
 std::set<Amount> widths_of(const std::vector<Amount>& room) {
   constexpr std::size_t kMostWidths = 16;
   std::set<Amount> widths;
@@ -111,7 +112,8 @@ Result<Rings> pack_rings(const cluster::Topology& topology, std::size_t most, co
   for (const LogicalLink& link : links.links)
     room[static_cast<std::size_t>(link.from) * devices + static_cast<std::size_t>(link.to)] += link.capacity;
 
-  // Units are what a root's tree carries; a ring may be wider. The widest that gives the most in all is kept.
+  // A unit is the capacity of one tree of a root; rings may be wider. Keep the width with the
+  // highest total rate.
   const double unit = coarse.wires.unit / static_cast<double>(links.scale);
   Rings best;
   constexpr std::int32_t kTurns = 24;

@@ -6,17 +6,17 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::int32_t kMostInTurns = 16;  // devices
+constexpr std::int32_t kMostInTurns = 16;  // devices, up to which trees grow in turn
 
-// Trees alike that are not finished yet.
+// Identical unfinished trees.
 struct Growing {
   std::int32_t root = 0;
   Amount times = 0;
   std::vector<TreeEdge> edges;
-  std::vector<std::int32_t> depth;  // of a device; -1: not reached
-  std::vector<Amount> at_most;      // of a link: how many of the trees may take it, as far as known
-  std::int32_t node = -1;           // of the flow: leads to all that it has reached
-  std::int32_t demand = -1;         // the arc by which it asks for its share
+  std::vector<std::int32_t> depth;  // per device; -1: not reached
+  std::vector<Amount> at_most;      // per link: upper bound on the trees that may use it
+  std::int32_t node = -1;           // flow node with arcs to all devices that it has reached
+  std::int32_t demand = -1;         // flow arc from the source for its share
 };
 
 class Packer {
@@ -53,7 +53,7 @@ class Packer {
       flow_.set_capacity(tree.demand, 0);
       demanded_ -= tree.times;
       if (!turns_) {
-        // It will be finished before any other grows: nodes and arcs of those before it are in the way.
+        // This tree is finished before any other grows. Rebuild the flow without the finished ones.
         build_flow();
         tree.node = -1;
       }
@@ -74,7 +74,7 @@ class Packer {
  private:
   static std::size_t count(std::int32_t number) { return static_cast<std::size_t>(number); }
 
-  // The links that are left, and every tree that waits.
+  // Builds the flow network of the remaining links and all waiting trees.
   void build_flow() {
     flow_ = MaxFlow(links_.gpus + 1);
     for (std::size_t l = 0; l < left_.size(); ++l)
@@ -91,8 +91,9 @@ class Packer {
       if (tree.depth[count(v)] >= 0) flow_.add_arc(tree.node, v, kNoLimit);
   }
 
-  // How many of the trees may take the link. What stops more is a set of devices that needs all the rest of
-  // what comes in; it stops every other link into it as well, and does so for as long as the tree grows.
+  // How many of the trees may use the link. The limit is a set of devices that needs all of its
+  // remaining incoming capacity. It also limits every other link into the set, for as long as the
+  // tree grows.
   Amount allowed(Growing& tree, std::int32_t link) {
     const LogicalLink& it = links_.links[count(link)];
     const Amount most = std::min(left_[count(link)], tree.times);
@@ -112,19 +113,19 @@ class Packer {
     return static_cast<std::int32_t>(tree.edges.size()) + 1 == links_.gpus;
   }
 
-  // Lets the tree ask for its share until it is its turn again.
+  // Queues the tree and adds its demand to the flow.
   void wait(Growing tree) {
     if (tree.node < 0) add_demand(tree);
     flow_.set_capacity(tree.demand, tree.times);
     demanded_ += tree.times;
-    // One after the other, what was begun is finished first.
+    // If trees grow one after the other, started ones are finished first.
     if (!turns_ && !tree.edges.empty())
       growing_.push_front(std::move(tree));
     else
       growing_.push_back(std::move(tree));
   }
 
-  // The same trees without the next link, to be grown on later.
+  // Queues `times` copies of the tree without the next link.
   void put_back(const Growing& tree, Amount times) {
     Growing rest = tree;
     rest.times = times;
@@ -132,7 +133,7 @@ class Packer {
     wait(std::move(rest));
   }
 
-  // Adds the first link that may be added, those from near the root first.
+  // Adds the link that most copies of the tree may use, preferring those near the root.
   bool grow(Growing& tree) {
     std::vector<std::int32_t> near{tree.root};
     for (const TreeEdge& edge : tree.edges) near.push_back(edge.to);
@@ -169,12 +170,12 @@ class Packer {
   const Deadline& deadline_;
   MaxFlow flow_;
   std::int32_t source_;
-  bool turns_;  // trees grow in turns and stay flat; one after the other, flows are smaller
-  std::vector<std::vector<std::int32_t>> out_;  // links that leave a device
-  std::vector<Amount> left_;                    // of a link
-  std::vector<std::int32_t> open_;              // the arc from the source to a device
+  bool turns_;  // trees grow in turn and stay flat; otherwise one by one, with smaller flows
+  std::vector<std::vector<std::int32_t>> out_;  // outgoing links per device
+  std::vector<Amount> left_;                    // per link
+  std::vector<std::int32_t> open_;              // per device: the arc from the source
   std::deque<Growing> growing_;
-  Amount demanded_ = 0;  // by all trees that wait
+  Amount demanded_ = 0;  // by all waiting trees
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 
 using collective::Buffer;
 
-// A threadblock moves a few dozen GB/s, and a device's own block should be copied before the others are there.
+// A threadblock copies a few dozen GB/s; a device's own block should be copied before the others
+// arrive.
 constexpr std::int32_t kMostCopyBlocks = 8;
 
 void copy_own(collective::RankProgram& rank, std::int32_t first, std::int32_t chunks) {
@@ -51,7 +52,7 @@ Result<collective::Program> path_program(const PathProgram& request, const std::
   for (collective::RankProgram& rank : program.ranks)
     rank.input_chunks = rank.output_chunks = devices * chunks;
 
-  // What takes each path, pair by pair.
+  // Messages and their paths, pair by pair.
   std::vector<std::pair<const RoutedPath*, DealtMessage>> dealt;
   for (std::size_t first = 0, end = 0; first < paths.size(); first = end) {
     std::vector<double> shares;

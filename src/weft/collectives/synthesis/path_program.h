@@ -1,8 +1,8 @@
-// weft/collectives/synthesis/path_program.h -- an all-to-all along the paths of a concurrent flow, as a chunk program.
+// weft/collectives/synthesis/path_program.h -- a chunk program for all_to_all along given paths.
 //
 //   block of 0 for 2:   half of its chunks over 1, half over 3, in turns (deal_shares.h)
 //
-// On their way chunks rest in scratch. What a device has for itself it copies.
+// In transit, chunks are stored in scratch. A device copies its own block locally.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,20 +14,21 @@
 
 namespace weft::synthesis {
 
-// What a pair of devices sends, by the ways it takes.
+// A path of a pair of devices, and its share of their block.
 struct RoutedPath {
   std::int32_t from = 0, to = 0;
-  std::vector<TreeEdge> edges;  // one after another
-  double share = 0;             // of the pair's block
+  std::vector<TreeEdge> edges;  // in order
+  double share = 0;             // fraction of the pair's block
 };
 
 struct PathProgram {
   std::int32_t ranks = 0;
-  std::int32_t chunks = 1;  // of a block
+  std::int32_t chunks = 1;  // per block
   HopPace pace = {};
 };
 
-// Paths are sorted by pair, and the shares of a pair add up to 1. Fails where the chunks or steps would be too many.
+// Paths are sorted by pair, and the shares of a pair add up to 1. Fails if there are too many
+// chunks or steps.
 Result<collective::Program> path_program(const PathProgram& request, const std::vector<RoutedPath>& paths,
                                          const Routes& routes);
 

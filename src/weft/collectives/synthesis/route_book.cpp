@@ -3,7 +3,7 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::uint64_t kTurns = 12;  // channels that are asked for their way
+constexpr std::uint64_t kTurns = 12;  // channels whose route is compared
 
 }  // namespace
 

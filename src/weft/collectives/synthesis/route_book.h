@@ -1,7 +1,7 @@
-// weft/collectives/synthesis/route_book.h -- the ways that a program must ask for, numbered.
+// weft/collectives/synthesis/route_book.h -- numbers the routes that a program must request.
 //
 //   0 -> 3 over links 4 9      number 0: the shortest is link 2
-//   0 -> 1 over link 0         none: whatever the channel, this is the shortest
+//   0 -> 1 over link 0         none: this is the shortest path for every channel
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,21 +13,21 @@
 
 namespace weft::synthesis {
 
-using Routes = std::vector<std::vector<std::int32_t>>;  // links of the topology, in the order they are passed
+using Routes = std::vector<std::vector<std::int32_t>>;  // topology links, in path order
 
 class RouteBook {
  public:
-  // REQUIRES: cluster::check(topology); it must outlive this.
+  // REQUIRES: cluster::check(topology); the topology must outlive this object.
   explicit RouteBook(const cluster::Topology& topology) : shortest_(topology) {}
 
-  // -1: no program need ask for it.
+  // -1: the default route, which need not be requested.
   std::int32_t number(std::int32_t from, std::int32_t to, const std::vector<std::int32_t>& links);
   Routes take() { return std::move(routes_); }
 
  private:
   cluster::Routes shortest_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>>
-      only_;  // where channels have no choice
+      only_;  // the shortest path, if it is the same for all channels
   std::map<std::vector<std::int32_t>, std::int32_t> numbers_;
   Routes routes_;
 };

@@ -14,19 +14,21 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr double kGap = 2e-4;  // of the bound
-// What a level of a tree costs: the 10 us or so of a message, where all roots together send a gigabyte.
+constexpr double kGap = 2e-4;  // relative to the bound
+// Cost of a tree level: about 10 us per message, if all roots together send a gigabyte.
 constexpr double kLevel = 10e-6 / 1e9;
-constexpr double kHop = 1e-8;  // that passing a wire costs besides, of what an average one costs
+constexpr double kHop = 1e-8;  // extra cost per wire, relative to the average price
 constexpr double kNoWay = std::numeric_limits<double>::infinity();
 
-// Two devices have 32 channels, of some 10 GB/s each where messages are short: more ways between them are of no use.
+// Two devices have 32 channels of some 10 GB/s each for short messages; more capacity between them
+// is of no use.
 constexpr double kPairRate = 32 * 10.5e9;
 
-// Trees under prices of wires, and the ways of their edges.
+// Pricing oracle: cheapest trees under the prices of wires, and the paths of their edges.
 class TreeOracle {
  public:
-  // `capacities` of the wires; those of pairs that wires alone do not limit come after them.
+  // Appends the `capacities` of the wires, then those of pairs limited by channels rather than
+  // wires.
   TreeOracle(const Wires& wires, const std::vector<std::int32_t>& roots, bool limits_pairs,
              std::vector<double>& capacities)
       : wires_(wires), roots_(roots), leaving_(at(wires.nodes)) {
@@ -67,7 +69,7 @@ class TreeOracle {
   const std::vector<std::int32_t>& way(std::int32_t number) const { return ways_[at(number)]; }
 
  private:
-  // What the wires could carry from one device to another past switches, at most.
+  // Upper bound on the capacity of the wires from one device to another through switches.
   double most_between(std::int32_t from, std::int32_t to, const std::vector<double>& capacities) const {
     double direct = 0, out = 0, in = 0;
     for (std::size_t w = 0; w < wires_.wires.size(); ++w) {
@@ -94,7 +96,7 @@ class TreeOracle {
     return column;
   }
 
-  // From every device the cheapest ways to the others, past nodes that are none.
+  // Finds the cheapest path between every two devices that passes no third.
   void find_ways(std::span<const double> prices) {
     double sum = 0;
     for (const double price : prices) sum += price;
@@ -137,7 +139,7 @@ class TreeOracle {
     }
   }
 
-  // Edges from the root on.
+  // Lists the edges in order from the root.
   Tree tree_of(const std::vector<std::int32_t>& parents, std::int32_t root) const {
     Tree tree;
     tree.root = root;
@@ -154,11 +156,11 @@ class TreeOracle {
   const Wires& wires_;
   const std::vector<std::int32_t>& roots_;
   std::vector<std::vector<std::int32_t>> leaving_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> pairs_;  // their capacities
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> pairs_;  // indices of their capacities
   std::vector<std::vector<double>> cost_;
-  std::vector<std::vector<std::int32_t>> chosen_;  // the way of an edge
+  std::vector<std::vector<std::int32_t>> chosen_;  // index of the path of each edge
   std::map<std::vector<std::int32_t>, std::int32_t> numbers_;
-  std::vector<std::vector<std::int32_t>> ways_;  // wires
+  std::vector<std::vector<std::int32_t>> ways_;  // as lists of wires
   std::vector<Tree> trees_;
 };
 

@@ -17,7 +17,7 @@ using cluster::DirectedLink;
 using cluster::Topology;
 using Line = SketchLine;
 
-// Lines that cannot hold together, and why.
+// Lines that contradict each other, and why.
 struct Conflict {
   std::vector<std::size_t> lines;
   std::string why;
@@ -77,7 +77,7 @@ class Sketcher {
     if (line.kind == Line::Kind::symmetry) judge_symmetry(index);
   }
 
-  // Who relays must be one that sends.
+  // A relay must be a sender.
   void judge_relay(std::size_t index) {
     const Line& line = sketch_.lines[index];
     std::optional<std::size_t> other;
@@ -91,7 +91,7 @@ class Sketcher {
                fmt::format("device {} relays, but is none that sends to other nodes", line.device));
   }
 
-  // Moving devices on must lead every line to another line, and every wire to one of its kind.
+  // The shift must map every line to another line, and every link to an equal link.
   void judge_symmetry(std::size_t index) {
     const Line& line = sketch_.lines[index];
     const std::int32_t size = line.devices.empty() ? 0 : line.devices.front(), offset = line.device;
@@ -112,7 +112,7 @@ class Sketcher {
       return complain({index}, fmt::format("the link from {} to {} has no counterpart",
                                            name_of(std::get<0>(ends)), name_of(std::get<1>(ends))));
     }
-    if (size > inside_) return;  // moves whole nodes, which are all wired alike
+    if (size > inside_) return;  // shifts whole nodes, which are all connected alike
     for (std::size_t i = 0; i < sketch_.lines.size(); ++i) {
       const Line& one = sketch_.lines[i];
       if (one.kind != Line::Kind::connection || !is_inside(one.device)) continue;
@@ -130,7 +130,8 @@ class Sketcher {
     }
   }
 
-  // The wires without those to other nodes that no line allows; `without`: that line is not there.
+  // The topology without the inter-node links that no line allows. Lines marked in `without` are
+  // ignored.
   Topology restricted(const std::vector<char>* without) const {
     std::vector<const Line*> connections;
     for (std::size_t i = 0; i < sketch_.lines.size(); ++i)
@@ -138,7 +139,7 @@ class Sketcher {
         connections.push_back(&sketch_.lines[i]);
     Topology made = topology_;
     if (connections.empty() || sketch_.nodes < 2) return made;
-    // What joins a device to a card, or devices of two nodes.
+    // Restricts links between a device and a network card, and between devices of two nodes.
     const auto sends = [&](std::int32_t device) {
       return std::ranges::any_of(connections, [&](const Line* it) { return it->device == device % inside_; });
     };
@@ -173,7 +174,7 @@ class Sketcher {
     return made;
   }
 
-  // Switches and cards by which other nodes can be reached without passing a device.
+  // Marks switches and network cards that reach other nodes without passing a device.
   std::vector<char> leads_outside() const {
     std::vector<std::int32_t> group(topology_.nodes.size());
     for (std::size_t n = 0; n < group.size(); ++n) group[n] = static_cast<std::int32_t>(n);
@@ -185,7 +186,7 @@ class Sketcher {
       if (link.from >= topology_.devices && link.to >= topology_.devices)
         group[at(find(link.from))] = find(link.to);
     std::map<std::int32_t, std::pair<std::int32_t, bool>>
-        nodes;  // of a group: a node, whether there is another
+        nodes;  // per group: a node, and whether there is another
     for (const DirectedLink& link : topology_.links) {
       const bool down = link.from >= topology_.devices && link.to < topology_.devices;
       const bool up = link.from < topology_.devices && link.to >= topology_.devices;
@@ -201,7 +202,7 @@ class Sketcher {
     return outside;
   }
 
-  // A pair of devices without a way between them.
+  // A pair of devices without a path between them.
   std::optional<std::pair<std::int32_t, std::int32_t>> unreached(const Topology& topology) const {
     for (const bool against : {false, true}) {
       std::vector<std::vector<std::int32_t>> next(topology.nodes.size());
@@ -219,7 +220,7 @@ class Sketcher {
     return std::nullopt;
   }
 
-  // Lines are taken away as long as the rest still cuts devices off.
+  // Removes lines as long as the remaining ones still disconnect devices.
   std::vector<std::size_t> smallest_cause() const {
     std::vector<char> without(sketch_.lines.size(), 0);
     std::vector<std::size_t> left;

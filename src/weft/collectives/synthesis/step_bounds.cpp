@@ -10,7 +10,7 @@ namespace weft::synthesis {
 namespace {
 
 constexpr std::int32_t kMostForAllCuts = 12;       // devices
-constexpr std::int64_t kMostCutWork = 20'000'000;  // limits looked at
+constexpr std::int64_t kMostCutWork = 20'000'000;  // limits examined
 
 class CutJudge {
  public:
@@ -18,7 +18,7 @@ class CutJudge {
       : network_(network), problem_(problem), with_idle_(with_idle), distances_(step_distances(network)) {}
 
   void consider(const std::vector<char>& inside) {
-    // Copies of a kind come and go alike.
+    // All copies of a kind have the same source and targets.
     std::vector<const StepChunk*> leaving;
     for (std::size_t i = 0; i < problem_.chunks.size(); i += static_cast<std::size_t>(problem_.copies)) {
       const StepChunk& chunk = problem_.chunks[i];
@@ -40,8 +40,8 @@ class CutJudge {
   bool tired() const { return work_ > kMostCutWork; }
 
  private:
-  // Before the first chunk can have come to an edge that leaves, and after the last must have left. A chunk
-  // that crosses several times has done so once by then.
+  // Steps before the first chunk can reach an outgoing edge, and after the last must have left. A
+  // chunk that crosses the cut several times has crossed it once by then.
   std::int32_t idle_steps(const std::vector<char>& inside,
                           const std::vector<const StepChunk*>& leaving) const {
     std::vector<std::int32_t> to_edge(inside.size(), network_.devices), from_edge(to_edge);
@@ -74,8 +74,8 @@ class CutJudge {
     return inside[static_cast<std::size_t>(edge.from)] && !inside[static_cast<std::size_t>(edge.to)];
   }
 
-  // Limits are taken until every edge that leaves is under one, the cheapest for an edge first. Any such
-  // cover bounds what can leave; where every edge has one limit there is no other.
+  // Covers the outgoing edges with limits, greedily by capacity per edge. Any cover bounds the
+  // capacity; if every edge has one limit, the cover is unique.
   double capacity_out(const std::vector<char>& inside) {
     std::vector<char> open(network_.edges.size(), 0);
     std::size_t left = 0;
@@ -109,7 +109,7 @@ class CutJudge {
   const StepNetwork& network_;
   const StepProblem& problem_;
   bool with_idle_;
-  std::int64_t work_ = 0;  // limits looked at
+  std::int64_t work_ = 0;  // limits examined
   std::vector<std::vector<std::int32_t>> distances_;
   StepCut best_;
 };
@@ -138,7 +138,8 @@ StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem, bo
     return judge.take();
   }
   const auto distances = step_distances(network);
-  // Every cut is a bound: those of so much work have to do, on networks of thousands of edges.
+  // Every cut is a bound. On networks with thousands of edges only as many as the limit allows are
+  // tried.
   for (std::size_t centre = 0; centre < devices && !judge.tired(); ++centre)
     for (std::int32_t radius = 0;; ++radius) {
       std::size_t size = 0;

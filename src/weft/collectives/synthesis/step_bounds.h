@@ -1,9 +1,9 @@
-// weft/collectives/synthesis/step_bounds.h -- what can be ruled out by counting, without a search.
+// weft/collectives/synthesis/step_bounds.h -- lower bounds by counting, without a search.
 //
 //   far     some chunk has more steps to go than there are
-//   narrow  some devices have more chunks for the others than their links let out in all rounds together, but
-//           for the first steps, before a chunk has come to the links, and the last, when it must have passed
-//           to come everywhere behind them
+//   narrow  some devices have more chunks for the others than their links can send in all rounds. The
+//           first steps, before a chunk can reach these links, and the last, when it must have passed
+//           them to reach everything behind, do not count
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,24 +15,24 @@
 
 namespace weft::synthesis {
 
-// The longest way that some chunk has to go: no schedule has fewer steps.
+// The longest distance that a chunk has to travel: a lower bound on the steps.
 std::int32_t least_steps(const StepNetwork& network, const StepProblem& problem);
 
-// A set of devices: `chunks` must leave it, `capacity` can in a round.
+// A set of devices: `chunks` must leave it, `capacity` of them can per round.
 struct StepCut {
   std::vector<std::int32_t> devices;
   std::int64_t chunks = 0;
   double capacity = 1;
-  std::int32_t idle = 0;  // steps in which none of the chunks can leave, or need
+  std::int32_t idle = 0;  // steps in which none of the chunks can leave, or needs to
 
   double rounds() const { return static_cast<double>(chunks) / capacity; }
 };
 
-// The one that takes the most rounds, idle steps counted as one each where asked for. Of all sets of devices
-// where there are few, else of what is within a distance of a device or beyond it.
+// The cut that needs the most rounds; `with_idle` adds one round per idle step. Tries all sets if
+// there are few devices, otherwise the balls around every device and their complements.
 StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem, bool with_idle = false);
 
-// Why the steps or the rounds cannot be enough, where counting tells.
+// The reason why the steps or rounds cannot suffice; empty if counting does not decide it.
 std::optional<std::string> refute_by_counting(const StepNetwork& network, const StepProblem& problem,
                                               std::int32_t steps, std::int32_t rounds);
 

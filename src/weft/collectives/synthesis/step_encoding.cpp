@@ -7,8 +7,8 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::size_t kMostOrdered = 24;     // sends by which copies are put in order
-constexpr std::int64_t kMostTightSlack = 2;  // chunks a device may miss before its limits say nothing
+constexpr std::size_t kMostOrdered = 24;     // sends compared to order copies
+constexpr std::int64_t kMostTightSlack = 2;  // spare chunks per device up to which limits are tight
 constexpr double kMostClauses = 30e6;        // a few gigabytes
 
 std::size_t z(std::int32_t number) { return static_cast<std::size_t>(number); }
@@ -42,7 +42,7 @@ StepEncoding::StepEncoding(const StepNetwork& network, const StepProblem& proble
     if (!copies_are_permuted_ && (chunk + 1) % problem.copies != 0) order_copies(chunk, chunk + 1);
 
   for (const StepLimit& limit : network.limits) {
-    // Images of a limit say the same.
+    // Symmetric images of a limit are equivalent; encode only the first.
     const bool is_first = std::ranges::all_of(group_, [&](const StepSymmetry& symmetry) {
       std::vector<std::int32_t> image;
       for (const std::int32_t edge : limit.edges) image.push_back(symmetry.edge[z(edge)]);
@@ -70,7 +70,7 @@ double StepEncoding::estimate(const StepNetwork& network, const StepProblem& pro
 }
 
 bool StepEncoding::act_on_chunks(const StepGroup& group) {
-  // Kinds of chunks by their ends; where a symmetry leaves a kind in its place, its copies go round.
+  // Kinds of chunks by source and targets. If a symmetry fixes a kind, it permutes its copies.
   const std::int32_t copies = problem_.copies;
   std::map<std::pair<std::int32_t, std::vector<std::int32_t>>, std::int32_t> kinds;
   for (std::size_t chunk = 0; chunk < problem_.chunks.size(); chunk += z(copies))
@@ -107,7 +107,7 @@ bool StepEncoding::act_on_chunks(const StepGroup& group) {
       }
       Image& image = images_[z(kind->second * copies + copy)];
       if (image.chunk >= 0) return false;
-      // From the image back to the representative.
+      // Maps the image back to the representative.
       std::int32_t inverse = 0;
       while (product(inverse, g) != 0) ++inverse;
       image = {chunk, place, &group[z(inverse)]};
@@ -229,7 +229,7 @@ void StepEncoding::order_copies(std::int32_t first, std::int32_t second) {
   }
 }
 
-// Chunks that may be missing from what a limit lets pass, because of all that its device must be sent.
+// Spare capacity of the limit's device: what its limits let pass minus what it must receive.
 std::int64_t StepEncoding::slack(const StepLimit& limit) const {
   const std::int32_t device = network_.edges[z(limit.edges[0])].to;
   std::int64_t room = 0;
@@ -283,7 +283,7 @@ StepSchedule StepEncoding::schedule() const {
       }
   }
   std::ranges::sort(made.sends);
-  // The rounds that the sends need, and what is left over to the first.
+  // The rounds that the sends need; the first step gets the rest.
   for (std::int32_t step = 0; step < steps_; ++step) {
     std::vector<std::int64_t> over(network_.edges.size(), 0);
     for (const StepSend& each : made.sends)

@@ -1,15 +1,15 @@
-// weft/collectives/synthesis/step_encoding.h -- one question of step-optimal synthesis as a formula.
+// weft/collectives/synthesis/step_encoding.h -- an instance of step-optimal synthesis as a formula.
 //
-//   has(c, n, s)    chunk c is on device n after s steps; false before c can have come that far, and not asked
-//                   after it would come too late for anybody behind n
-//   send(c, e, s)   c crosses e in step s, and so comes to the end of e for the first time
-//   longer(s, r)    step s takes r rounds or more; all steps together take `rounds` at most
+//   has(c, n, s)    chunk c is on device n after s steps. False before c can have reached n; not encoded
+//                   once c would be too late for every device behind n
+//   send(c, e, s)   c crosses e in step s, and thereby reaches the end of e for the first time
+//   longer(s, r)    step s takes at least r rounds; all steps together take at most `rounds`
 //
-//   c comes to n in step s       <=>  exactly one send of c to n in s, from a device that has it after s - 1
+//   c reaches n in step s         <=>  exactly one send of c to n in s, from a device that has it after s - 1
 //   k sends within a limit in s   =>  longer(s, the rounds that k chunks need)
 //
-// Chunks that start and end alike are put in an order, so that they are not all tried in each other's place.
-// Under a group of symmetries what happens to a chunk and to its images is one and the same variable.
+// Symmetry breaking: copies with the same source and targets are ordered. Under a group of
+// symmetries, a chunk and its images share their variables.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -25,24 +25,24 @@ namespace weft::synthesis {
 
 class StepEncoding {
  public:
-  // The network and the problem must outlive this. Once the clock is over the rest is left out, and solve()
-  // has no answer.
+  // The network and the problem must outlive this object. When the clock expires, the encoding is
+  // left incomplete, and solve() returns unknown.
   StepEncoding(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
                std::int32_t rounds, const StepGroup& group, const StepClock& clock);
 
-  // About how many clauses it would have, with a group of that order; seldom less than it has.
+  // Estimates the number of clauses for a group of that order; rarely too low.
   static double estimate(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
                          std::int32_t rounds, std::size_t order);
 
-  // False where the group does not act on the chunks without leaving one in its place: nothing is encoded.
+  // False if the group does not act freely on the chunks: nothing is encoded.
   bool fits_group() const { return fits_group_; }
-  // False where it would take too much memory: nothing is encoded.
+  // False if it would take too much memory: nothing is encoded.
   bool fits_memory() const { return fits_memory_; }
 
   StepFormula::Outcome solve(std::int64_t conflicts, const StepClock& clock) {
     return is_whole_ ? formula_.solve(conflicts, clock) : StepFormula::Outcome::unknown;
   }
-  // REQUIRES: the last solve() was satisfied
+  // REQUIRES: the last solve() returned satisfied
   StepSchedule schedule() const;
 
   std::int64_t variables() const { return formula_.variables(); }
@@ -50,7 +50,7 @@ class StepEncoding {
 
  private:
   struct Window {
-    std::int32_t earliest = 0, latest = -1;  // steps after which the chunk can and need come to the device
+    std::int32_t earliest = 0, latest = -1;  // first step when it can arrive, last when it may
   };
 
   bool act_on_chunks(const StepGroup& group);
@@ -72,9 +72,9 @@ class StepEncoding {
   std::int32_t steps_, rounds_;
   bool fits_group_ = false, fits_memory_ = true, is_whole_ = false;
   std::vector<std::vector<std::int32_t>> distances_;
-  std::vector<std::vector<std::int32_t>> entering_;  // edges, by the device they lead to
+  std::vector<std::vector<std::int32_t>> entering_;  // incoming edges per device
 
-  // A chunk's representative, its place among those, and the symmetry that takes the chunk there.
+  // A chunk's representative, its index among those, and the symmetry that maps the chunk to it.
   struct Image {
     std::int32_t chunk = -1, place = -1;
     const StepSymmetry* by = nullptr;
@@ -86,7 +86,7 @@ class StepEncoding {
 
   StepFormula formula_;
   std::vector<Window> windows_;
-  std::vector<int> has_, send_;           // kFalse where there is none
+  std::vector<int> has_, send_;           // kFalse if not encoded
   std::vector<std::vector<int>> longer_;  // [step][rounds - 2]
 };
 

@@ -1,4 +1,4 @@
-// From a schedule to moves: where a chunk lies on every device that it passes.
+// step_moves(): turns a schedule into moves, and locates each chunk on every device it passes.
 #include <map>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ class MoveWriter {
     moves_.scratch.assign(static_cast<std::size_t>(network.devices), 0);
   }
 
-  // Backwards: what went out to a device comes back from it, the last first, and is added.
+  // Runs the schedule backwards: each send becomes a reduction in the opposite direction.
   void combine(const StepSchedule& schedule) {
     const StepNetwork back = reversed(network_);
     for (auto send = schedule.sends.rbegin(); send != schedule.sends.rend(); ++send) {
@@ -44,7 +44,7 @@ class MoveWriter {
   collective::Moves take() { return std::move(moves_); }
 
  private:
-  // On their way they have no place of their own in the buffers.
+  // Whether chunks in transit have no place in the buffers and go to scratch.
   bool rests_in_scratch() const {
     const Kind kind = moves_.collective.kind;
     return kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter;
@@ -85,7 +85,7 @@ class MoveWriter {
     return {device, Buffer::scratch, slot->second};
   }
 
-  // Out of place, a block that stays must be copied as well.
+  // Out of place, a device must also copy the block that it keeps.
   void keep_own() {
     const std::int32_t copies = moves_.collective.chunks, devices = network_.devices;
     const std::int32_t root = moves_.collective.root;

@@ -9,11 +9,11 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr double kLargestRatio = 64;  // of a link's rate to the divisor of all
-constexpr std::size_t kMostWays = 4;  // through switches, between two devices
+constexpr double kLargestRatio = 64;  // of a link's rate to the common divisor
+constexpr std::size_t kMostWays = 4;  // paths through switches per pair of devices
 constexpr double kSlack = 1e-9;
 
-// The greatest rate that all are whole multiples of; the least rate where there is none.
+// The greatest common divisor of the rates; the least rate if there is no reasonable one.
 double common_rate(const std::vector<double>& rates) {
   const double least = *std::ranges::min_element(rates);
   const double most = *std::ranges::max_element(rates);
@@ -28,7 +28,7 @@ double common_rate(const std::vector<double>& rates) {
   return least;
 }
 
-// A way from one device to another that passes only what is no device.
+// A path from one device to another through switches only.
 struct StepWay {
   StepEdge edge;
   std::vector<std::int32_t> links;
@@ -36,7 +36,7 @@ struct StepWay {
   friend auto operator<=>(const StepWay&, const StepWay&) = default;
 };
 
-// The shortest ways from `device` to every other, a few where several are equally short.
+// The shortest paths from `device` to every other; a few if several are equally short.
 std::vector<StepWay> ways_from(const cluster::Topology& topology,
                                const std::vector<std::vector<std::int32_t>>& leaving, std::int32_t device) {
   std::vector<std::int32_t> hops(topology.nodes.size(), -1);
@@ -91,7 +91,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
   }
   std::ranges::sort(ways);
 
-  // Parallel links between two devices carry the same edge: one limit of their sum.
+  // Parallel links between two devices are one edge with the sum of their capacities.
   std::vector<std::vector<std::int32_t>> users(topology.links.size());
   std::vector<double> rate(topology.links.size());
   for (std::size_t i = 0; i < rate.size(); ++i) rate[i] = topology.links[i].bytes_per_second;

@@ -19,7 +19,7 @@ double rounds_a_chunk(const StepQuestion& question) {
 
 bool is_less(double a, double b) { return a < b * (1 - 1e-9); }
 
-// The rounds of the fewest chunks with which the bandwidth could be reached; 0: none.
+// The rounds for the fewest chunks that could attain the bandwidth; 0: none.
 std::int32_t rounds_to_reach(double rounds_a_unit, std::int32_t most_chunks) {
   for (std::int32_t chunks = 1; chunks <= most_chunks; ++chunks) {
     const double rounds = rounds_a_unit * chunks;
@@ -33,10 +33,10 @@ class FrontierSearch {
   FrontierSearch(const StepNetwork& network, const StepClock& clock, StepFrontier& frontier)
       : search_(network), clock_(clock), frontier_(frontier) {}
 
-  // Whether it can be done; unknown counts as not.
+  // Whether the instance is feasible; unknown counts as infeasible.
   Result<bool> ask(const StepQuestion& question) {
     const auto start = std::chrono::steady_clock::now();
-    // One hard question must not take the time of all.
+    // Limit the time of one hard instance.
     StepClock part = clock_;
     if (clock_.end != std::chrono::steady_clock::time_point::max())
       part.end = start + (clock_.end - start) / 4;
@@ -95,7 +95,7 @@ Result<StepFrontier> step_frontier(const StepNetwork& network, Kind kind, std::i
   double best = 1e300;
   for (question.steps = frontier.least_steps; question.steps <= most_steps && !search.over();
        ++question.steps) {
-    // What reaches the bandwidth ends the search: that first.
+    // Attaining the bandwidth ends the search, so try that first.
     question.rounds = reach;
     question.chunks = static_cast<std::int32_t>(std::round(reach / least));
     if (reach >= question.steps && reach <= question.steps + extra && question.chunks <= most_chunks) {
@@ -104,7 +104,7 @@ Result<StepFrontier> step_frontier(const StepNetwork& network, Kind kind, std::i
       if (reaches) break;
     }
     for (std::int32_t rounds = question.steps; rounds <= question.steps + extra; ++rounds) {
-      // The fewest chunks that are better than what is known: more are not possible where these are not.
+      // Start with the fewest chunks that improve on the best; if they are infeasible, so are more.
       question.rounds = rounds;
       question.chunks =
           best > 1e299 ? unit

@@ -68,7 +68,7 @@ StepProblem step_problem(const StepQuestion& question, std::int32_t devices) {
       for (std::int32_t from = 0; from < devices; ++from)
         for (std::int32_t to = 0; to < devices; ++to) add(from, one(from, to));
       break;
-    default:  // all_gather, and what is made of it
+    default:  // all_gather, and collectives based on it
       for (std::int32_t device = 0; device < devices; ++device) add(device, all_but(devices, device));
   }
   return problem;

@@ -1,14 +1,15 @@
-// weft/collectives/synthesis/step_problem.h -- the question of step-optimal synthesis: which chunks start where and
-// must come where, in how many steps and rounds.
+// weft/collectives/synthesis/step_problem.h -- an instance of step-optimal synthesis.
 //
-//   chunks  how each device's block is cut, as SCCL counts: of all_reduce and all_to_all the whole message of
-//           a device, so a multiple of the devices; of broadcast and reduce the root's message; of the others
-//           the block that a device has or wants
-//   steps   every chunk crosses at most one edge in a step
-//   rounds  of all steps together: a step of r rounds lets capacity * r chunks pass a limit
+// It says which chunks start where and must reach which devices, in how many steps and rounds.
 //
-// Where every edge has a limit of its own, a schedule that fits fewer steps fits more of them too, up to one a
-// round: what passes in one step of r rounds can pass in r steps.
+//   chunks  how each device's block is cut, as in SCCL: for all_reduce and all_to_all the whole message of
+//           a device, so a multiple of the devices; for broadcast and reduce the root's message; for the
+//           others the block that a device has or wants
+//   steps   every chunk crosses at most one edge per step
+//   rounds  over all steps: a step of r rounds lets capacity * r chunks pass a limit
+//
+// If every edge has its own limit, a schedule for fewer steps also works for more steps, up to one
+// per round: what passes in one step of r rounds can pass in r steps.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -28,30 +29,31 @@ struct StepQuestion {
 
 struct StepChunk {
   std::int32_t source = 0;
-  std::vector<std::int32_t> targets;  // sorted, without the source; none: nobody else wants it
+  std::vector<std::int32_t> targets;  // sorted, without the source; empty: no other device wants it
 };
 
-// Chunk `k * copies + c` is copy c of kind k: copies start and end alike, so they may change places.
+// Chunk `k * copies + c` is copy c of kind k. Copies have the same source and targets and are
+// interchangeable.
 struct StepProblem {
   std::vector<StepChunk> chunks;
   std::int32_t copies = 1;
 };
 
-// More moves of a chunk across an edge in a step are not considered: the formula would not fit.
+// Larger instances (chunks times devices times steps) are rejected: the formula would not fit.
 inline constexpr std::int64_t kMostStepMoves = 20'000'000;
 
-// Succeeds iff the collective is one that can be asked for and the numbers make sense on so many devices.
+// Succeeds iff the collective is supported and the numbers are valid for that many devices.
 Status check_question(const StepQuestion& question, std::int32_t devices);
 
-// Collectives that sum are done backwards: reduce_scatter as all_gather, reduce as broadcast.
+// Reductions run backwards: reduce_scatter as all_gather, reduce as broadcast.
 bool runs_backwards(collective::Kind kind);
 
-// What must be distributed: for a collective that runs backwards on the reversed network; all_reduce is two
-// of these, see step_search.h.
+// The chunks to distribute: on the reversed network if the collective runs backwards. all_reduce is
+// two such problems, see step_search.h.
 // REQUIRES: check_question(question, devices).ok()
 StepProblem step_problem(const StepQuestion& question, std::int32_t devices);
 
-// The same in the words of a chunk program, whose blocks are cut in `chunks`.
+// The same as the collective of a chunk program, whose blocks have `chunks` chunks.
 collective::Collective step_collective(const StepQuestion& question, std::int32_t devices);
 
 }  // namespace weft::synthesis

@@ -11,7 +11,7 @@ namespace weft::synthesis {
 #ifdef WEFT_HAS_CADICAL
 struct StepFormula::Solver : CaDiCaL::Terminator {
   bool terminate() override {
-    // The clock is asked seldom: the solver calls this all the time.
+    // The solver calls this very often, so the clock is read only every 16th time.
     return (++calls_ & 15) == 0 && clock && clock->over();
   }
 
@@ -61,7 +61,7 @@ bool StepFormula::value(int) const { return false; }
 
 StepFormula::~StepFormula() = default;
 
-// A totalizer: halves are counted and their unary sums added.
+// A totalizer: counts both halves and adds their unary sums.
 std::vector<int> StepFormula::count(std::span<const int> literals, std::size_t most, bool both) {
   if (literals.empty() || most == 0) return {};
   if (literals.size() == 1) return {literals[0]};

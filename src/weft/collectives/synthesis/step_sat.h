@@ -1,7 +1,8 @@
-// weft/collectives/synthesis/step_sat.h -- a propositional formula and the solver that decides it.
+// weft/collectives/synthesis/step_sat.h -- a propositional formula and its SAT solver.
 //
-// Literals are numbers: v is true, -v its opposite. kTrue and kFalse may stand in clauses and counts like any
-// other and vanish there. The solver is CaDiCaL; a build without it can make formulas but not decide them.
+// Literals are numbers: v is true, -v its negation. kTrue and kFalse may appear in clauses and
+// counts and are simplified away. The solver is CaDiCaL; a build without it can construct formulas
+// but not solve them.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,10 +14,10 @@
 
 namespace weft::synthesis {
 
-// When to give up: at a time, or when asked to.
+// A time limit, and a callback that can stop the search.
 struct StepClock {
   std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
-  std::function<bool()> stop;  // none: never
+  std::function<bool()> stop;  // empty: never
 
   bool over() const { return std::chrono::steady_clock::now() >= end || (stop && stop()); }
 };
@@ -34,14 +35,14 @@ class StepFormula {
   void clause(std::span<const int> literals);
   void clause(std::initializer_list<int> literals) { clause(std::span(literals.begin(), literals.size())); }
 
-  // result[k] follows from k + 1 of the literals being true, for all k < most. With `both`, it also holds
-  // only where so many are.
+  // result[k] is implied by k + 1 of the literals being true, for all k < most. With `both`, the
+  // reverse implication holds too.
   std::vector<int> count(std::span<const int> literals, std::size_t most, bool both = false);
 
   enum class Outcome : std::uint8_t { satisfied, unsatisfied, unknown };
-  // Unknown once `conflicts` have been met (-1: any number) or the clock is over.
+  // Unknown after `conflicts` conflicts (-1: unlimited) or when the clock expires.
   Outcome solve(std::int64_t conflicts, const StepClock& clock);
-  // REQUIRES: the last solve() was satisfied
+  // REQUIRES: the last solve() returned satisfied
   bool value(int literal) const;
 
   std::int64_t variables() const { return variables_; }

@@ -55,7 +55,7 @@ std::optional<std::string> first_fault(const StepNetwork& network, const StepPro
 
 namespace {
 
-// The step in two, the first of `rounds` rounds and filled first.
+// Splits a step in two. The first gets `rounds` rounds and is filled first.
 void split_step(const StepNetwork& network, StepSchedule& schedule, std::size_t step, std::int32_t rounds) {
   const auto whole = static_cast<std::int32_t>(step);
   std::vector<std::int64_t> room(network.edges.size());

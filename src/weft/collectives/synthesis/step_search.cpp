@@ -16,11 +16,11 @@ namespace {
 
 using collective::Kind;
 
-constexpr std::int64_t kLittleEffort = 100;  // conflicts, before anything is made of symmetries
+constexpr std::int64_t kLittleEffort = 100;  // conflicts, before symmetries are tried
 constexpr double kFewClauses = 300e3;
-constexpr std::int64_t kFirstEffort = 2'000;  // conflicts a formula
-constexpr std::int64_t kMoreEffort = 8;       // times, every turn
-constexpr std::int32_t kMostShorter = 3;      // numbers of fewer steps that are tried
+constexpr std::int64_t kFirstEffort = 2'000;  // conflicts per formula
+constexpr std::int64_t kMoreEffort = 8;       // factor per iteration
+constexpr std::int32_t kMostShorter = 3;      // smaller step counts tried
 
 bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::gather || kind == Kind::scatter;
@@ -32,8 +32,8 @@ struct Found {
   std::string why;
 };
 
-// One distribution on one network, for any number of steps and rounds. The groups are found when they are
-// needed first.
+// One distribution on one network, for any number of steps and rounds. Symmetry groups are found on
+// first use.
 class Distribution {
  public:
   Distribution(const StepNetwork& network, std::vector<StepGroup>& groups, const StepQuestion& question,
@@ -74,7 +74,7 @@ class Distribution {
       lengths.push_back(fewer);
     lengths.push_back(steps);
 
-    // A formula that has been refuted need not be asked again.
+    // Refuted formulas are not tried again.
     std::set<std::pair<std::size_t, std::int32_t>> refuted;
     for (std::int64_t effort = kFirstEffort; !clock_.over(); effort *= kMoreEffort) {
       bool any_left = false;
@@ -104,7 +104,7 @@ class Distribution {
     return {StepVerdict::unknown, std::nullopt, "stopped before there was an answer"};
   }
 
-  // Nothing where the effort was not enough.
+  // Empty if the effort did not suffice.
   std::optional<Found> decide(StepEncoding& formula, std::int64_t effort, std::int32_t steps,
                               std::int32_t length, std::size_t symmetries) {
     ++formulas_;
@@ -133,7 +133,7 @@ class Distribution {
 
 }  // namespace
 
-// One direction of the network, with its symmetries by the device that they leave in its place.
+// One direction of the network, with its symmetry groups by the device that they fix.
 class StepSearch::Side {
  public:
   explicit Side(StepNetwork network) : network_(std::move(network)) {}
@@ -153,8 +153,8 @@ StepSearch::StepSearch(const StepNetwork& network)
       devices_(network.devices) {}
 StepSearch::~StepSearch() = default;
 
-// All ways to share steps and rounds out, the most even first. With so many steps the first half needs some
-// least number of rounds; the other half has what is left.
+// Tries all ways to divide the steps, the most even first. For a given number of steps, the first
+// half gets the fewest rounds that are not refuted, and the other half gets the rest.
 StepAnswer StepSearch::answer_all_reduce(const StepQuestion& question, const StepClock& clock) {
   if (question.steps < 2) return {StepVerdict::unsatisfiable, {}, {}, "its two halves take a step each", 0};
   Distribution combining = backwards_->distribution(question, clock);

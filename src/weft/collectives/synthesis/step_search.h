@@ -1,15 +1,14 @@
-// weft/collectives/synthesis/step_search.h -- is there an algorithm of C chunks, S steps and R rounds? One, or a proof
-// that there is none.
+// weft/collectives/synthesis/step_search.h -- finds an algorithm within given steps, or refutes it.
 //
-// What is easy is decided as it stands. Then a schedule with symmetries is looked for, and with few steps, which
-// can be split later: both make tiny formulas of large questions. Where none of these has an answer, the whole
-// question is decided. Effort is counted in the solver's conflicts and grows in turns, so the same question has
-// the same answer.
+// Easy instances are decided directly. Otherwise the search first looks for symmetric schedules,
+// and for schedules with fewer steps, which can be split later: both give much smaller formulas. If
+// neither succeeds, the full instance is decided. Effort is counted in solver conflicts and grows
+// in rounds, so the same instance has the same answer.
 //
-// A collective that sums is the collective that it undoes, run backwards on the reversed network: reduce_scatter
-// of all_gather, reduce of broadcast. An all_reduce is a reduce_scatter and then an all_gather, the steps and
-// rounds shared out between them in all possible ways; that there is none says nothing about an all_reduce
-// that mixes the two.
+// A reduction is the collective that it inverts, run backwards on the reversed network:
+// reduce_scatter for all_gather, reduce for broadcast. An all_reduce is a reduce_scatter followed
+// by an all_gather, with the steps and rounds divided between them in all possible ways. A
+// refutation does not cover an all_reduce that interleaves the two.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,19 +28,19 @@ enum class StepVerdict : std::uint8_t { satisfiable, unsatisfiable, unknown };
 
 struct StepAnswer {
   StepVerdict verdict = StepVerdict::unknown;
-  std::optional<StepSchedule> combine, spread;  // as step_moves() takes them
-  std::string why;            // in words: how it was found, what rules it out, or why it is unknown
-  std::int64_t formulas = 0;  // that were given to the solver
+  std::optional<StepSchedule> combine, spread;  // arguments of step_moves()
+  std::string why;            // how it was found, what refutes it, or why it is unknown
+  std::int64_t formulas = 0;  // passed to the solver
 };
 
-// Questions about one network. What is found out about its symmetries is kept for the next question.
+// Searches on one network. The symmetries found are kept for the next instance.
 class StepSearch {
  public:
-  // The network must outlive this.
+  // The network must outlive this object.
   explicit StepSearch(const StepNetwork& network);
   ~StepSearch();
 
-  // Unknown only once the clock is over, where the question takes too much memory, or in a build without a
+  // Unknown only if the clock expires, the instance takes too much memory, or the build has no
   // solver.
   Result<StepAnswer> answer(const StepQuestion& question, const StepClock& clock);
 
@@ -53,11 +52,11 @@ class StepSearch {
   std::int32_t devices_;
 };
 
-// A single question.
+// Answers a single instance.
 Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& question,
                                 const StepClock& clock);
 
-// The algorithm that was found.
+// The algorithm found.
 // REQUIRES: the answer to that question is satisfiable
 collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network,
                              const StepAnswer& answer);

@@ -15,13 +15,13 @@ namespace {
 
 using Image = std::vector<std::int32_t>;
 
-constexpr std::size_t kMostFound = 48;        // symmetries that take device 0 to a given one
-constexpr std::int64_t kMostTries = 200'000;  // of placing a device, in all
+constexpr std::size_t kMostFound = 48;        // symmetries per image of device 0
+constexpr std::int64_t kMostTries = 200'000;  // device placements, in total
 constexpr std::size_t kMostGenerators = 48;
-constexpr std::size_t kMostSymmetryWork = 30'000'000;  // images of devices and edges, to generate groups
+constexpr std::size_t kMostSymmetryWork = 30'000'000;  // images of devices and edges, when generating groups
 constexpr std::size_t kMostGroupsOfASize = 4;
 
-// Devices, then edges between them, then what limits edges, marked by the kind of limit.
+// Nodes: devices, then edges, then limits. Arcs to limits are marked by the kind of limit.
 ArcGraph graph_of(const StepNetwork& network) {
   const auto edges = static_cast<std::int32_t>(network.edges.size());
   const auto limits = static_cast<std::int32_t>(network.limits.size());
@@ -63,7 +63,8 @@ class SymmetryFinder {
     }
   }
 
-  // Symmetries all of whose powers but the identity move every device: those that make groups of that kind.
+  // Finds symmetries whose powers, except the identity, move every device. Only these can generate
+  // the required groups.
   std::vector<StepSymmetry> find() {
     for (std::size_t shift = 1; shift < size_; ++shift) {
       Image turn(size_), exchange(size_);
@@ -160,7 +161,8 @@ StepSymmetry after(const StepSymmetry& first, const StepSymmetry& second) {
   return both;
 }
 
-// What the symmetries generate, sorted; nothing where one of it fixes a device that it should not.
+// The group that the symmetries generate, sorted. Empty if an element fixes a device that it must
+// not.
 std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& generators,
                                   const StepSymmetry& same, std::int32_t fixed) {
   std::set<StepSymmetry> group{same};
@@ -173,7 +175,7 @@ std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& genera
       if (group.contains(next)) continue;
       for (std::size_t i = 0; i < next.device.size(); ++i)
         if (next.device[i] == static_cast<std::int32_t>(i) && next.device[i] != fixed) return std::nullopt;
-      if (group.size() == next.device.size()) return std::nullopt;  // more cannot all move every device
+      if (group.size() == next.device.size()) return std::nullopt;  // a larger group cannot act freely
       group.insert(next);
       open.push_back(std::move(next));
     }

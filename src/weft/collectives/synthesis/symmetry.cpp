@@ -14,7 +14,7 @@ using Ends = std::pair<std::int32_t, std::int32_t>;
 std::size_t place(std::int32_t number) { return static_cast<std::size_t>(number); }
 std::int64_t key_of(std::int32_t from, std::int32_t to) { return (std::int64_t{from} << 32) | to; }
 
-// Wires that join the same nodes count as one.
+// Parallel wires become one arc.
 ArcGraph wire_graph(const Wires& wires) {
   ArcGraph graph(wires.gpus, wires.nodes);
   for (const Wire& wire : wires.wires) graph.add(wire.from, wire.to, wire.capacity);
@@ -27,7 +27,7 @@ std::int32_t shift_digit(Symmetry::Digit digit, std::int32_t gpu, std::int32_t b
   return gpu + ((old + by) % digit.size - old) * digit.stride;
 }
 
-// Where a shift of the devices leads every node; empty: it does not keep all wires.
+// The image of every node under a shift of the devices; empty if it does not preserve all wires.
 std::vector<std::int32_t> extend_shift(const ArcGraph& graph, Symmetry::Digit digit) {
   std::vector<std::int32_t> devices(place(graph.devices()));
   for (std::int32_t g = 0; g < graph.devices(); ++g) devices[place(g)] = shift_digit(digit, g, 1);
@@ -39,7 +39,8 @@ struct Shifts {
   std::vector<std::vector<std::int32_t>> images;
 };
 
-// Digits from `stride` on whose shifts keep the wires; large digits first, which need the fewest shifts.
+// Finds digits from `stride` on whose shifts preserve the wires. Tries large digits first, which
+// give the fewest shifts.
 bool find_digits(const ArcGraph& graph, std::int32_t stride, Shifts& shifts,
                  std::vector<std::int32_t>& failed, const Deadline& deadline) {
   if (stride == graph.devices()) return true;
@@ -75,7 +76,7 @@ std::optional<Symmetry> find_symmetry(const Wires& wires, const Deadline& deadli
 
   Symmetry symmetry;
   symmetry.digits = shifts.digits;
-  // Wires that shifts lead to each other are of one kind.
+  // Wires that shifts map to each other are of one kind.
   std::unordered_map<std::int64_t, std::int32_t> kind_of;
   for (const Wire& wire : wires.wires) {
     if (kind_of.contains(key_of(wire.from, wire.to))) continue;

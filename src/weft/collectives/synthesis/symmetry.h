@@ -1,11 +1,12 @@
-// weft/collectives/synthesis/symmetry.h -- topologies whose devices are all alike, and trees grown once for all of them.
+// weft/collectives/synthesis/symmetry.h -- equivalent devices: the trees of one root serve all.
 //
 //   a torus of 4 x 4: shifting every device by one along a row, or by one along a column, changes nothing
 //
-// Devices are numbered by digits (8 of a node, 128 nodes); adding one to a digit, round its end, is tried as a
-// shift. Where shifts of all digits keep every wire, a tree of root 0 shifted to every other root makes as
-// many trees, and each wire carries what the wires of its kind, those that shifts lead to each other, carry of
-// the one tree. So only the count of each kind matters, which is easily kept even: no flows are needed.
+// Devices are numbered by digits (8 per node, 128 nodes). Adding one to a digit, modulo its size,
+// is tried as a shift. If shifts of all digits preserve every wire, a tree of root 0 can be shifted
+// to every other root. Each wire then carries what one tree puts on all wires of its kind, those
+// that shifts map to each other. So only the count per kind matters, which is easy to balance: no
+// flows are needed.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,23 +24,23 @@ struct Symmetry {
     std::int32_t stride = 1, size = 1;
   };
   std::vector<Digit> digits;             // lowest first
-  std::vector<std::int32_t> kinds;       // of each wire
-  std::vector<std::int32_t> kind_sizes;  // how many wires of a kind
+  std::vector<std::int32_t> kinds;       // per wire
+  std::vector<std::int32_t> kind_sizes;  // number of wires per kind
 };
 
-// None where the shifts tried do not keep the wires, or time is over.
+// Empty if no tried shifts preserve the wires, or time ran out.
 std::optional<Symmetry> find_symmetry(const Wires& wires, const Deadline& deadline = {});
 
-// Device `gpu` shifted by what leads from 0 to `by`.
+// Device `gpu` under the shift that maps 0 to `by`.
 std::int32_t shift(const Symmetry& symmetry, std::int32_t gpu, std::int32_t by);
 
 struct OrbitTrees {
-  std::vector<Tree> trees;  // of all roots, by root; their edges have no links
+  std::vector<Tree> trees;  // of all roots, sorted by root; their edges have no links
   Amount each = 0;
-  double efficiency = 1;  // of the optimum
+  double efficiency = 1;  // relative to the optimum
 };
 
-// At most so many trees of each root. None where they would fall short of the optimum by more than a hundredth.
+// At most `most` trees per root. Empty if they are more than one percent below the optimum.
 std::optional<OrbitTrees> grow_orbit(const Wires& wires, const Symmetry& symmetry, Ratio rate, Amount most);
 
 }  // namespace weft::synthesis

@@ -10,7 +10,7 @@
 namespace weft::synthesis {
 namespace {
 
-// A limit and what passes it.
+// The chunk that last passed a limit, and when.
 struct LimitUse {
   double since = -1, until = 0;
   std::int32_t chunk = -1, from = -1;
@@ -28,7 +28,7 @@ EdgeTimes::EdgeTimes(const StepNetwork& network, double chunk_bytes)
     }
   }
   for (std::size_t i = 0; i < takes.size(); ++i) takes[i] += network.latency[i];
-  // The cable at an end is what only the edges of this end use.
+  // The link at an end is the limit that only edges with this end share.
   std::vector<char> one_start(network.limits.size()), one_end(network.limits.size());
   for (std::size_t i = 0; i < network.limits.size(); ++i) {
     const auto edge = [&](std::int32_t number) { return network.edges[at(number)]; };
@@ -73,10 +73,10 @@ double time_bound(const StepNetwork& network, const StepProblem& problem, double
       bound = std::max(bound, times.shortest[at(chunk.source)][at(target)]);
   const double least =
       network.latency.empty() ? 0 : *std::min_element(network.latency.begin(), network.latency.end());
-  // It holds for what a switch copies as well: a chunk counts once.
+  // Also valid for switches that copy, since a chunk counts once.
   const StepCut cut = narrowest_cut(network, problem);
   if (cut.chunks > 0) bound = std::max(bound, cut.rounds() * chunk_bytes / network.round_rate + least);
-  // What comes to a device comes over its last cables.
+  // A device receives everything over its last links.
   std::vector<double> wanted(at(network.devices), 0);
   for (const StepChunk& chunk : problem.chunks)
     for (const std::int32_t target : chunk.targets) wanted[at(target)] += chunk_bytes;

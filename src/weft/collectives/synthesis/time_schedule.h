@@ -1,9 +1,9 @@
-// weft/collectives/synthesis/time_schedule.h -- when each chunk of a collective crosses each edge, in seconds.
+// weft/collectives/synthesis/time_schedule.h -- a schedule of chunks over edges, in seconds.
 //
 //   edge 0->1  |=chunk 0=|=chunk 1=|          a chunk takes its bytes over the rate of every limit of its edge;
-//   edge 1->2  |         . |=chunk 0=|        it is there once it has passed and the edge's latency is over
+//   edge 1->2  |         . |=chunk 0=|        it arrives after that and the edge's latency
 //
-// A cable to a switch that copies carries a chunk once for all edges that it takes at the same time.
+// A link to a switch that copies carries a chunk once for all edges that it takes at the same time.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -29,36 +29,36 @@ struct TimeSend {
 
 struct TimeSchedule {
   std::vector<TimeSend> sends;  // sorted
-  double finish = 0;            // when the last chunk is there
+  double finish = 0;            // arrival of the last chunk
 };
 
-// What every edge needs of its limits, for chunks of one size.
+// The times of every edge and limit for chunks of one size.
 struct EdgeTimes {
   EdgeTimes(const StepNetwork& network, double chunk_bytes);
 
-  std::vector<std::vector<std::int32_t>> limits;  // of an edge
-  std::vector<std::int32_t> first, last;          // of these: its cable at either end
-  std::vector<double> busy;                       // a limit, with one chunk
-  std::vector<double> takes;                      // a chunk, from its start to its arrival
-  std::vector<std::vector<double>> shortest;      // from device to device, one chunk alone
+  std::vector<std::vector<std::int32_t>> limits;  // per edge
+  std::vector<std::int32_t> first, last;          // per edge: the limit that is its link at either end
+  std::vector<double> busy;                       // per limit: time that one chunk occupies it
+  std::vector<double> takes;                      // per edge: time from a chunk's start to its arrival
+  std::vector<std::vector<double>> shortest;      // from device to device, for one chunk alone
 };
 
-// What is earlier by less than a part of 1e-9 is at the same time.
+// Times that differ by less than a relative 1e-9 count as equal.
 inline bool is_later(double time, double than) { return time * (1 - 1e-9) > than; }
 
-// No schedule is done earlier: the longest way of a chunk alone, and the narrowest cut. A chunk may be cut on its way
-// into parts of `part_bytes`.
+// A lower bound on the finish: the longest path of a chunk alone, and the narrowest cut. Chunks may
+// be cut into parts of `part_bytes` on their way.
 double time_bound(const StepNetwork& network, const StepProblem& problem, double chunk_bytes,
                   double part_bytes);
 
-// The first thing wrong with it; knows nothing of how it was found.
+// The first fault of the schedule. Independent of how schedules are found.
 std::optional<std::string> first_fault(const StepNetwork& network, const StepProblem& problem,
                                        double chunk_bytes, const TimeSchedule& schedule);
 
-// Without what nobody needs: chunks that end where they are neither wanted nor passed on.
+// Removes sends to devices that neither want the chunk nor forward it.
 void drop_idle_sends(const StepNetwork& network, const StepProblem& problem, TimeSchedule& schedule);
 
-// The sends one after another, as step_moves() takes them.
+// The sends in sequence, as step_moves() expects them.
 StepSchedule in_order(const TimeSchedule& schedule);
 
 }  // namespace weft::synthesis

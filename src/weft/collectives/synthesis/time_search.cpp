@@ -17,22 +17,23 @@ namespace {
 using collective::Kind;
 
 constexpr std::array<std::int32_t, 6> kCuts = {1, 2, 3, 4, 6, 8};
-// Chunks times devices times edges beyond which finer cuts are not tried: a turn would take seconds.
+// Chunks times devices times edges beyond which finer cuts are not tried: an iteration would take
+// seconds.
 constexpr double kMostTurnWork = 4e6;
-// Pieces that trees are tried in, and how many chunks over links one try may have.
+// Numbers of segments tried for trees, and a limit on the hops of one try.
 constexpr std::array<std::int32_t, 7> kTreePieces = {1, 2, 4, 8, 16, 32, 64};
 constexpr double kMostTimedHops = 4e5;
-constexpr double kCloseEnough = 1.005;  // to the bound: no search is made
-constexpr double kGrace = 2;            // seconds that the first turn has, whatever the clock says
+constexpr double kCloseEnough = 1.005;  // relative to the bound: no search needed
+constexpr double kGrace = 2;            // seconds for the first iteration, whatever the clock says
 
 bool message_is_whole(Kind kind) { return kind == Kind::all_reduce || kind == Kind::all_to_all; }
 
-// How many chunks a message of `bytes` is made of, in all blocks.
+// The number of chunks in a message, over all blocks.
 double chunks_of_message(Kind kind, std::int32_t cut, std::int32_t devices) {
   return kind == Kind::broadcast || kind == Kind::reduce ? cut : static_cast<double>(cut) * devices;
 }
 
-// One way of a collective, cut one way, and the best keys for it so far.
+// One direction of a collective with one chunk count, and the best keys for it so far.
 class TimeCut {
  public:
   TimeCut(const StepNetwork& network, Kind kind, std::int32_t root, std::int32_t cut, double bytes)
@@ -42,7 +43,7 @@ class TimeCut {
         chunk_bytes_(bytes / chunks_of_message(kind, cut, network.devices)),
         times_(network, chunk_bytes_) {}
 
-  // Another schedule; whether it is the best.
+  // Makes another schedule; returns whether it is the best so far.
   bool turn(Random& random, const StepClock& clock) {
     TurnKeys keys = next_keys(random);
     std::optional<TimeSchedule> made = play_turn(network_, problem_, times_, keys, clock);
@@ -63,7 +64,7 @@ class TimeCut {
   std::optional<std::string> fault() const { return first_fault(network_, problem_, chunk_bytes_, *best_); }
 
  private:
-  // The first turns try every policy, the others change some of the best keys.
+  // The first iterations try every policy; later ones change some of the best keys.
   TurnKeys next_keys(Random& random) const {
     TurnKeys keys;
     const bool fresh = turns_ < 8 || random.below(8) == 0;
@@ -107,7 +108,8 @@ struct OneWay {
   bool stopped = false;
 };
 
-// Trees in more and more pieces, as long as that is better; nothing where not one was timed. `pieces`: only these.
+// Times the trees in more and more segments, as long as that helps. No schedule if none could be
+// timed. `only`: only this number of segments; 0: any.
 OneWay time_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind,
                   const std::vector<Tree>& trees, Amount each, std::int32_t only, const StepClock& clock) {
   const bool rooted = kind == Kind::broadcast || kind == Kind::reduce;
@@ -128,13 +130,14 @@ OneWay time_trees(const StepNetwork& network, const TimeQuestion& question, Kind
   const auto fault =
       first_fault(network, step_problem(way.question, network.devices), way.chunk_bytes, *way.schedule);
   WEFT_CHECK(!fault, fault ? *fault : "");
-  // Finer chunks may be sooner where they have to pass several edges.
+  // Finer chunks may finish earlier over several edges, so the bound is for whole blocks cut this
+  // finely.
   const StepProblem whole = step_problem({kind, question.root, 1, 1, 1}, network.devices);
   way.bound = time_bound(network, whole, question.bytes / (rooted ? 1 : network.devices), way.chunk_bytes);
   return way;
 }
 
-// One direction. Each cut has a turn, then the better ones have more of them.
+// Searches one direction. Each cut gets an iteration, then the better ones get more.
 OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, Kind kind,
                       double finished_before, const TimeEffort& effort, const StepClock& clock) {
   Random random(effort.seed);
@@ -149,7 +152,8 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
     cuts.emplace_back(network, kind, question.root, chunks, question.bytes);
   }
   OneWay way;
-  // Finer chunks pass the same cuts and may pass longer ways sooner: what holds for the finest, holds.
+  // Finer chunks have the same cut bound and a lower path bound, so the bound of the finest holds
+  // for all.
   way.bound = cuts.back().bound();
   StepClock first = clock;
   first.stop = {};
@@ -164,7 +168,7 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
     if (best <= way.bound * (1 + 1e-6)) break;
     std::size_t which = static_cast<std::size_t>(turn) % cuts.size();
     if (static_cast<std::size_t>(turn) >= 2 * cuts.size()) {
-      // Two of three turns for the best cut, the third for any.
+      // Two of three iterations for the best cut, the third for any.
       for (std::size_t i = 0; i < cuts.size(); ++i)
         if (cuts[i].finish() < cuts[which].finish() && turn % 3 != 0) which = i;
     }
@@ -183,7 +187,7 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
   return way;
 }
 
-// By trees, where there are any, or by the search, unless trees leave it nothing to find.
+// The better of trees, if any, and search. No search if the trees are close enough to the bound.
 OneWay best_way(const StepNetwork& network, const TimeQuestion& question, Kind kind, double finished_before,
                 const std::vector<Tree>* trees, const TimeEffort& effort, const StepClock& clock) {
   OneWay by_trees;
@@ -206,7 +210,7 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
       {question.kind, question.root, message_is_whole(question.kind) ? network.devices : 1, 1, 1},
       network.devices));
   const bool both = question.kind == Kind::all_reduce;
-  // Where the user says how blocks are cut, trees have no say.
+  // If the user sets the number of chunks, trees are not considered.
   const Forest* const forest =
       question.chunks == 0 && effort.forest != nullptr && effort.forest->trees > 0 ? effort.forest : nullptr;
   TimeAnswer answer;
@@ -222,12 +226,12 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
     answer.bound += way.bound;
     answer.turns += way.turns;
     answer.stopped = way.stopped;
-    // Both halves are cut alike.
+    // Both halves are cut into the same chunks.
     if (answer.combine) asked.chunks = way.question.chunks;
   }
   if (both || !runs_backwards(question.kind)) {
     const Kind kind = both ? Kind::all_gather : question.kind;
-    // What was combined along trees is spread along trees, cut alike.
+    // If trees combine, trees also distribute, cut the same way.
     const std::vector<Tree>* const trees = forest != nullptr && !answer.combine ? &forest->down : nullptr;
     OneWay way = answer.tree_pieces > 0
                      ? time_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, {})

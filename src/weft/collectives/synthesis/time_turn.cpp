@@ -9,7 +9,7 @@
 namespace weft::synthesis {
 namespace {
 
-// Sets of chunks, one a device.
+// A set of chunks per device.
 class ChunkSets {
  public:
   ChunkSets(std::size_t devices, std::size_t chunks)
@@ -58,7 +58,7 @@ class Turn {
       claimed_.add(chunk.source, c);
       hold(c, chunk.source);
     }
-    // Where all want all, nothing rests on its way with somebody who has no use for it.
+    // If every device wants every chunk, no chunk passes through a device that has no use for it.
     all_want_ = std::ranges::all_of(
         problem.chunks, [&](const StepChunk& chunk) { return chunk.targets.size() + 1 == devices_; });
   }
@@ -70,7 +70,7 @@ class Turn {
     while (left_ > 0) {
       if (clock.over()) return std::nullopt;
       if (events_.empty()) {
-        // Nobody has moved although somebody waits: from now on every way will do.
+        // No send was possible although devices wait: from now on accept any path.
         if (hasty_) return std::nullopt;
         hasty_ = true;
         events_.push(now);
@@ -102,7 +102,7 @@ class Turn {
     double since = -1, until = 0;
     std::int32_t chunk = -1, from = -1;
   };
-  // The best that an edge can do now.
+  // The best chunk that an edge can send now.
   struct Offer {
     std::int32_t edge = 0, chunk = -1;
     double far = -1, key = 0;
@@ -119,7 +119,7 @@ class Turn {
     }
   }
 
-  // What it could bring once it is there counts no more as coming.
+  // The chunk has arrived: it no longer counts as coming through this device.
   void arrive(std::size_t chunk, std::int32_t device) {
     std::vector<TimeSend>& flying = flying_[chunk];
     std::erase_if(flying, [&](const TimeSend& it) { return network_.edges[at(it.edge)].to == device; });
@@ -138,7 +138,8 @@ class Turn {
     if (!is_later(then, coming.seconds)) coming = {std::min(then, coming.seconds), to};
   }
 
-  // When the target could have the chunk, were all edges free from now on, and from whom.
+  // The earliest arrival at the target if all edges were free from now on, and the last holder
+  // before it.
   Near soonest(std::size_t chunk, std::int32_t target, double now) const {
     const Near& near = near_[slot(chunk, target)];
     const Near& coming = coming_[slot(chunk, target)];
@@ -148,7 +149,8 @@ class Turn {
 
   bool is_free(std::int32_t limit, double now) const { return !is_later(limits_[at(limit)].until, now); }
 
-  // Whether the edge may start, and the chunk that one of its cables has just begun to carry (-1: any).
+  // Empty if the edge is busy. Otherwise the chunk that one of its links has just started to carry
+  // and can copy (-1: any).
   std::optional<std::int32_t> may_start(std::size_t edge, double now) const {
     std::int32_t only = -1;
     for (const std::int32_t limit : times_.limits[edge]) {
@@ -162,8 +164,8 @@ class Turn {
     return only;
   }
 
-  // Nothing where it is of no use: the end does not want the chunk or will have it sooner, and nobody behind
-  // it is served.
+  // Whether sending the chunk is useful. It is not if the edge's end does not want it or will have
+  // it sooner, and no device behind it is served.
   bool judge(std::size_t chunk, std::size_t edge, double now, Offer& offer) const {
     const auto [from, to] = network_.edges[edge];
     const double arrives = now + times_.takes[edge];
@@ -172,17 +174,19 @@ class Turn {
     offer.served = 0;
     for (const std::int32_t target : lacking_[chunk]) {
       const double behind = times_.shortest[at(to)][at(target)];
-      // What is on its way and will be as early serves it already.
+      // A copy in flight that arrives as early already serves the target.
       if (!is_later(coming_[slot(chunk, target)].seconds, arrives + behind)) continue;
       const Near soon = soonest(chunk, target, now);
-      // Only the nearest passes it on: two would go the same way twice, or wait for each other.
+      // Only the nearest holder forwards it: two would send it twice over the same path, or wait
+      // for each other.
       if (is_later(arrives + behind, soon.seconds) || (!is_wanted && soon.holder != from)) continue;
       offer.far = std::max(offer.far, behind);
       ++offer.served;
     }
     if (offer.served > 1 || hasty_) return offer.served > 0 || is_wanted;
     if (offer.served == 1 && is_wanted) {
-      // For its end alone: a wait that is shorter than the time it saves on a slow cable is better.
+      // It serves only the edge's end. Waiting is better if it takes less than it saves over a slow
+      // link.
       const Near& coming = coming_[slot(chunk, to)];
       if (coming.holder < 0) return true;
       return coming.seconds - arrives >= times_.takes[edge] - times_.shortest[at(coming.holder)][at(to)];
@@ -248,7 +252,8 @@ class Turn {
       }
       if (offers_.empty()) return;
       sort_offers();
-      // The first of them is always sent; others may have lost their use by then, and are offered anew.
+      // The first match is always sent. Others may have become useless by then; their edges are
+      // offered again.
       for (const std::int32_t index : matched()) {
         const Offer& offer = offers_[at(index)];
         const auto only = may_start(at(offer.edge), now);
@@ -272,7 +277,7 @@ class Turn {
     return judge(at(offer.chunk), at(offer.edge), now, fresh);
   }
 
-  // Offers that share no cable at either end: each in turn is let in if the others can be moved to make room.
+  // Matches offers that share no link at either end, in order of preference, by augmenting paths.
   std::vector<std::int32_t> matched() {
     by_end_.assign(network_.limits.size(), {});
     owner_.assign(network_.limits.size(), -1);
@@ -311,10 +316,10 @@ class Turn {
   const TurnKeys& keys_;
   std::size_t devices_;
   ChunkSets has_, claimed_, wants_;
-  std::vector<std::vector<std::int32_t>> lacking_;  // of a chunk: who wants it and has no prospect of it
-  std::vector<Near> near_, coming_;                 // by chunk and target: from who has it, from who will
-  std::vector<std::vector<TimeSend>> flying_;       // of a chunk
-  std::vector<std::int32_t> holders_, lacks_;       // of a chunk; of a device
+  std::vector<std::vector<std::int32_t>> lacking_;  // per chunk: devices that want it, with no copy in flight
+  std::vector<Near> near_, coming_;                 // per chunk and target: via a holder; via one in flight
+  std::vector<std::vector<TimeSend>> flying_;       // per chunk
+  std::vector<std::int32_t> holders_, lacks_;       // per chunk; per device
   std::vector<Passing> limits_;
   std::size_t left_ = 0;
   bool all_want_ = false, hasty_ = false;
@@ -322,8 +327,8 @@ class Turn {
   using Arrival = std::tuple<double, std::int32_t, std::int32_t>;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::vector<Offer> offers_;
-  std::vector<std::vector<std::int32_t>> by_end_;  // offers that begin at a cable
-  std::vector<std::int32_t> owner_;                // the offer that has a cable at its end
+  std::vector<std::vector<std::int32_t>> by_end_;  // per link: offers that start there
+  std::vector<std::int32_t> owner_;                // per link: the matched offer that ends there
   std::vector<char> visited_, seen_start_;
 };
 

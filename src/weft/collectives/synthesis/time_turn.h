@@ -1,9 +1,9 @@
-// weft/collectives/synthesis/time_turn.h -- one schedule in time, made greedily and steered by keys.
+// weft/collectives/synthesis/time_turn.h -- one schedule, built greedily and controlled by keys.
 //
-// Time goes forward from event to event. Whenever cables are free, edges are matched with chunks: first those
-// that lead on to the farthest device that gets the chunk by this way as early as by any other, then those
-// whose end lacks the most. Cables at both ends of a switch are matched by augmenting ways, so that none is idle
-// that need not be. Keys decide among equals; with other keys, another schedule.
+// An event simulation. Whenever links are free, edges are matched with chunks. Preferred are chunks
+// on their way to the farthest device that they reach this way as early as by any other path, then
+// edges whose end lacks the most chunks. Links at both ends of a switch are matched by augmenting
+// paths, so that none is idle unnecessarily. Keys break ties; other keys give other schedules.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,13 +16,14 @@ namespace weft::synthesis {
 
 struct TurnKeys {
   std::vector<float> chunk, edge;  // in [0, 1)
-  // How much later than by the best way, in parts of its own time, an edge may bring what its end wants.
+  // How much later than the best path an edge may deliver a wanted chunk, relative to the edge's
+  // own time.
   double patience = 0;
-  bool far_first = true;   // else the end that lacks the most
-  bool rare_first = true;  // of chunks that go as far, the one that the fewest have
+  bool far_first = true;   // false: the end that lacks the most first
+  bool rare_first = true;  // among equally far chunks, the one with the fewest holders
 };
 
-// Nothing where the clock is over first.
+// Empty if the clock expires first.
 std::optional<TimeSchedule> play_turn(const StepNetwork& network, const StepProblem& problem,
                                       const EdgeTimes& times, const TurnKeys& keys, const StepClock& clock);
 

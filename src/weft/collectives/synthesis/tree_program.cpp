@@ -49,15 +49,15 @@ class TreeCompiler {
         "fewer chunks make a shorter one");
   }
 
-  // Trees of the messages of all roots. Where a chunk goes up one tree and down another, messages are cut at the ends of
-  // either, so that each waits for one.
+  // The trees of a message. If chunks go up one tree and down another, messages are cut at the
+  // boundaries of both, so that each waits for one.
   struct Message {
     const Tree *up = nullptr, *down = nullptr;
     std::int64_t first = 0, count = 0;
   };
 
   std::vector<Message> deal() const {
-    std::vector<Message> chunks(static_cast<std::size_t>(chunks_));  // count 1 where a message begins
+    std::vector<Message> chunks(static_cast<std::size_t>(chunks_));  // count 1: a message starts here
     for (const bool up : {true, false}) {
       const std::vector<Tree>& trees = up ? forest_.up : forest_.down;
       std::size_t block = 0;
@@ -101,7 +101,7 @@ class TreeCompiler {
     }
   }
 
-  // The last hop that wrote a message, by its first chunk, at a rank.
+  // The last hop that wrote a message (given by its first chunk) at a rank.
   std::int32_t& last(std::int32_t rank, std::int32_t chunk) {
     return last_[static_cast<std::size_t>(rank * chunks_ + chunk)];
   }
@@ -137,7 +137,7 @@ class TreeCompiler {
   const Forest& forest_;
   bool rooted_ = false;
   HopProgram hops_;
-  std::int64_t block_ = 0;   // chunks of a root
+  std::int64_t block_ = 0;   // chunks per root
   std::int64_t chunks_ = 0;  // of all roots
   std::vector<std::int32_t> last_;
 };

@@ -9,11 +9,11 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::size_t kLooks = 1024;  // events between two looks at the clock
+constexpr std::size_t kLooks = 1024;  // events between two clock checks
 
 struct TimedHop {
   std::int32_t edge = 0, chunk = 0, piece = 0;
-  std::int32_t after = -1;  // the hop that brings what it sends
+  std::int32_t after = -1;  // the hop that delivers the data it sends
   double due = 0;
 };
 
@@ -80,12 +80,12 @@ class TreeTimer {
 
  private:
   struct Ways {
-    std::vector<std::int32_t> edges;  // equal ones, through different switches, take turns
+    std::vector<std::int32_t> edges;  // parallel edges, through different switches, alternate
     std::size_t turn = 0;
   };
 
   bool add_tree(const Tree& tree, std::int32_t chunk, std::int32_t piece) {
-    std::map<std::int32_t, std::int32_t> brings;  // by device: the hop that brings the chunk there
+    std::map<std::int32_t, std::int32_t> brings;  // per device: the hop that delivers the chunk there
     for (const TreeEdge& edge : tree.edges) {
       const auto ways = ways_.find({edge.from, edge.to});
       if (ways == ways_.end()) return false;
@@ -151,14 +151,14 @@ class TreeTimer {
 
   const StepNetwork& network_;
   const EdgeTimes times_;
-  std::vector<double> free_;  // by limit
+  std::vector<double> free_;  // per limit
   std::vector<TimedHop> hops_;
   std::map<std::pair<std::int32_t, std::int32_t>, Ways> ways_;
   using Ready = std::pair<double, std::int32_t>;                                       // due, hop
-  std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> ready_;  // by edge
-  std::vector<std::int32_t> touched_;  // edges with something ready whose limits may have become free
+  std::vector<std::priority_queue<Ready, std::vector<Ready>, std::greater<>>> ready_;  // per edge
+  std::vector<std::int32_t> touched_;  // edges with a ready hop whose limits may have become free
   std::vector<char> is_touched_;
-  using Event = std::tuple<double, bool, std::int32_t>;  // arrival of a hop, or a limit that is free
+  using Event = std::tuple<double, bool, std::int32_t>;  // time, hop arrived or limit freed, number
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

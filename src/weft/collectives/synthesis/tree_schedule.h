@@ -1,11 +1,12 @@
-// weft/collectives/synthesis/tree_schedule.h -- when the chunks of trees cross the edges of a network of devices.
+// weft/collectives/synthesis/tree_schedule.h -- schedules the chunks of trees on a network.
 //
-//   the trees of a forest, in pieces that follow each other:   root 0   |p0|p1|p2|p3|
+//   the trees of a forest, pipelined in segments:              root 0   |p0|p1|p2|p3|
 //                                                              child      |p0|p1|p2|p3|
 //
-// Trees carry as much as the wires allow, so that of long messages, cut finely, they are done hardly after the bound.
-// Of what is ready, what is due first goes first: a piece is due a turn of all trees after the one before, and what
-// leads far must leave early.
+// Trees saturate the links, so with long messages in fine segments they finish close to the bound.
+// Of the ready hops the one due first starts. A segment is due one period after the previous one,
+// where a period is the time that all trees need for one segment. Hops with a long path ahead are
+// due earlier.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,8 +18,8 @@
 
 namespace weft::synthesis {
 
-// Chunks are numbered as step_problem() does it: piece by piece, the trees of a root in their order. None where the
-// clock is over, or a tree takes a link that the network lacks.
+// Chunks are numbered as in step_problem(): piece by piece, the trees of a root in order. Empty if
+// the clock expires, or a tree uses an edge that the network lacks.
 std::optional<TimeSchedule> tree_schedule(const StepNetwork& network, const std::vector<Tree>& trees,
                                           std::int32_t pieces, double chunk_bytes, const StepClock& clock);
 

@@ -12,7 +12,7 @@ namespace {
 using cluster::DirectedLink;
 using cluster::Topology;
 
-// Which nodes can be reached from `start`, along the links or against them.
+// The nodes reachable from `start`, along the links or against them.
 std::vector<bool> reached(const Topology& topology, std::int32_t start, bool against) {
   std::vector<std::vector<std::int32_t>> next(topology.nodes.size());
   for (const DirectedLink& link : topology.links)
@@ -42,8 +42,8 @@ Status check_joined(const Topology& topology) {
       return user_error(fmt::format("there is a path from {} to {} but none back", label(from[n] ? 0 : n),
                                     label(from[n] ? n : 0)),
                         "links have one direction: give both where a cable has both");
-    // What leads nowhere, or comes from nowhere, carries nothing; only a switch with no device at all is
-    // surely a slip.
+    // A switch that leads nowhere, or comes from nowhere, carries nothing and is harmless. One
+    // without any device is surely a mistake.
     if (!from[n] && !to[n])
       return user_error(fmt::format("{} is not connected to any device", label(n)),
                         "give it links, or leave it out");
@@ -67,7 +67,7 @@ Result<Wires> wires_of(const Topology& topology) {
     double rate;
   };
   std::vector<Rated> rated;
-  std::vector<std::int32_t> out_of(topology.nodes.size());  // where a node's outgoing links begin
+  std::vector<std::int32_t> out_of(topology.nodes.size());  // node where the outgoing links start
   std::iota(out_of.begin(), out_of.end(), 0);
   for (std::size_t n = 0; n < topology.nodes.size(); ++n) {
     const double most = topology.nodes[n].bytes_per_second;
@@ -83,7 +83,7 @@ Result<Wires> wires_of(const Topology& topology) {
 
   double sum = 0, least = rated.front().rate;
   for (const Rated& it : rated) sum += it.rate, least = std::min(least, it.rate);
-  // Flows add up to the sum of all rates times the number of devices.
+  // Flows add up to at most the sum of all rates times the number of devices.
   double unit = least < 1e3 ? least / 1e6 : 1;
   while (sum / unit * made.gpus > 0x1p60) unit *= 2;
   Amount divisor = 0;
@@ -92,7 +92,7 @@ Result<Wires> wires_of(const Topology& topology) {
     divisor = std::gcd(divisor, it.wire.capacity);
   }
   for (Rated& it : rated) {
-    if (it.wire.capacity == 0) continue;  // nothing beside the others
+    if (it.wire.capacity == 0) continue;  // negligible
     it.wire.capacity /= divisor;
     made.wires.push_back(it.wire);
   }

@@ -16,7 +16,7 @@ using cluster::Topology;
 
 std::optional<std::int32_t> whole(std::string_view text) { return read_number<std::int32_t>(text, 0); }
 
-// Keeps the links that `keep` says, and the pairs of half duplex cables with them.
+// Keeps the links for which `keep` is true, and remaps the pairs of half-duplex links.
 template <class Keep>
 void keep_links(Topology& topology, Keep keep) {
   std::vector<std::int32_t> moved(topology.links.size(), -1);
@@ -31,7 +31,7 @@ void keep_links(Topology& topology, Keep keep) {
   topology.links = std::move(kept);
 }
 
-// Switches and cards that a loss has left without any link go too.
+// Also removes switches and network cards that have lost all their links.
 void drop_idle(Topology& topology) {
   std::vector<bool> joined(topology.nodes.size(), false);
   for (const DirectedLink& link : topology.links)

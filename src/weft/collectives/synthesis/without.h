@@ -1,7 +1,7 @@
-// weft/collectives/synthesis/without.h -- what is left of a topology after a failure.
+// weft/collectives/synthesis/without.h -- the topology that remains after a failure.
 //
-//   link:3-5   no link between nodes 3 and 5, either way
-//   gpu:12     no device 12; those after it move up by one
+//   link:3-5   no link between nodes 3 and 5, in either direction
+//   gpu:12     no device 12; higher numbers decrease by one
 #pragma once
 #include <string_view>
 
