@@ -13,7 +13,7 @@
 namespace weft::distribute {
 
 Status check_rings(const plan::Graph& graph, const Distribution& distribution) {
-  std::vector<std::string> along;  // of queries
+  std::vector<std::string> along;  // indices along which queries run
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
     if (&node.op() != &ops::attention()) continue;

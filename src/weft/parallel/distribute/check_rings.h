@@ -1,4 +1,4 @@
-// weft/parallel/distribute/check_rings.h -- keys go around where queries are cut: an axis that asks for it must cut some.
+// weft/parallel/distribute/check_rings.h -- ring attention needs an axis that slices the queries.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribution.h"
@@ -6,7 +6,7 @@
 
 namespace weft::distribute {
 
-// Fails where an axis asks for ring attention and slices no index that an attention of the plan has its queries along.
+// Fails if an axis requests ring attention but slices no index along which attention queries run.
 Status check_rings(const plan::Graph& graph, const Distribution& distribution);
 
 }  // namespace weft::distribute

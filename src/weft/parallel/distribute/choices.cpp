@@ -40,11 +40,11 @@ bool compares(const plan::Operator& op) {
 bool takes_one(const plan::Operator& op) {
   return is_one_of(op, {&ops::minimum(), &ops::maximum(), &ops::relu(), &ops::abs()});
 }
-// As less(b, a).
+// Computed as less(b, a).
 bool is_turned(const plan::Operator& op) { return is_one_of(op, {&ops::greater(), &ops::less_equal()}); }
 bool compares_with_zero(const plan::Operator& op) { return is_one_of(op, {&ops::relu(), &ops::abs()}); }
 
-// The combinations that two decisions show together.
+// The joint outcomes of two decisions.
 std::uint8_t crossed(std::uint8_t a, std::uint8_t b) {
   const auto sides = static_cast<std::uint8_t>(b & kBoth);
   std::uint8_t found = 0;
@@ -53,7 +53,7 @@ std::uint8_t crossed(std::uint8_t a, std::uint8_t b) {
   return found;
 }
 
-// Of three single numbers the one combination that they show; none where two are equal that must differ.
+// The joint outcome of three scalar decisions; 0 if one has no outcome because its operands tie.
 std::uint8_t combination(std::uint8_t a, std::uint8_t b, std::uint8_t c) {
   int at = 0;
   for (const std::uint8_t sides : {a, b, c}) {
@@ -65,7 +65,7 @@ std::uint8_t combination(std::uint8_t a, std::uint8_t b, std::uint8_t c) {
 
 }  // namespace
 
-// Adds what decides to the plan as outputs, once for every two numbers that are compared.
+// Adds the deciding values to the plan as outputs, once per pair of compared numbers.
 class Choices::Finder {
  public:
   Finder(const plan::Graph& graph, Choices& made, std::span<const Bound> bounds = {})
@@ -113,7 +113,7 @@ class Choices::Finder {
   }
 
  private:
-  // Zero is one number, whichever node has it.
+  // All zeros count as the same number, whichever node makes them (no digest).
   using Numbers = std::pair<std::optional<Digest>, std::optional<Digest>>;
   enum class By : std::uint8_t { equality, order, taking_one };
 
@@ -138,7 +138,7 @@ class Choices::Finder {
     return hashes_[value.value];
   }
 
-  // equal(minimum(a, b), b) says what the minimum decided.
+  // equal(minimum(a, b), b) repeats the decision of the minimum.
   bool repeats(const NodeView& node) const {
     if (!is_equality(node.op())) return false;
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
@@ -181,13 +181,13 @@ class Choices::Finder {
     return is_single ? add_other_bounds(node, by, a, b, flag, compared) : Status();
   }
 
-  // A zero that was added for the comparison has no node in the plan.
+  // A zero added for the comparison has no node in the original plan.
   bool is_constant(ValueId value) const {
     return value.value >= graph_.value_count() ||
            graph_.node(graph_.value(value).producer).op == &ops::constant();
   }
 
-  // The number that a counter is taken modulo a constant of; invalid: the value is not such a counter.
+  // The operand of mod if the value is an integer modulo a constant (a counter); otherwise invalid.
   ValueId counter_of(ValueId value) const {
     if (is_constant(value)) return {};
     const NodeView maker = graph_.view(graph_.value(value).producer);
@@ -196,7 +196,7 @@ class Choices::Finder {
     return counts ? maker.input(0) : ValueId();
   }
 
-  // Whether the decision would be another with other bounds is a decision of its own.
+  // Adds one decision per other bound: whether that bound would change the outcome.
   Status add_other_bounds(const NodeView& node, By by, ValueId a, ValueId b, ValueId flag,
                           std::size_t compared) {
     plan::Graph& asked = made_.asked_;
@@ -230,7 +230,7 @@ class Choices::Finder {
     return {};
   }
 
-  // Flags that no comparison made: those that are fed, and what is made of whole numbers.
+  // Adds flags that no comparison makes: inputs, and flags computed from integers.
   void add_flags(const NodeView& node) {
     if (&node.op() != &ops::select() && !is_logical(node.op())) return;
     const std::size_t flags = &node.op() == &ops::select() ? 1 : node.input_count();
@@ -254,7 +254,7 @@ class Choices::Finder {
   Choices& made_;
   const std::span<const Bound> bounds_;
   const std::vector<Digest> hashes_;    // by value
-  std::vector<bool> depends_, needed_;  // by value: on a source; by node
+  std::vector<bool> depends_, needed_;  // by value: depends on a source; by node: is needed
   std::set<std::pair<Numbers, By>> known_;
   std::map<Numbers, std::size_t> numbers_;
   std::set<Digest> flags_;

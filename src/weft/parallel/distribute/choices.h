@@ -1,17 +1,19 @@
-// weft/parallel/distribute/choices.h -- where a number decides which of two values a plan takes.
+// weft/parallel/distribute/choices.h -- coverage of the decisions that a plan makes on its data.
 //
-//   %9 = minimum(%one, %ratio)         a norm that is clipped: one, or the ratio
-//   %12 = select(%7, %10, %11)         %7 compares two numbers: a step that is taken, or skipped
-//   %14 = relu(%13)                    %13 and zero are compared, element by element
+//   %9 = minimum(%one, %ratio)         gradient clipping: one, or the ratio
+//   %12 = select(%7, %10, %11)         %7 compares two numbers: the step is applied or skipped
+//   %14 = relu(%13)                    compares %13 with zero, element by element
 //
-// One draw of values shows some sides of these decisions, and an error on another side stays hidden. So plans are
-// compared until every decision was seen on both sides and every pair of decisions in all four combinations. A tensor
-// shows both sides in one draw where some of its elements lie on either. What no draw showed is not proven. Flags are
-// nested three deep (a scale grows after enough finite steps, where gradients are complete), so draws are searched for
-// the eight combinations of three single numbers too.
+// One random sample covers only some outcomes of these decisions, and an error behind another
+// outcome stays hidden. So plans are compared until every decision was seen with both outcomes and
+// every pair of decisions with all four combinations. A tensor can show both outcomes in one
+// sample, in different elements. An outcome that no sample showed is not proven. Flags nest three
+// deep: a scale grows after enough finite steps, at steps whose gradients are complete. So samples
+// are also searched for the eight combinations of three scalar decisions.
 //
-// A decision that repeats another is that one: greater(b, a) is less(a, b), and equal(minimum(a, b), b) says what the
-// minimum decided. Two that compare the same two numbers are not crossed.
+// A decision that repeats another counts as the same one: greater(b, a) is less(a, b), and
+// equal(minimum(a, b), b) repeats the minimum. Two decisions on the same two numbers are not
+// combined.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -30,61 +32,65 @@ class Choices {
  public:
   using Values = std::vector<ops::Tensor<ops::Field>>;
 
-  Choices() = default;  // none
-  // A number that another plan has in the place of a constant: 1000 steps for 2000.
+  Choices() = default;  // no decisions
+  // A number that another plan has in place of a constant: 1000 steps instead of 2000.
   struct Bound {
     double number = 0;
-    bool is_whole = false;  // of an integer type
+    bool is_whole = false;  // integer type
   };
 
-  // Of the nodes that an output depends on and that depend on a source themselves. `bounds`: draws are to show single
-  // numbers of which the plan's own bound and these decide differently.
+  // The decisions of nodes that an output depends on and that themselves depend on a source.
+  // `bounds`: samples must also include scalars for which the plan's own bound and one of these
+  // decide differently.
   static Result<Choices> of(const plan::Graph& graph, std::span<const Bound> bounds = {});
-  // Of single numbers, and of real numbers that are asked to be equal, as random ones never are; of these nodes alone.
-  // Each must be seen on both sides, and single numbers on both sides of another plan's, but where they repeat those.
+  // The decisions of the nodes marked in `own` only: scalar ones, and equality tests of reals,
+  // which random reals never pass. Each must be seen with both outcomes. A scalar one must also be
+  // seen with both outcomes of every scalar decision of the other plan (see_beside), unless it
+  // repeats that decision.
   static Result<Choices> of_own(const plan::Graph& graph, const std::vector<bool>& own);
 
   bool none() const { return decisions_.empty(); }
 
-  // The plan with what decides as further outputs, behind its own.
+  // The plan with the deciding values as further outputs, after its own.
   const plan::Graph& asked() const { return asked_; }
 
-  // Whether this draw of `asked()` shows a side, a pair or a tie that was not seen yet.
+  // Whether this sample of `asked()` shows an outcome, a combination or a tie that was not seen
+  // yet.
   bool shows_more(const Values& outputs) const;
   void see(const Values& outputs);
-  // Beside what `other` saw last.
+  // Also records the combinations with what `other` saw last.
   void see_beside(const Values& outputs, const Choices& other);
 
-  // Draws in search of what is left were in vain.
+  // Further samples found nothing new.
   void give_up() { gave_up_ = true; }
-  // Ties are looked for in a few draws more: deep plans have many comparisons.
+  // Ties get only a few extra samples, since deep plans have many comparisons.
   bool is_done() const { return gave_up_ || (all_crossed() && (ties_seen() || for_ties_ >= kMostForTies)); }
 
   bool any_seen() const { return !pairs_.empty() && pairs_.front() != 0; }
   bool all_seen() const;
-  // And all combinations of three.
+  // Like all_seen(), and all combinations of three.
   bool all_crossed() const;
-  // Whether two numbers that are compared were equal somewhere, for each tensor of them; in some draws, as one may hide
-  // what a tie decides behind a zero.
+  // Whether the operands of every tensor comparison were equal somewhere. Several samples are
+  // needed, because a zero factor in one may hide the effect of a tie.
   bool ties_seen() const;
-  // Ties are drawn with tensors of zeros in every other draw.
+  // Every other sample with ties has all-zero tensors.
   bool next_ties_have_zeros() { return asked_for_ties_++ % 2 == 1; }
 
-  // Neither ties nor combinations of three are wanted.
+  // Requires neither ties nor combinations of three.
   void want_pairs_alone();
 
-  // "%12 (less) was never seen to hold"; empty where all was seen.
+  // "%12 (less) was never seen to hold"; empty if everything was seen.
   std::string unseen() const;
 
  private:
   struct Decision {
-    plan::ValueId less = {};   // of asked(); invalid: `equal` decides alone
+    plan::ValueId less = {};   // in asked(); invalid: `equal` decides alone
     plan::ValueId equal = {};  // invalid: `less` is a flag of the plan
     bool is_tensor = false;
-    bool takes_one = false;   // a minimum or maximum: of two that are equal it takes neither
-    bool is_bound = false;    // whether another bound would decide otherwise
+    bool takes_one = false;   // a minimum or maximum: a tie gives no outcome
+    bool is_bound = false;    // whether another bound would decide differently
     std::string text = {};    // "%12 (less)"
-    std::size_t numbers = 0;  // which two are compared
+    std::size_t numbers = 0;  // identifies the two compared numbers
     std::size_t first_output = 0;
 
     bool orders() const { return less.valid() && equal.valid(); }
@@ -95,7 +101,7 @@ class Choices {
     return crossed_ && decisions_[a].numbers != decisions_[b].numbers;
   }
 
-  // By decision: 1 where it failed somewhere, 2 where it held, 4 where the two numbers were equal.
+  // By decision, bits: 1 if it was false somewhere, 2 if true, 4 if the two numbers were equal.
   std::vector<std::uint8_t> sides(const Values& outputs) const;
   bool lacks_ties(std::size_t decision) const {
     return wants_ties_ && decisions_[decision].is_tensor && decisions_[decision].orders() &&
@@ -106,20 +112,20 @@ class Choices {
 
   plan::Graph asked_;
   std::vector<Decision> decisions_;
-  std::vector<std::uint8_t> last_;    // sides of the last that was seen
-  std::vector<std::uint8_t> beside_;  // of each and each of the other plan's, the four combinations
-  std::vector<std::string> others_;   // by decision of the other plan; empty: it is not crossed
-  std::vector<std::uint8_t> pairs_;   // of each two, the four combinations; of one with itself, its sides
+  std::vector<std::uint8_t> last_;    // outcomes in the last sample
+  std::vector<std::uint8_t> beside_;  // combinations with each decision of the other plan
+  std::vector<std::string> others_;   // by decision of the other plan; empty: not combined
+  std::vector<std::uint8_t> pairs_;   // combinations per pair; on the diagonal, outcomes
   bool crossed_ = true, gave_up_ = false, wants_ties_ = true;
   static constexpr int kDrawsWithTies = 3, kMostForTies = 3;
-  std::vector<int> ties_;                           // by decision: draws that showed one
-  int asked_for_ties_ = 0;                          // draws
-  int for_ties_ = 0;                                // draws since all choices were crossed
-  std::vector<std::array<std::size_t, 3>> threes_;  // of single numbers
+  std::vector<int> ties_;                           // by decision: samples with a tie
+  int asked_for_ties_ = 0;                          // samples
+  int for_ties_ = 0;                                // samples since all combinations were seen
+  std::vector<std::array<std::size_t, 3>> threes_;  // scalar decisions
   std::vector<std::uint8_t> seen_threes_;           // the eight combinations of each
 };
 
-// Constants of `graph` that `original` has not: a bound that was changed is one of them.
+// Constants of `graph` that `original` does not have; a changed bound is one of them.
 std::vector<Choices::Bound> new_constants(const plan::Graph& original, const plan::Graph& graph);
 
 }  // namespace weft::distribute

@@ -15,7 +15,7 @@ using plan::NodeView;
 
 std::int64_t ceil_div(std::int64_t size, std::int64_t parts) { return size / parts + (size % parts != 0); }
 
-// Chooses for one node, from the outermost axis in.
+// Chooses the loops of one node, from the outermost mesh axis inward.
 class NodeChooser {
  public:
   NodeChooser(const NodeView& node, const plan::Signature& signature, const plan::Mesh& mesh)
@@ -35,8 +35,8 @@ class NodeChooser {
           made_here = true;
           continue;
         }
-        // Where the result only has the index, every rank may make all of it and its readers cut it: that
-        // moves operands to be whole. Cut along another index, the result would have to move.
+        // Only the result has this index: every rank can compute all of it and readers slice it,
+        // but that needs whole operands. Slicing another index would mean moving the result.
         if (made_here && (loop.role == plan::Role::reduced || grows_by(mesh_.axes[axis].ranks)))
           return kWhole;
         if (cut(l, axis)) return static_cast<LoopChoice>(l);
@@ -94,7 +94,7 @@ class NodeChooser {
   const plan::Signature& signature_;
   const plan::Mesh& mesh_;
   const std::vector<ops::Sliding> sliding_;
-  std::vector<std::int64_t> left_;       // by loop: steps of one rank, after the cuts so far
+  std::vector<std::int64_t> left_;       // by loop: iterations per rank after the slices so far
   std::vector<std::vector<bool>> cuts_;  // by loop and axis
 };
 
@@ -108,7 +108,8 @@ bool blocks_agree(const NodeView& view, const Loop& loop, const plan::Mesh& mesh
   if (operand == result) return true;
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (!cut[axis]) continue;
-    // Even blocks on the coarser side are even ones on the finer. Uneven ones may agree too, but not simply.
+    // Even blocks on the coarser side are even on the finer side. Uneven ones may agree too, but
+    // that is harder.
     if (operand % mesh.axes[axis].ranks != 0 || result % mesh.axes[axis].ranks != 0) return false;
     operand /= mesh.axes[axis].ranks;
     result /= mesh.axes[axis].ranks;
@@ -135,7 +136,7 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
                          const StageUses& uses, const Exceptions& exceptions) {
   const std::size_t axes = mesh.axes.size();
   LoopChoices choices(graph.node_count(), axes);
-  std::vector<bool> made_of_nothing(graph.value_count());  // of constants and positions alone
+  std::vector<bool> made_of_nothing(graph.value_count());  // computed only from constants and positions
   std::vector<std::vector<LoopChoice>> by_kind(signatures.kinds() * uses.count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -156,7 +157,7 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
       known = loops_of(node, signature, mesh, lists, exceptions);
     for (std::size_t axis = 0; axis < axes; ++axis)
       choices.set(node.id(), axis, (excepted ? own : known)[axis]);
-    // What every rank can make by itself is moved by nobody; its readers cut it where they are.
+    // A value that every rank can compute by itself is never moved; its readers slice it locally.
     if (of_nothing && !excepted)
       for (std::size_t axis = 0; axis < axes; ++axis) choices.set(node.id(), axis, kWhole);
   }

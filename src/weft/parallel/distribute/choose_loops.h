@@ -1,14 +1,15 @@
-// weft/parallel/distribute/choose_loops.h -- along which loop each node is cut, mesh axis by mesh axis.
+// weft/parallel/distribute/choose_loops.h -- chooses the loop along which a node is sliced.
 //
-//   gpu: slice h, f, s      contract x[b,s,d], w1[d,f] -> [b,s,f]      f: the first of the list that it has
+//   gpu: slice h, f, s      contract x[b,s,d], w1[d,f] -> [b,s,f]      f: the first listed index
 //                           layer-norm x[b,s,d] over d                 s
 //                           softmax x[b,h,s,t] over t                  h
-//                           reduce gain[d] -> []                       none: it may go with its operand
+//                           reduce gain[d] -> []                       none: it may follow its operand
 //
-// A loop goes by every name that it has in an operand or a result, so renamed and merged indices follow. One
-// loop may be cut on several axes, the outer one first. It is not cut in more parts than it has steps, unless
-// an exception says so. One that windows slide along is cut on one axis, and where a block's neighbours hold
-// all that its windows see.
+// A loop goes by every name that it has in an operand or a result, so renamed and merged indices
+// match too. One loop may be sliced on several axes, the outer one first. It is not sliced into
+// more blocks than it has iterations, unless an exception says so. A loop that windows slide along
+// is sliced on one axis only, and only if the neighbouring blocks hold all that a block's windows
+// read.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,10 +23,10 @@
 
 namespace weft::distribute {
 
-// What a node does on an axis: the number of a loop of its signature, or one of these.
+// What a node does on an axis: the number of a loop of its signature, or one of these constants.
 using LoopChoice = std::int16_t;
-constexpr LoopChoice kWhole = -1;     // every rank runs all of it
-constexpr LoopChoice kUnlisted = -2;  // the same, but that it may go with an operand or carry addends
+constexpr LoopChoice kWhole = -1;     // every rank runs the whole node
+constexpr LoopChoice kUnlisted = -2;  // likewise, but it may follow an operand or pass on partial sums
 
 class LoopChoices {
  public:
@@ -44,13 +45,13 @@ class LoopChoices {
 LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
                          const StageUses& uses, const Exceptions& exceptions);
 
-// The choices of one node, axis by axis, by these lists alone.
+// The choices of one node per axis, from these lists and exceptions only.
 std::vector<LoopChoice> loops_of(const plan::NodeView& node, const plan::Signature& signature,
                                  const plan::Mesh& mesh, std::span<const IndexList> lists,
                                  const Exceptions& exceptions);
 
-// Where a view splits or merges an index, whether cutting the loop on the axes marked (of the mesh, outermost
-// first) gives blocks of the same elements on both sides.
+// For a view that splits or merges an index: whether slicing the loop on the marked mesh axes
+// (outermost first) gives blocks of the same elements on both sides.
 bool blocks_agree(const plan::NodeView& view, const plan::Loop& loop, const plan::Mesh& mesh,
                   const std::vector<bool>& cut);
 

@@ -28,10 +28,10 @@ using plan::NodeView;
 using plan::ValueId;
 using spmd::MeshTensor;
 
-constexpr double kAlike = 1e-9;        // of a tensor's largest element
-constexpr double kRounding = 0x1p-50;  // what operands are changed by to see what rounding does
+constexpr double kAlike = 1e-9;        // relative to a tensor's largest element
+constexpr double kRounding = 0x1p-50;  // relative change of the operands that measures the effect of rounding
 constexpr double kTimesRounding = 1e3;
-constexpr std::array<double, 3> kPeaks = {40, 6, 1};  // exp(40 * 40) is no float
+constexpr std::array<double, 3> kPeaks = {40, 6, 1};  // exp(40 * 40) overflows
 
 double largest(const Tensor<double>& tensor) {
   double found = 0;
@@ -40,7 +40,7 @@ double largest(const Tensor<double>& tensor) {
   return found;
 }
 
-// How far apart two tensors are; infinite where one has a number and the other none.
+// The largest difference between two tensors; infinite where only one of them is finite.
 double distance(const Tensor<double>& a, const Tensor<double>& b) {
   if (a.data.size() != b.data.size()) return std::numeric_limits<double>::infinity();
   double found = 0;
@@ -74,7 +74,7 @@ class Comparison {
     std::map<std::string_view, std::size_t> places;
     for (std::size_t o = 0; o < plans_.original->outputs().size(); ++o)
       places.emplace(plans_.original->text(plans_.original->outputs()[o].name), o);
-    std::vector<std::size_t> differ;  // outputs of the plan of one device
+    std::vector<std::size_t> differ;  // outputs of the single-device plan
     std::vector<double> apart;
     for (std::size_t o = 0; o < graph().outputs().size(); ++o) {
       const plan::Output& output = graph().outputs()[o];
@@ -106,7 +106,7 @@ class Comparison {
 
  private:
   const plan::Graph& graph() const { return *plans_.graph; }
-  // The plan with its own choices behind its outputs.
+  // The plan with its own decisions appended to its outputs.
   const plan::Graph& asked_of_ranks() const { return plans_.own != nullptr ? plans_.own->asked() : graph(); }
   using Whole = std::map<std::string, Tensor<T>, std::less<>>;
 
@@ -124,8 +124,8 @@ class Comparison {
     };
   }
 
-  // Over the field what shows a choice that was not seen yet. In floats, with the highest peaks that leave most
-  // results numbers: deep models overflow early.
+  // Over the field, draws values that show a new decision outcome. In floats, uses the highest
+  // peaks that leave most results finite: deep models overflow early.
   Result<std::vector<Tensor<T>>> draw_and_run() {
     if constexpr (std::is_same_v<T, Field>) {
       const auto draw = [&](Ties ties) -> Result<std::vector<Tensor<T>>> {
@@ -153,7 +153,7 @@ class Comparison {
     return 2 * numbers >= all;
   }
 
-  // What the plan decides itself, as its ranks found it.
+  // Records the plan's own decisions as its ranks computed them.
   Status see_own(const std::vector<MeshTensor<T>>& held) const {
     if constexpr (std::is_same_v<T, Field>) {
       if (plans_.own == nullptr || plans_.own->none()) return {};
@@ -202,7 +202,7 @@ class Comparison {
     return {};
   }
 
-  // Whether the outputs come as far apart when operands change by a rounding error.
+  // Whether the outputs differ as much when the operands change by a rounding error.
   Result<bool> rounding_explains(const std::vector<Tensor<T>>& expected,
                                  const std::vector<std::size_t>& differ, const std::vector<double>& apart) {
     Whole changed = whole_;
@@ -225,7 +225,7 @@ class Comparison {
     return all;
   }
 
-  // Runs both again with every value as an output, and finds the first that differs.
+  // Runs both plans again with every value as an output and finds the first that differs.
   Result<std::optional<Disagreement>> locate() {
     const plan::Graph whole = with_all_values(*plans_.open), spread = with_all_values(graph());
     WEFT_TRY(expected, whole_run(whole, whole_));

@@ -14,7 +14,7 @@ using plan::AxisLayout;
 using plan::Layout;
 using plan::Mesh;
 
-// A local cut copies, at about what memory gives; it is cheaper than anything that goes over a wire.
+// A local slice is a copy at about memory bandwidth, cheaper than anything that goes over a link.
 constexpr double kLocalBytesPerSecond = 1e12, kLocalSeconds = 1e-9;
 
 double held_bytes(const plan::Type& type, const Layout& layout, const Mesh& mesh) {
@@ -24,8 +24,8 @@ double held_bytes(const plan::Type& type, const Layout& layout, const Mesh& mesh
   return bytes;
 }
 
-// The layouts between which a conversion looks for its way: on each axis a few, numbered; a layout is a
-// number in mixed base.
+// The layouts that a conversion may pass through: a few numbered candidates per axis. A layout is a
+// mixed-radix number.
 class Ways {
  public:
   Ways(const plan::Type& type, const Mesh& mesh, std::span<const AxisPrice> prices, const Layout& from,
@@ -87,7 +87,8 @@ class Ways {
   }
 
  private:
-  // Where the sum of addends may be cut in between: the largest index that nothing else cuts.
+  // The index along which partial sums may be reduce-scattered on the way: the largest that nothing
+  // else slices.
   Symbol scatter_index(const Layout& from, const Layout& to, std::size_t axis) const {
     const std::int64_t ranks = mesh_.axes[axis].ranks;
     const plan::Dim* best = nullptr;
@@ -148,7 +149,7 @@ class Ways {
       return std::max(price.latency_seconds, kLocalSeconds) +
              bytes * ranks * (step.to.before + step.to.after) / whole / std::max(price.bytes_per_second, 1.0);
     }
-    // Each half of an all-reduce passes what a reduce-scatter or an all-gather does.
+    // Each half of an all-reduce moves as much as a reduce-scatter or an all-gather.
     const double halves = step.from.is_partial() && step.to.is_replicated() ? 2 : 1;
     if (step.gathers()) bytes *= ranks;
     const double passed = halves * bytes * (ranks - 1) / ranks;
@@ -164,7 +165,7 @@ class Ways {
   std::size_t count_ = 1;
 };
 
-// Two words that tell a layout from any other.
+// Two words that identify a layout.
 void pack(const AxisLayout& layout, std::vector<std::uint64_t>& words) {
   words.push_back(static_cast<std::uint64_t>(layout.index.value) << 16 |
                   static_cast<std::uint64_t>(layout.kind) << 8 | static_cast<std::uint64_t>(layout.monoid));

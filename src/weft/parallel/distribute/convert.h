@@ -1,14 +1,15 @@
-// weft/parallel/distribute/convert.h -- the cheapest way from one layout of a value to another.
+// weft/parallel/distribute/convert.h -- the cheapest conversion between two layouts.
 //
 //   partial(sum) on node and gpu  ->  replicated
 //
 //     gpu   reduce-scatter                 all-gather        each rank of a node sums an eighth across
-//     node                    all-reduce                     the nodes: an eighth of the bytes go there
+//     node                    all-reduce                     the nodes: only an eighth of the bytes
 //
-// The layouts a value can pass through are few: on each axis what it has, what it shall have, replicated, and
-// for addends a slice of their sum. One communication leads from layout to layout along one axis; the
-// shortest path by price is the conversion. An index that is cut on two axes is cut on the outer one first
-// and joined there last, as spmd::infer_layouts demands. Borders are fetched last, from blocks without any.
+// A value can pass through few layouts: per axis the one it has, the one it needs, replicated, and
+// for partial sums a slice of the sum. One collective changes the layout along one axis; the
+// conversion is the shortest path by cost. An index sliced on two axes is sliced on the outer axis
+// first and joined there last, as spmd::infer_layouts requires. Halos are fetched last, from blocks
+// without any.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,10 +24,10 @@
 
 namespace weft::distribute {
 
-// A mesh of more axes has too many ways from layout to layout.
+// With more axes there are too many paths between layouts.
 constexpr std::size_t kMostAxes = 6;
 
-// One communication: what the axis holds afterwards.
+// One collective; `to` is the layout on the axis afterwards.
 struct Step {
   std::size_t axis = 0;
   plan::AxisLayout from, to;
@@ -43,11 +44,12 @@ struct Conversion {
 
 class Converter {
  public:
-  // `prices`: one for each axis, or none. REQUIRES: the mesh has at most kMostAxes; it outlives this.
+  // `prices`: one per axis, or empty. REQUIRES: the mesh has at most kMostAxes axes and outlives
+  // this.
   Converter(const plan::Mesh& mesh, std::span<const AxisPrice> prices);
 
-  // Null when there is no way: nothing becomes an addend, and values of ranks' own become nothing. Stays
-  // valid while the converter lives. `type` is told from others by `id`.
+  // Null if there is no conversion: nothing converts to partial sums, and varying values convert to
+  // nothing. The pointer is valid for the converter's lifetime. `id` identifies `type`.
   const Conversion* find(plan::TypeId id, const plan::Type& type, const plan::Layout& from,
                          const plan::Layout& to);
 
@@ -56,10 +58,10 @@ class Converter {
 
   const plan::Mesh& mesh_;
   std::vector<AxisPrice> prices_;
-  std::map<Key, Conversion> known_;  // seconds < 0: no way
+  std::map<Key, Conversion> known_;  // seconds < 0: no conversion
 };
 
-// Adds the step's communication.
+// Adds the collective of the step.
 Result<plan::ValueId> add_step(plan::Graph& graph, plan::ValueId value, const plan::Mesh& mesh,
                                const Step& step);
 

@@ -16,7 +16,7 @@ using plan::ValueId;
 
 namespace {
 
-// The one reader of each value; invalid where there is none or several.
+// The only reader of each value; invalid if there is none or several.
 std::vector<NodeId> only_readers(const plan::Graph& graph) {
   std::vector<NodeId> readers(graph.value_count());
   std::vector<bool> several(graph.value_count());
@@ -37,7 +37,7 @@ std::vector<Delayed> find_delayed(const plan::Graph& graph) {
   const std::map<std::string_view, NodeId> sources = sources_of(graph);
   const std::vector<NodeId> readers = only_readers(graph);
   std::vector<Delayed> found;
-  std::vector<bool> gradients;  // once there is something to ask
+  std::vector<bool> gradients;  // computed on first use
   for (const plan::Output& output : graph.outputs()) {
     const auto source = sources.find(graph.updated(output));
     if (source == sources.end()) continue;
@@ -61,11 +61,12 @@ std::vector<Delayed> find_delayed(const plan::Graph& graph) {
   return found;
 }
 
-// What is summed stands before what is made in such a plan, so it is made in several rounds.
+// In such a plan the reduction precedes the gradient's computation, so nodes are added in several
+// rounds.
 Result<DistributedPlan> without_delay(const DistributedPlan& plan) {
   const std::vector<Delayed> delayed = find_delayed(plan.graph);
   PlanEdit edit(plan);
-  std::vector<ValueId> instead(plan.graph.node_count());  // by node that reduces: what was made
+  std::vector<ValueId> instead(plan.graph.node_count());  // by reducing node: the value that it should reduce
   std::vector<bool> left_out(plan.graph.node_count());
   for (const Delayed& one : delayed) {
     left_out[one.state.value] = true;

@@ -36,7 +36,7 @@ class Distributor {
       : graph_(graph), sources_(sources), transplant_(graph, made_.graph) {
     made_.graph.name = graph.name;
     made_.mesh = distribution.mesh;
-    // Symbols and scopes have the same numbers in both plans, so layouts mean the same in both.
+    // Symbols and scopes have the same ids in both plans, so layouts mean the same in both.
     for (std::size_t s = 0; s < graph.symbols().size(); ++s) made_.graph.symbol(graph.text(Symbol(s)));
     for (std::size_t s = 0; s < graph.scope_count(); ++s)
       made_.graph.add_scope(graph.scope(plan::ScopeId(s)));
@@ -54,7 +54,7 @@ class Distributor {
   }
 
  private:
-  // Outputs by the value that they are, and what updates want of gradients.
+  // Outputs by value, and sources by name.
   void find_wanted() {
     outputs_.resize(graph_.value_count());
     for (std::size_t o = 0; o < graph_.outputs().size(); ++o)
@@ -84,7 +84,7 @@ class Distributor {
 
   Status add_source(const NodeView& node) {
     const Layout& layout = sources_.layouts[node.id().value];
-    plan::AttributeValue text;  // the default: replicated
+    plan::AttributeValue text;  // default: replicated
     if (layout != Layout::replicated(made_.mesh))
       text = made_.graph.symbol(print(layout, made_.mesh, made_.graph.symbols()));
     put_label(node);
@@ -114,8 +114,8 @@ class Distributor {
     made_.graph.set_scope(node.node().scope);
   }
 
-  // The next value of a source lies where the source does; other outputs stay where they are made, but that
-  // nobody outside can read addends.
+  // The next value of a source has the source's layout. Other outputs keep the layout in which they
+  // are computed, except that partial sums are reduced first.
   Layout layout_of_output(std::size_t o) const {
     const plan::Output& output = graph_.outputs()[o];
     if (const auto source = by_name_.find(graph_.updated(output));
@@ -164,7 +164,7 @@ Result<DistributedPlan> spread(const plan::Graph& graph, const Distribution& dis
   const SourceLayouts sources = choose_source_layouts(graph, signatures, choices, distribution, uses,
                                                       exceptions, options.smallest_share);
   WEFT_TRY(made, Distributor(graph, distribution, options, signatures, choices, sources, uses).run());
-  // What was moved for an update may be read by the backward pass as well, where rules put that behind it.
+  // The backward pass may read what was moved for an update, if rules made it depend on that.
   WEFT_TRY_STATUS(plan::settle_phases(made.graph));
   return made;
 }

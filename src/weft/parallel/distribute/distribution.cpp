@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kShards = {"nothing", "optimizer", "pa
 constexpr std::string_view kExample =
     "node=4: slice b, shard parameters; gpu=8: slice h, f, s; replicate w on gpu";
 
-// Says how many micro-batches there are; no mesh axis has this name.
+// Sets the number of micro-batches; no mesh axis has this name.
 constexpr std::string_view kMicro = "micro";
 
 constexpr auto kSigns = std::to_array<Sign>(
@@ -30,21 +30,21 @@ constexpr auto kQuotes = std::to_array<Quote>({{.mark = '"',
                                                 .kind = TokenKind::quoted,
                                                 .escape = Escape::backslash,
                                                 .not_closed = "a quoted name is not closed"}});
-// Names of tensors have dots, and what is no sign is a name.
+// Tensor names contain dots, and anything that is not a sign is a name.
 constexpr Lexicon kLexicon =
     indexed({.signs = kSigns, .quotes = kQuotes, .numbers = Numbers::none, .wide_words = true});
 
-// Of each rank of an axis, where they differ: "micro-batches 5:3".
+// Per rank of an axis, where unequal: "micro-batches 5:3".
 constexpr std::string_view kMicroBatches = "micro-batches";
 
-// Two words: one by itself is an index of that name.
+// Both words together; one alone is an index of that name.
 constexpr std::string_view kRing = "ring", kAttention = "attention";
 
-// More of anything than this is no distribution that anyone means.
+// Larger inputs are rejected: no sensible distribution has so many entries.
 constexpr std::size_t kMostEntries = 10'000;
-constexpr std::string_view kDigits = "0123456789-.";  // that a number begins with
-constexpr std::int64_t kMostMicroBatches = 65'536;    // as the setting micro_batches
-constexpr std::int64_t kMostTaken = 1'000'000;        // micro-batches: no sum of them overflows
+constexpr std::string_view kDigits = "0123456789-.";  // the first character of a number
+constexpr std::int64_t kMostMicroBatches = 65'536;    // as in the setting micro_batches
+constexpr std::int64_t kMostTaken = 1'000'000;        // micro-batches per rank: no sum of them overflows
 
 class Reader {
  public:
@@ -61,7 +61,7 @@ class Reader {
     }
     if (!own_.empty()) WEFT_TRY_STATUS(take_stage_meshes(made_, own_));
     WEFT_TRY_STATUS(check_in_stages(made_));
-    // One rank has no axes: micro-batches alone are a distribution of it.
+    // A single rank has no axes, so its distribution may consist of micro-batches alone.
     if (made_.mesh.axes.empty() && !has_micro_) return expected("a mesh axis and its ranks");
     return std::move(made_);
   }
@@ -128,7 +128,8 @@ class Reader {
     return read_exception();
   }
 
-  // A number of `what` from 1 on. A mesh looks at its ranks itself: from zero on there.
+  // Reads a count of at least 1. The ranks of a mesh axis start from 0 here, since the mesh checks
+  // them itself.
   template <class T>
   Result<T> count(std::string_view what, T least = 1, T most = std::numeric_limits<T>::max()) {
     const auto number = read_number<T>(here_.text, least, most);
@@ -199,7 +200,7 @@ class Reader {
     return at_word("stage") ? read_stage(made_.axes.back()) : read_use(made_.axes.back());
   }
 
-  // "stage 1", "stages 2 to 5"; both by themselves are names.
+  // "stage 1", "stages 2 to 5"; either word alone is a name.
   bool next_is_stages() const {
     return (at_word("stage") || at_word("stages")) && !ahead_.text.empty() &&
            kDigits.find(ahead_.text.front()) != std::string_view::npos;
@@ -220,7 +221,7 @@ class Reader {
     return std::pair(first, last);
   }
 
-  // An axis of a mesh that some stages have: "stage 1 on gpu=2: slice h".
+  // A mesh axis that only some stages have: "stage 1 on gpu=2: slice h".
   Status read_own_axis() {
     const Span span = here_.span;
     WEFT_TRY(stages, read_stages());
@@ -239,7 +240,7 @@ class Reader {
     return {};
   }
 
-  // What some stages use the axis for instead: "in stage 1 slice h, f", "in stages 1 to 3 nothing".
+  // How some stages use the axis instead: "in stage 1 slice h, f", "in stages 1 to 3 nothing".
   bool next_is_in_stages() const {
     return at_word("in") && (ahead_.text == "stage" || ahead_.text == "stages");
   }
@@ -265,7 +266,7 @@ class Reader {
     return {};
   }
 
-  // Of all stages, and then of some of them.
+  // First for all stages, then overrides for some of them.
   Status read_use(AxisUse& use) {
     if (!next_is_in_stages()) WEFT_TRY_STATUS(read_use_of(use));
     while (next_is_in_stages()) {
@@ -336,12 +337,12 @@ class Reader {
                                   use.takes.size()),
                       "one number per rank: micro-batches 5:3", span);
   }
-  // Before a number; else it is an index of that name. Older texts have `takes`.
+  // Before a number; otherwise it is an index of that name. Older texts write `takes`.
   bool next_is_takes() const {
     return (at_word(kMicroBatches) || at_word("takes")) && !ahead_.text.empty() &&
            kDigits.find(ahead_.text.front()) != std::string_view::npos;
   }
-  // `shard` before another word; by itself it is an index of that name.
+  // `shard` before another word; alone it is an index of that name.
   bool next_is_shard() const { return at_word("shard") && ahead_.is_word(); }
 
   Status read_exception() {
@@ -371,7 +372,7 @@ class Reader {
   bool has_micro_ = false;
 };
 
-// Names of tensors have dots: they need no quotes here, unlike what would not be read back.
+// Names with dots need no quotes here, unlike names that could not be read back.
 std::string word(std::string_view name) {
   const auto plain = [](char c) { return is_in_word(c) || c == '.'; };
   if (!name.empty() && std::ranges::all_of(name, plain)) return std::string(name);
@@ -382,7 +383,7 @@ std::string word(std::string_view name) {
 
 namespace {
 
-// "slice b, c, ring attention, shard optimizer"; nothing where it is used for nothing.
+// "slice b, c, ring attention, shard optimizer"; empty if the axis is unused.
 std::string print_use(const std::vector<std::string>& slice, bool ring, Shard shard) {
   std::string text;
   for (const std::string& index : slice) text += (text.empty() ? "slice " : ", ") + word(index);

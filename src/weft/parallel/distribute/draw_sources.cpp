@@ -16,12 +16,13 @@ using plan::NodeView;
 using plan::ValueId;
 
 constexpr std::size_t kOver = 0, kScatterSize = 1, kClasses = 0;  // attributes
-constexpr std::int64_t kFewSteps = 8;                 // counters and steps, which exponents are made of
-constexpr std::int64_t kPeakOneIn = 16, kTrueIn = 8;  // how often
+constexpr std::int64_t kFewSteps = 8;                 // for counters and steps, which occur as exponents
+constexpr std::int64_t kPeakOneIn = 16, kTrueIn = 8;  // one in so many
 constexpr std::int64_t kLimitOf = 4,
-                       kZeroOneIn = 4;  // a counter near a limit, three of so many; a tensor of zeros
+                       kZeroOneIn = 4;  // a counter near a limit: 3 in 4; an all-zero tensor: 1 in 4
 
-// What the node picks from by the whole numbers of an operand; 0: nothing.
+// The number of rows or classes that the node selects from with the integers of an operand; 0:
+// none.
 std::int64_t picked_by(const NodeView& node, std::size_t operand) {
   const plan::Operator* op = &node.op();
   if (op == &ops::gather() && operand == 0) return node.input_type(1).size_of(node.symbol(kOver));
@@ -34,7 +35,8 @@ std::int64_t picked_by(const NodeView& node, std::size_t operand) {
   return 0;
 }
 
-// Every number from one below the first to one beyond the last, in random order, none twice before all came.
+// All numbers from -1 to `size`, one past either end, in random order, each once before any
+// repeats.
 class Deck {
  public:
   Deck(std::int64_t size, Random& random) : random_(random) {
@@ -55,7 +57,8 @@ class Deck {
   std::size_t left_ = 0;
 };
 
-// Near a multiple of a limit: mostly one before it, as counters are counted on before they are judged.
+// Near a multiple of a limit, mostly just below it, since counters are incremented before they are
+// compared.
 std::int64_t draw_near(const std::vector<std::int64_t>& limits, Random& random) {
   constexpr std::array<std::int64_t, 6> kNear = {-1, -1, -1, 0, -2, 1};
   const std::int64_t limit = limits[random.below(limits.size())];
@@ -78,7 +81,7 @@ void add_new(std::vector<V>& known, V value) {
 
 void find_whole_numbers(const plan::Graph& graph, std::map<std::string, WholeNumbers, std::less<>>& found) {
   constexpr std::int64_t kLargestLimit = std::int64_t{1} << 30;
-  std::vector<NodeId> from(graph.value_count());  // the source that the whole numbers of a value come from
+  std::vector<NodeId> from(graph.value_count());  // the source of a value's integers
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
     NodeId source = ops::is_source(node.op()) ? node.id() : NodeId();

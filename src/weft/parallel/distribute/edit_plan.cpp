@@ -39,7 +39,7 @@ void PlanEdit::note_new() {
   made_.origin.resize(made_.graph.node_count());
   made_.own.resize(made_.graph.node_count(), true);
   if (!made_.time) return;
-  // A source is wherever it is read.
+  // A source is placed wherever it is read.
   std::vector<std::int32_t>& places = made_.time->position;
   for (std::size_t n = places.size(); n < made_.graph.node_count(); ++n)
     places.push_back(ops::is_source(*made_.graph.node(NodeId(n)).op) ? -1 : place_);

@@ -21,8 +21,9 @@ std::uint64_t key_of(NodeId node, std::size_t axis) {
   return static_cast<std::uint64_t>(node.value) << 32 | axis;
 }
 
-// The nodes that each exception speaks of: the source of its name, or what computes (part of) the entry of that
-// name, with or without its scope. Layers share labels, so a label is compared once, and a path once an entry.
+// The nodes that each exception refers to: the source of that name, or the nodes that compute the
+// entry of that name, with or without its scope. Layers share labels, so each label is compared
+// once, and each path once per entry.
 class Named {
  public:
   Named(const plan::Graph& graph, std::span<const Exception> exceptions)
@@ -44,7 +45,7 @@ class Named {
 
  private:
   struct Matches {
-    std::vector<std::size_t> whole, ends;  // exceptions whose name is the label, or only ends with it
+    std::vector<std::size_t> whole, ends;  // exceptions that name the label, or a path that ends with it
   };
 
   const Matches& of_label(Symbol label) {
@@ -78,11 +79,11 @@ class Named {
   const plan::Graph& graph_;
   const std::span<const Exception> exceptions_;
   std::vector<std::vector<NodeId>> nodes_;                                // by exception
-  std::vector<std::optional<Matches>> by_label_;                          // once asked for
+  std::vector<std::optional<Matches>> by_label_;                          // computed on first use
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_entry_;  // by scope and label
 };
 
-// As it is, or opened.
+// Directly, or once decomposed.
 bool can_cut(const NodeView& node, const plan::Signature& signature, Symbol index) {
   const std::span<const Symbol> rows = spmd::rows_to_open(node);
   return std::ranges::any_of(signature.loops, [&](const plan::Loop& loop) {

@@ -1,8 +1,8 @@
-// weft/parallel/distribute/exceptions.h -- which nodes and sources a distribution's exceptions speak of.
+// weft/parallel/distribute/exceptions.h -- the nodes and sources that exceptions refer to.
 //
 //   replicate w1 on gpu          the source w1
 //   slice s of scores on gpu     every node of the entry `scores`, in all layers, forward and backward
-//   slice s of block.3.scores on gpu   in that layer alone
+//   slice s of block.3.scores on gpu   in that layer only
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -16,13 +16,13 @@ namespace weft::distribute {
 
 class Exceptions {
  public:
-  // Fails on a tensor, axis or index that does not exist, an index along which nothing of the tensor can be
-  // cut, and on two exceptions that say different things of one node.
+  // Fails on a tensor, axis or index that does not exist, on an index along which no node of the
+  // tensor can be sliced, and on two exceptions that contradict each other for one node.
   static Result<Exceptions> resolve(const plan::Graph& graph, const Signatures& signatures,
                                     const Distribution& distribution);
 
-  // What is said of the node on that axis: nothing (null), to be cut along an index, or, where that index is
-  // invalid, to be whole.
+  // The exception for the node on that axis. Null: none; an index: slice along it; an invalid
+  // index: keep it whole.
   const Symbol* find(plan::NodeId node, std::size_t axis) const;
 
  private:

@@ -72,14 +72,14 @@ class Periods {
     return {};
   }
 
-  // Whether ranks hold it from step to step.
+  // Whether it persists from step to step.
   bool is_held(ValueId value) const {
     const plan::Operator* const op = &plan_.graph.view(plan_.graph.value(value).producer).op();
     return op == &ops::parameter() || op == &ops::state();
   }
 
-  // What depends on such a sum is for the next step alone. Ranks may clip each by its own gradients; whether a step counts
-  // they decide together.
+  // Values that depend on such a sum may only affect the next step. Each rank may clip by its own
+  // gradients, but all ranks must agree on whether to skip a step.
   std::optional<BrokenPromise> check_outputs() const {
     std::vector<bool> unsummed(plan_.graph.value_count());
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
@@ -124,7 +124,8 @@ std::vector<bool> gradients_of(const plan::Graph& graph) {
       } else if (op == &ops::select()) {
         found[node.input(1).value] = found[node.input(2).value] = true;
       } else if (op == &ops::add() || op == &ops::sub() || op == &ops::mul() || op == &ops::div()) {
-        // Of a product the gradient is what has its indices; of two single numbers the first.
+        // The gradient in a product is the operand with the result's indices; of two scalars, the
+        // first.
         const bool adds = op == &ops::add() || op == &ops::sub();
         for (const ValueId input : node.node().inputs) {
           if (!std::ranges::equal(graph.type(input).dims, node.result_type(0).dims)) continue;

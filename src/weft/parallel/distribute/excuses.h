@@ -1,10 +1,14 @@
-// weft/parallel/distribute/excuses.h -- whether what lets a plan differ from the model stands where it may.
+// weft/parallel/distribute/excuses.h -- checks where periodic gradient sums may occur.
 //
-//   all-reduce {every=8}    sums that only optimizers read, as gradients, along an axis that slices the batch; all sums
-//                           of gradients along such axes have the same period, or ranks would part for good; and
-//                           no step is skipped by such a gradient, as each rank would decide for itself
+// Such sums make a plan differ from its model.
 //
-// A proof takes such a sum for one that is made (session/prove_plan.h says so); a loss that is not summed is wrong.
+//   all-reduce {every=8}  sums that only optimizers read, as gradients, along an axis that slices
+//                         the batch; all gradient sums along such axes have the same period, or
+//                         ranks would diverge for good; and no such gradient decides whether a step
+//                         is skipped, as ranks would decide differently
+//
+// A proof treats such a sum as one made in every step (session/prove_plan.h reports this). A loss
+// that is not summed is an error.
 #pragma once
 #include <optional>
 #include <vector>
@@ -14,8 +18,8 @@
 
 namespace weft::distribute {
 
-// By value: what an optimizer reads as a gradient, and what that was before it was moved, scaled, clipped, chosen or
-// added to others.
+// By value: whether an optimizer reads it as a gradient, directly or after it was moved, scaled,
+// clipped, selected or added to others.
 std::vector<bool> gradients_of(const plan::Graph& graph);
 
 std::optional<BrokenPromise> find_misplaced_period(const DistributedPlan& plan);

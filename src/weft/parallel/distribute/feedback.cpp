@@ -21,7 +21,8 @@ std::vector<Feedback> find_feedback(const plan::Graph& graph) {
     if (source == sources.end()) continue;
     const NodeView state = graph.view(source->second);
     if (&state.op() != &ops::state() || state.word(2) != "zeros") continue;
-    // What is not finite, or of a step that is skipped, is not kept; and it goes with the scale of the loss.
+    // The error is not kept if it is not finite or the step is skipped, and it is rescaled with the
+    // loss scale.
     NodeView lost = maker(output.value);
     for (;;) {
       if (&lost.op() == &ops::mul())

@@ -1,14 +1,15 @@
-// weft/parallel/distribute/feedback.h -- what a codec loses, kept on the rank that encodes and added to what it encodes next.
+// weft/parallel/distribute/feedback.h -- error feedback of codecs.
 //
 //   %3 = state {name="w1.lost.rank", type=f32[rank_addend=4,p=9], layout="sliced(rank_addend) on rank"}
 //   %8 = add %7, %3
 //   %9 = encode %8 {..}                          these codes are sent
 //   %10 = decode %9 {..}
-//   %11 = sub %8, %10                            what they lack
+//   %11 = sub %8, %10                            the compression error
 //   return .., "next w1.lost.rank"=%11
 //
-// Such a state begins at zero, and stays zero where codecs lose nothing: it is no part of what the model means. It is
-// known by these nodes, whatever its name.
+// The sender keeps the compression error and adds it to its next message. Such a state starts at
+// zero and stays zero if the codec is lossless: it is not part of what the model computes. It is
+// recognized by these nodes, whatever its name.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@ namespace weft::distribute {
 struct Feedback {
   std::string_view name;
   plan::NodeId state, add;
-  plan::ValueId wanted;  // what is encoded but for the state
+  plan::ValueId wanted;  // the value to encode, without the state
 };
 
 std::vector<Feedback> find_feedback(const plan::Graph& graph);

@@ -33,7 +33,7 @@ Result<plan::Graph> with_half_dropout(const plan::Graph& graph) {
     made.set_label(node.node().label);
     made.set_scope(node.node().scope);
     made.set_when(node.node().when);
-    // Values keep their numbers, as nodes do.
+    // Values keep their ids, as nodes do.
     const std::span<const plan::ValueId> inputs = node.node().inputs;
     if (!drops(node)) {
       WEFT_TRY_STATUS(moved.node(node.id(), inputs));

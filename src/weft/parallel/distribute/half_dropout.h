@@ -1,7 +1,7 @@
-// weft/parallel/distribute/half_dropout.h -- a plan whose dropouts drop one half.
+// weft/parallel/distribute/half_dropout.h -- a plan with every dropout rate set to one half.
 //
-//   dropout {rate=0.1, stream=3}     most masks of twenty elements agree with one another
-//   dropout {rate=0.5, stream=3}     one in a million does
+//   dropout {rate=0.1, stream=3}     two masks of twenty elements agree one time in fifty
+//   dropout {rate=0.5, stream=3}     one time in a million
 #pragma once
 #include "weft/base/result.h"
 #include "weft/plan/graph/graph.h"
@@ -10,7 +10,7 @@ namespace weft::distribute {
 
 bool has_dropout(const plan::Graph& graph);
 
-// The same nodes under the same numbers; a dropout that drops nothing stays as it is.
+// The same nodes under the same ids; a dropout that drops nothing is unchanged.
 Result<plan::Graph> with_half_dropout(const plan::Graph& graph);
 
 }  // namespace weft::distribute

@@ -56,7 +56,8 @@ Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, plan::NodeI
     WEFT_TRY(moved, add_step(plan_.graph, from.value, plan_.mesh, step));
     plan_.layouts.push_back(std::move(next));
     plan_.origin.push_back(origin);
-    // Halves of an all-reduce leave nothing behind that could be gathered for less.
+    // After the gather half of an all-reduce, no slices remain that could be gathered again more
+    // cheaply.
     from = {moved, from.gathered || (step.gathers() && !from_addends)};
     versions.push_back(from);
   }

@@ -1,11 +1,10 @@
-// weft/parallel/distribute/holdings.h -- the plan being made: each value of the one-device plan in the layouts that it
-// is held in so far.
+// weft/parallel/distribute/holdings.h -- the layouts in which each value is already held.
 //
-//   h   partial(sum) on gpu     as its node gave it
-//       sliced(s) on gpu        brought there for the norm: a reduce-scatter
-//       replicated              brought there for a product: an all-gather of the second
+//   h   partial(sum) on gpu     from its node
+//       sliced(s) on gpu        converted for the norm: a reduce-scatter
+//       replicated              converted for a product: an all-gather of the second
 //
-// A value is brought to a layout once, from whichever it is held in that is nearest by price.
+// A value is converted to a layout once, from the cheapest layout that it is already held in.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -18,25 +17,26 @@ namespace weft::distribute {
 
 class Holdings {
  public:
-  // REQUIRES: all three outlive it; `plan.graph` has the symbols and scopes of `graph` under
-  // the same numbers.
+  // REQUIRES: all three outlive it; `plan.graph` has the symbols and scopes of `graph` under the
+  // same ids.
   Holdings(const plan::Graph& graph, DistributedPlan& plan, const DistributeOptions& options);
 
-  // `made` is what the node that makes `value` gives, in this layout.
+  // Records that the node of `value` makes `made`, in this layout.
   void hold(plan::ValueId value, plan::ValueId made, plan::Layout layout);
 
-  // As its node gave it.
+  // The layout in which its node makes it.
   const plan::Layout& given(plan::ValueId value) const {
     return plan_.layouts[versions_[value.value].front().value.value];
   }
 
-  // The value in that layout, for the reader `origin`; what it takes is added as moved for it, in its phase.
+  // The value in that layout, for the reader `origin`. Adds the necessary communication in the
+  // reader's phase.
   Result<plan::ValueId> bring(plan::ValueId value, const plan::Layout& layout, plan::NodeId origin);
 
  private:
   struct Version {
     plan::ValueId value;
-    bool gathered = false;  // made by joining slices that are still there
+    bool gathered = false;  // joined from slices that are still held
   };
 
   bool is_kept_for(const Version& version, plan::Phase phase) const {
@@ -50,7 +50,7 @@ class Holdings {
   DistributedPlan& plan_;
   bool gather_again_;
   Converter converter_;
-  std::vector<std::vector<Version>> versions_;  // by value of `graph`; the first is what its node gave
+  std::vector<std::vector<Version>> versions_;  // by value of `graph`; the first comes from its node
 };
 
 }  // namespace weft::distribute

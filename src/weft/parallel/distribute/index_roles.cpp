@@ -20,20 +20,20 @@ using plan::NodeView;
 using plan::Role;
 using plan::ValueId;
 
-// What is seen of one index in the forward pass.
+// How the forward pass uses one index.
 struct Uses {
   bool of_input = false, of_parameter = false;
   bool whole_or_renamed = false;
   bool summed_in_product = false;
   bool kept_in_product = false;   // of a parameter
-  bool looked_up = false;         // rows of a parameter, by value
-  bool kept_then_summed = false;  // what one product keeps, another sums, and nothing between needs it whole;
-                                  // true of both names where it is renamed on the way
-  bool batched = false;           // a product has it in a parameter, in what meets it and in the result
-  double multiply_adds = 0;       // of the nodes that could be cut along it
-  std::vector<bool> products;     // which of them
+  bool looked_up = false;         // rows of a parameter, selected by value
+  bool kept_then_summed = false;  // one product keeps it, another sums it, and none between needs it whole;
+                                  // set for both names of a renamed index
+  bool batched = false;           // a product has it in a parameter, in the other operand and in the result
+  double multiply_adds = 0;       // of the nodes that can be sliced along it
+  std::vector<bool> products;     // which of them have it
   std::vector<bool> keepers;      // and which of those keep it
-  std::int64_t least_size = std::numeric_limits<std::int64_t>::max();  // in those
+  std::int64_t least_size = std::numeric_limits<std::int64_t>::max();  // among those
 };
 
 class Observer {
@@ -67,7 +67,7 @@ class Observer {
   }
 
  private:
-  // An index that a product kept, by its name now and its name then.
+  // An index that a product kept, under its current and its original name.
   struct Live {
     Symbol now, first;
   };
@@ -109,7 +109,7 @@ class Observer {
         uses_[index.value].whole_or_renamed = true;
   }
 
-  // The names a loop has in operands and results, each once.
+  // The distinct names of a loop in operands and results.
   std::vector<Symbol> names_of(const NodeView& node, const Loop& loop) const {
     std::vector<Symbol> names;
     const auto add = [&](const plan::Type& type, int dim) {
@@ -126,7 +126,7 @@ class Observer {
     Uses& uses = uses_[index.value];
     const bool product = multiply_adds > 0;
     bool in_parameter = false, in_other = false;
-    Symbol kept_first;  // what the product that made it called it
+    Symbol kept_first;  // its name in the product that kept it
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       if (loop.operands[i] < 0) continue;
       const bool parameter = of_parameter_[node.input(i).value];
@@ -185,7 +185,8 @@ class Observer {
     return {named(batch), named(sequence), named(model), named(expert), std::move(further)};
   }
 
-  // Where something mixes the images of a batch, its statistics for one: what all inputs have.
+  // If an operator mixes the batch, as batch statistics do: the batch is the index that all inputs
+  // have.
   void find_batch(std::vector<Symbol>& batch, std::vector<Symbol>& sequence) const {
     for (const Symbol index : sequence) {
       const bool of_all = !inputs_.empty() && std::ranges::all_of(inputs_, [&](ValueId input) {
@@ -198,9 +199,10 @@ class Observer {
     }
   }
 
-  // An index that no product has without another of the list, kept where the other is, adds nothing to
-  // cutting along that other: elements of heads, beside heads. Unless all ranks are more than the other has
-  // steps: then what is kept and summed as the other is goes on where that ends.
+  // Drops an index if every product that has it also has another index of the list, and some
+  // product keeps both: slicing both adds nothing (elements of a head, beside heads). But if there
+  // are more ranks than the other index has positions, an index that products always keep or sum
+  // together with it can be sliced further.
   std::vector<FurtherIndex> drop_shadowed(std::vector<Symbol>& model) const {
     std::vector<Symbol> kept;
     std::vector<FurtherIndex> further;
@@ -226,7 +228,7 @@ class Observer {
     return further;
   }
 
-  // Every product that has the one has the other, and keeps both or sums both.
+  // Every product with `one` also has `other`, and keeps both or sums both.
   bool is_cut_alike(Symbol one, Symbol other) const {
     const Uses &mine = uses_[one.value], &theirs = uses_[other.value];
     for (std::size_t p = 0; p < mine.products.size(); ++p)
@@ -255,9 +257,9 @@ class Observer {
   Signatures signatures_;
   std::vector<Uses> uses_;               // by symbol
   std::vector<ValueId> inputs_;          // that have an index
-  std::vector<bool> of_parameter_;       // by value: a parameter, or one recast or renamed
+  std::vector<bool> of_parameter_;       // by value: a parameter, possibly cast or renamed
   std::vector<std::vector<Live>> live_;  // by value: indices not needed whole since a product kept them
-  // By what queries lie along and the entry: indices that they and their keys have.
+  // By query index and entry: indices shared by queries, keys and values.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> attended_;
   std::size_t products_ = 0;
 };

@@ -1,16 +1,18 @@
-// weft/parallel/distribute/index_roles.h -- what the indices of a plan are good for, as their uses in it tell.
+// weft/parallel/distribute/index_roles.h -- classifies the indices of a plan by how it uses them.
 //
 //   tokens[b, s]  embed[v, d]  wq[d, h, e]  w1[d, f]  w2[f, d]  gate[x, d, f]
 //
-//   batch     b          of an input, of no parameter, and parallel in every node it occurs in
-//   sequence  s, y, x    of an input, of no parameter, yet somewhere whole, renamed or slid along by windows:
-//                        places in a text, rows and columns of images
-//   model     f, h, v    of parameters, parallel in one contraction, summed in another (or in a gather)
-//   expert    x          of parameters, and always parallel: no contraction sums it
-//   further   g          as of the model, beside one of those wherever it is, and cut as that one is: it serves
-//                        where the other is too small for all ranks, as key heads are that queries share
+//   batch     b          in an input, in no parameter, and parallel in every node that has it
+//   sequence  s, y, x    in an input, in no parameter, but somewhere whole, renamed or slid along
+//                        by windows: token positions, rows and columns of images
+//   model     f, h, v    in parameters, parallel in one contraction, summed in another (or in a
+//                        gather)
+//   expert    x          in parameters, and always parallel: no contraction sums it
+//   further   g          like model, always next to one of those and sliced like it: it is used if
+//                        the other is too small for all ranks, as with key heads that groups of
+//                        queries share
 //
-// Each list begins with the index whose slicing cuts the most work.
+// Each list is ordered by the work that slicing an index divides, largest first.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,14 +25,14 @@ namespace weft::distribute {
 
 struct FurtherIndex {
   std::string index, beside;
-  std::int64_t beside_size = 0;  // the least that it has
+  std::int64_t beside_size = 0;  // its smallest size
 };
 
-// A sequence that queries of attention lie along.
+// A sequence index along which attention queries run.
 struct AttendedIndex {
   std::string index;
   std::string entry,
-      heads;  // the entry that attends, and an index of the model that keys have too; empty: none
+      heads;  // the attention's entry, and a model index that the keys also have; empty: none
 };
 
 struct IndexRoles {
@@ -39,7 +41,7 @@ struct IndexRoles {
   std::vector<AttendedIndex> attended = {};
 };
 
-// By the forward pass alone.
+// Looks at the forward pass only.
 IndexRoles index_roles(const plan::Graph& graph);
 
 }  // namespace weft::distribute

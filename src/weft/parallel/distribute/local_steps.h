@@ -1,4 +1,4 @@
-// weft/parallel/distribute/local_steps.h -- what a plan says of ranks that learn by themselves for some steps.
+// weft/parallel/distribute/local_steps.h -- ranks that update independently between averages.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace weft::distribute {
 
-// Along which ranks have other examples: an input is sliced there by its first index.
+// The axes along which ranks have different examples: some input is sliced there by its first
+// index.
 std::vector<std::size_t> data_axes(const DistributedPlan& plan);
 
-// The most steps between two sums of a gradient; 1: all are made in every step.
+// The largest period of a gradient sum in steps; 1: all gradients are summed in every step.
 std::int64_t steps_between_sums(const plan::Graph& graph);
 
 }  // namespace weft::distribute

@@ -13,7 +13,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Whether the node is one of the plan of one device, on the operands that it has there.
+// Whether the node also occurs in the single-device plan, with the same operands.
 bool is_as_modelled(const plan::Graph& open, const DistributedPlan& plan, const NodeView& node) {
   const NodeId origin = plan.origin[node.id().value];
   if (plan.is_own(node.id()) || !origin.valid()) return false;
@@ -29,7 +29,7 @@ bool is_as_modelled(const plan::Graph& open, const DistributedPlan& plan, const 
 ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, ValueId value) {
   const auto producer = [&] { return plan.graph.view(plan.graph.value(value).producer); };
   while (ops::find_communication(producer().op()) != nullptr) {
-    if (&producer().op() == &ops::addends()) return {};  // the addends of a value are not the value
+    if (&producer().op() == &ops::addends()) return {};  // a partial sum is not the value
     value = producer().input(plan.graph.value(value).result);
   }
   const plan::Value& made = plan.graph.value(value);
@@ -39,7 +39,7 @@ ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, ValueId
 }
 
 NodeId find_untold(const plan::Graph& open, const DistributedPlan& plan) {
-  // By value: whole numbers, truths, and reals that were made of these alone.
+  // By value: integers, booleans, and reals computed only from these.
   std::vector<bool> counts(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const NodeView node = plan.graph.view(NodeId(n));

@@ -1,16 +1,17 @@
-// weft/parallel/distribute/meaning.h -- which value of the plan of one device a value of a distributed plan should be.
+// weft/parallel/distribute/meaning.h -- maps distributed values to single-device values.
 #pragma once
 #include "weft/parallel/distribute/distribute.h"
 #include "weft/plan/graph/graph.h"
 
 namespace weft::distribute {
 
-// Communication changes where a value is held, not what it is. `open`: the plan of one device with the nodes
-// open that the plan opened. Invalid where there is none.
+// Communication changes a value's layout, not the value. `open`: the single-device plan, with the
+// nodes decomposed that the plan decomposed. Invalid if the value has no counterpart.
 plan::ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, plan::ValueId value);
 
-// The first node that computes with whole numbers otherwise than the plan of one device does: small sizes do
-// not show what it comes to at large ones, as a mask that ends at position 200 shows. Invalid where none does.
+// The first node that computes with integers in a way that the single-device plan does not. Tests
+// at small sizes cannot show its effect at large ones, such as a mask that ends at position 200.
+// Invalid if there is none.
 plan::NodeId find_untold(const plan::Graph& open, const DistributedPlan& plan);
 
 }  // namespace weft::distribute

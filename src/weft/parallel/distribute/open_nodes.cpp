@@ -20,8 +20,9 @@ bool can_open_along(const NodeView& node, const Loop& loop) {
          std::ranges::find(spmd::rows_to_open(node), loop.index) != spmd::rows_to_open(node).end();
 }
 
-// The loop that the first listed index would cut if the node were open, and how it is cut now otherwise.
-// `left`: by loop, the steps of one rank after the cuts of outer axes.
+// The loop that the first listed index would slice, including whole loops that decomposing the node
+// makes parallel; -1 if there is none. `left`: by loop, the iterations per rank after the slices of
+// outer axes.
 int first_loop(const NodeView& node, const plan::Signature& signature, std::span<const Symbol> list,
                std::int32_t ranks, std::span<const std::int64_t> left) {
   for (const Symbol index : list)
@@ -51,7 +52,7 @@ class OpenNodeChooser {
   }
 
  private:
-  // The loop that some axis wants cut and that the node, as it is, needs whole.
+  // The loop that some axis should slice but that the node needs whole unless decomposed.
   const Loop* cut_loop(const NodeView& node) const {
     const plan::Signature& signature = signatures_.of(node.id());
     std::vector<std::int64_t> left;
@@ -99,7 +100,7 @@ class OpenNodeChooser {
   const plan::Mesh& mesh_;
   const StageUses& uses_;
   const Exceptions& exceptions_;
-  std::vector<std::vector<NodeId>> readers_;  // by value, once needed
+  std::vector<std::vector<NodeId>> readers_;  // by value, computed on first use
 };
 
 }  // namespace

@@ -1,13 +1,14 @@
-// weft/parallel/distribute/open_nodes.h -- nodes that need whole what a distribution cuts, opened before it is spread.
+// weft/parallel/distribute/open_nodes.h -- decomposes nodes along indices that are sliced.
 //
-//   gpu: slice h, f, v, s       logits = contract z[b,s,d], embed[v,d] -> [b,s,v]       cut along v
+//   gpu: slice h, f, v, s       logits = contract z[b,s,d], embed[v,d] -> [b,s,v]       sliced along v
 //                               cross-entropy logits, label over v                      needs v whole
 //
-// To gather the logits of a large vocabulary would be to move the largest tensor of the model. Where an axis
-// lists an index before any other that the node could be cut along, and the node can be opened along it
-// (spmd/open_rows.h), the plan of one device is written with the opened node, and that plan is distributed.
-// All else follows as for every plan: here, three all-reduces of a number a row. Likewise a batch norm where
-// the batch is cut: two all-reduces of a number a channel, where it would gather all activations.
+// Gathering the logits of a large vocabulary would move the largest tensor of the model. Suppose an
+// axis lists an index before any other that the node can be sliced along, and the node can be
+// decomposed along it (spmd/open_rows.h). Then the node is decomposed in the single-device plan,
+// and the result is distributed as usual. Here that takes three all-reduces of one number per row.
+// Likewise, a batch norm with a sliced batch takes two all-reduces of one number per channel
+// instead of gathering all activations.
 #pragma once
 #include <map>
 #include <memory>
@@ -22,23 +23,23 @@
 
 namespace weft::distribute {
 
-// The nodes to open, in order. One whose result a reader needs whole along that index stays as it is: it
-// would have to be gathered all the same.
+// The nodes to decompose, in order. A node is left as it is if a reader needs its result whole
+// along that index, which would have to be gathered in any case.
 std::vector<plan::NodeId> choose_openings(const plan::Graph& graph, const Signatures& signatures,
                                           const plan::Mesh& mesh, const StageUses& uses,
                                           const Exceptions& exceptions);
 
-// The plan with these opened, each in its own phase, and the symbols and scopes of the plan under the same
-// numbers. REQUIRES: the nodes are in order, and each of them can be opened.
+// The plan with these nodes decomposed, each within its own phase. Symbols and scopes keep their
+// ids. REQUIRES: the nodes are in order, and each can be decomposed.
 Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
 
-// Most distributions of a plan open the same nodes: what was opened lately is kept. May be asked from several
-// threads at once. REQUIRES: the graph outlives it and does not change.
+// A cache of decomposed plans: most distributions of a plan decompose the same nodes. Thread-safe.
+// REQUIRES: the graph outlives it and does not change.
 class Openings {
  public:
   struct Open {
     plan::Graph graph;
-    Signatures signatures;  // of it
+    Signatures signatures;  // of `graph`
 
     explicit Open(plan::Graph open) : graph(std::move(open)), signatures(graph) {}
   };

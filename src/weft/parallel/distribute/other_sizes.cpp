@@ -17,11 +17,11 @@ using plan::NodeId;
 using plan::ValueId;
 
 constexpr std::size_t kAlong = 0, kBegin = 1, kEnd = 2;  // attributes of a slice
-constexpr std::size_t kConstant = 0;                     // of a constant, its value
+constexpr std::size_t kConstant = 0;                     // attribute of a constant: its value
 
-// Numbers that follow from nothing but the sizes and numbers of a plan, as the count of a mean does. A plan
-// that went through rules holds equal ones once. Two that are equal at its own sizes and differ at the others
-// cannot both be what it has.
+// Scalars that depend only on the sizes and constants of a plan, such as the count of a mean. Rules
+// merge equal ones. If two are equal at the plan's own sizes but differ at the others, the merged
+// one cannot stand for both.
 class NumbersOfSizes {
  public:
   NumbersOfSizes(const plan::Graph& original, const plan::Graph& other)
@@ -33,8 +33,9 @@ class NumbersOfSizes {
   }
 
   bool any() const { return !by_hash_.empty(); }
-  // `hash`: of what the node reads in the plan. `is`: the value of the plan of one device that this is at the
-  // other sizes; `meant`: the one that the node read there. Either may be invalid.
+  // `hash`: of the value that the node reads in the plan. `is`: the single-device value that it
+  // corresponds to at the other sizes; `meant`: the value that the node reads in the single-device
+  // plan. Either may be invalid.
   bool differ(const Digest& hash, ValueId is, ValueId meant) const {
     if (!by_hash_.contains(hash)) return false;
     return !is.valid() || !meant.valid() || before_[meant.value] != hash ||
@@ -55,7 +56,7 @@ class NumbersOfSizes {
 
  private:
   std::vector<Digest> before_, after_;          // by value
-  std::map<Digest, std::set<Digest>> by_hash_;  // of several
+  std::map<Digest, std::set<Digest>> by_hash_;  // hashes with several values at the other sizes
 };
 
 }  // namespace
@@ -125,7 +126,7 @@ Status check_numbers(const DistributedPlan& plan, const plan::Graph& original, c
         !plan.is_own(NodeId(n)) && plan.origin[n].valid() && ops::find_communication(node.op()) == nullptr;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       plan::Value read = plan.graph.value(node.input(i));
-      // Of a bucket, the member.
+      // For a bucket: the member.
       while (plan.graph.node(read.producer).result_count > 1 &&
              ops::find_communication(*plan.graph.node(read.producer).op) != nullptr)
         read = plan.graph.value(plan.graph.view(read.producer).input(read.result));

@@ -1,11 +1,14 @@
-// weft/parallel/distribute/other_sizes.h -- what the sizes and numbers of a plan become at other sizes.
+// weft/parallel/distribute/other_sizes.h -- translates sizes and constants to other sizes.
 //
-//   broadcast %14 {type=f32[a=1024]}     a node that rules wrote: a is 5 where the model's a of 1024 is
-//   constant {value=4096}                the count of a mean over s, and of another over d: rules have made one
-//                                        of the two, and at s = 5, d = 3 it cannot be both
-//   attention {divisor=8}                what scores were divided by, a constant of the model: the root of another e
+//   broadcast %14 {type=f32[a=1024]}   a node that rules added: a becomes 5 if the model's a of
+//                                      1024 does
+//   constant {value=4096}              the count of a mean over s and of another over d: rules
+//                                      merged the two, but at s = 5, d = 3 they must differ
+//   attention {divisor=8}              the divisor of the scores, a constant of the model: becomes
+//                                      the root of another e
 //
-// The plan of one device says so, at its own sizes and at the others: its values are the same ones in both.
+// The mapping comes from the single-device plan at its own sizes and at the others: corresponding
+// values match.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,17 +27,19 @@ namespace weft::distribute {
 
 class OtherSizes {
  public:
-  // REQUIRES: both have the same nodes.
+  // REQUIRES: both plans have the same nodes.
   OtherSizes(const plan::Graph& original, const plan::Graph& other);
 
-  // What an index of that size becomes. Fails where it becomes several things, or none of the plan has it.
+  // The new size of an index of that size. Fails if it is ambiguous, or if the plan has no such
+  // index.
   Result<std::int64_t> of(std::string_view index, std::int64_t size) const;
-  // What a slice from `begin` to `end` of an index of that size becomes: what the model's own becomes there.
+  // The new bounds of a slice of an index of that size, taken from the model's own such slice.
   Result<Stretch> of_slice(std::string_view index, std::int64_t size, Stretch slice) const;
-  // What a number becomes that a node states (a real attribute): that of the model's constant that it was. As it is where
-  // nobody stated it, or no constant of that value changes. Fails where they become several.
+  // The new value of a real attribute of a node: that of the model's constant that equals it.
+  // Unchanged if the model has no such constant, or if no constant of that value changes. Fails if
+  // it is ambiguous.
   Result<double> of_number(const plan::NodeView& node, std::size_t attribute) const;
-  // Whether the node states a number, not being a constant, that is another at the other sizes.
+  // Whether the node is not a constant but has a real attribute that changes at the other sizes.
   bool change_number(const plan::NodeView& node) const;
 
  private:
@@ -45,8 +50,9 @@ class OtherSizes {
   std::map<double, std::set<double>> numbers_;  // of constants
 };
 
-// Fails on the first node of a plan that reads one number where at the other sizes it should read another.
-// `original`, `other`: the plan of one device at both, with the nodes open that the plan opened.
+// Fails on the first node of a plan that reads one shared number where it would need a different
+// one at the other sizes. `original`, `other`: the single-device plan at both, with the nodes
+// decomposed that the plan decomposed.
 Status check_numbers(const DistributedPlan& plan, const plan::Graph& original, const plan::Graph& other);
 
 }  // namespace weft::distribute

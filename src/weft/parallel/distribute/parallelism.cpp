@@ -53,7 +53,8 @@ void add_axis(Degrees& degrees, const AxisUse& use, std::int64_t ranks, const In
   }
 }
 
-// "ZeRO-1", "ZeRO-3 over 8": over how many ranks states and parameters are sharded, where that is not all of DP.
+// "ZeRO-1", "ZeRO-3 over 8": names the number of ranks that share states and parameters, if it is
+// not all of DP.
 std::string print_sharding(const Degrees& degrees) {
   const bool all = degrees.parameters > 1;
   const std::int64_t shards = all ? degrees.parameters * degrees.optimizer : degrees.optimizer;
@@ -64,7 +65,7 @@ std::string print_sharding(const Degrees& degrees) {
   return shards == degrees.data ? std::string(name) : fmt::format("{} over {}", name, shards);
 }
 
-// Schedules as papers and launchers call them.
+// Schedule names as in papers and launchers.
 std::string_view usual_name(std::string_view schedule) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"", "1F1B"},
@@ -85,7 +86,7 @@ std::string_view usual_name(std::string_view schedule) {
   return found == std::end(kNames) ? schedule : found->second;
 }
 
-// "DP for f0", "w replicated": the tensors by name where they are few.
+// "DP for f0", "w replicated": names the tensors if they are few.
 std::string print_exceptions(std::span<const Exception> exceptions, const IndexRoles& roles) {
   constexpr std::size_t kMostNamed = 2;
   if (exceptions.size() > kMostNamed) return fmt::format("{} tensors otherwise", exceptions.size());

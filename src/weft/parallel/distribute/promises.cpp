@@ -63,8 +63,8 @@ class PromiseCheck {
                        source.real(kSecondNumber));
   }
 
-  // What is rounded where one device rounds nothing: over the field, and in f64, a cast is the identity.
-  // Sums of a few bits are made in more of them; that rounds less.
+  // Finds types that round where the single-device plan does not: over the field and in f64, a cast
+  // is the identity. Accumulating in a wider type is allowed, since it rounds less.
   std::optional<BrokenPromise> check_dtypes() const {
     std::set<plan::DType> known;
     std::int64_t widest = 0;

@@ -1,15 +1,16 @@
-// weft/parallel/distribute/promises.h -- what a distributed plan must keep besides its values.
+// weft/parallel/distribute/promises.h -- requirements on a plan besides its values.
 //
-//   parameter w  sliced(f) on gpu     next w  sliced(f) on gpu      else the next step reads another share
-//   loss         replicated           not partial(sum) on gpu       a caller reads what one rank holds
-//   w            init=normal, b=0.02  as in the plan of one device  else it learns from elsewhere
-//   x            replicated, sliced   not partial, not varying      what is fed is no rank's addend
-//   any value    f32                  not bf16                      where one device has none, it would round;
-//                                     f64                           more bits round less, and may be
-//   any node     reads from its own phase or an earlier one, or ranks refuse the plan
-//   a gradient   every=8              as all others are             excuses.h
+//   parameter w  sliced(f) on gpu     next w  sliced(f) on gpu      or the next step reads another shard
+//   loss         replicated           not partial(sum) on gpu       the caller reads it from one rank
+//   w            init=normal, b=0.02  as in the single-device plan  or training starts elsewhere
+//   x            replicated, sliced   not partial, not varying      an input is never a partial sum
+//   any value    f32                  not bf16                      it rounds, unless it is in the original;
+//                                     f64                           wider types round less: allowed
+//   any node     reads from its own phase or an earlier one, or ranks reject the plan
+//   a gradient   every=8              the same period for all       excuses.h
 //
-// Values alone do not show these: ranks' addends add up to the loss, and a proof draws what w holds at random.
+// Values alone do not show these: partial sums add up to the loss, and a proof fills w with random
+// values.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ struct BrokenPromise {
   std::string what;   // "output loss is partial(sum) on gpu: it must be whole"
 };
 
-// REQUIRES: plan.layouts are those of its values.
+// REQUIRES: plan.layouts are up to date.
 std::optional<BrokenPromise> find_broken_promise(const plan::Graph& original, const DistributedPlan& plan);
 
 }  // namespace weft::distribute

@@ -7,13 +7,13 @@
 namespace weft::distribute {
 namespace {
 
-constexpr std::int32_t kShort = 2, kLong = 3;  // ranks of an axis
-constexpr std::int32_t kMostNumbered = 8;      // of one whose ranks go by number
+constexpr std::int32_t kShort = 2, kLong = 3;  // ranks per axis
+constexpr std::int32_t kMostNumbered = 8;      // ranks of an axis that a plan refers to by number
 
-// By axis: the ranks it takes for the plan's numbers of ranks to mean what they do on its own mesh.
+// By axis: how many ranks the plan's rank numbers need to mean the same as on its own mesh.
 std::vector<std::int32_t> numbered_ranks(const DistributedPlan& plan) {
   std::vector<std::int32_t> ranks(plan.mesh.axes.size(), 1);
-  std::vector<std::int64_t> shifted(ranks.size());  // by all permutations: they may follow one another
+  std::vector<std::int64_t> shifted(ranks.size());  // by all permutations together, as they may be chained
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(plan::NodeId(n));
     const ops::Communication* op = ops::find_communication(node.op());

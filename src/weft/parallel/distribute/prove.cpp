@@ -12,9 +12,10 @@
 namespace weft::distribute {
 namespace {
 
-// Both plans as they are compared, at the rates of the model or at one half. It stays where it is.
+// Both plans as they are compared, with the model's dropout rates or one half. Not movable: it
+// holds pointers to itself.
 struct Prepared {
-  plan::Graph original, open, graph;  // empty where they are the caller's
+  plan::Graph original, open, graph;  // empty if the caller's are used
   spmd::MeshPlan ranks;
   Choices choices, own;
   ComparedPlans compared;
@@ -53,7 +54,8 @@ Status prepare_halved(const plan::Graph& original, const DistributedPlan& plan, 
   return open_and_place(plan, made);
 }
 
-// What is rounded otherwise than on one device, whatever is chosen.
+// Finds outputs that are rounded differently from the single-device plan, whatever the decisions
+// are.
 Status compare_rounding(const plan::Graph& original, const DistributedPlan& plan, Random& random,
                         PlanProof& proof) {
   const std::string one_device = rounded_to(original), spread = rounded_to(plan.graph);
@@ -93,9 +95,10 @@ Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan
   as_is.compared.graph = &plan.graph;
   WEFT_TRY_STATUS(open_and_place(plan, as_is));
   if (drops) WEFT_TRY_STATUS(prepare_halved(original, plan, halved));
-  // Another plan meets other values: none can be made to fit those that will be drawn.
+  // The seed depends on the plan, so that no plan can be fitted to the values that will be drawn.
   Random random(options.seed, plan::structural_hash(plan.graph).low);
-  // Streams of dropout show at one half, rates as they are; what runs in floats drops one half too.
+  // One half tells dropout streams apart; the original rates are compared once. The f64 run uses
+  // one half too.
   Prepared& main = drops ? halved : as_is;
   const auto compare_in = [&](const ComparedPlans& plans, auto zero) -> Status {
     WEFT_TRY(wrong, compare<decltype(zero)>(plans, random, proof.elements));

@@ -1,22 +1,25 @@
-// weft/parallel/distribute/prove.h -- whether a distributed plan computes what the plan of one device computes.
+// weft/parallel/distribute/prove.h -- proves a distributed plan equal to the single-device plan.
 //
-// Both are run by their reference semantics on the same random values: the one on one device, the other on a
-// virtual mesh, where shares are really cut and addends really added.
+// Both run by their reference semantics on the same random values: one on a single device, the
+// other on a virtual mesh that really slices tensors and adds partial sums.
 //
-//   over the field (ops/number.h)   exactly. Plans that differ agree by chance with a probability of at most
-//                                   degree / 2^61 a draw
-//   in f64                          with real maxima: what keeps floats in range is nothing over the field.
-//                                   Two results are alike when they differ no more than rounding makes them
-//   dropout                         also at one half, where two streams of masks hardly ever agree
-//   whole numbers                   over their range and one beyond either end; counters around the multiples at
-//                                   which something happens (draw_sources.h)
-//   choices                         each on both sides, and every two in all combinations (choices.h)
-//   rounding                        casts to fewer bits as functions of their own (shown_rounding.h): where outputs
-//                                   then differ, the plans are equal up to rounding of these
-//   beyond values                   layouts of outputs, initial values: promises.h
+//   over the field (ops/number.h)  exactly. Plans that differ agree by chance with a probability of
+//                                  at most degree / 2^61 per sample
+//   in f64                         with real maxima: what keeps floats in range has no effect over
+//                                  the field. Results agree if they differ no more than rounding
+//                                  makes them
+//   dropout                        also at rate one half, where two mask streams hardly ever agree
+//   integers                       over their range and one past either end; counters around the
+//                                  multiples at which something happens (draw_sources.h)
+//   decisions                      each with both outcomes, and every two in all combinations
+//                                  (choices.h)
+//   rounding                       casts to narrower types replaced by distinct functions
+//                                  (shown_rounding.h): if outputs then differ, the plans are equal
+//                                  up to rounding of these
+//   beyond values                  layouts of outputs, initial values: promises.h
 //
-// A plan that is wrong is answered with the first node that holds something else than it should, and the rank
-// that does.
+// For a wrong plan, the result is the first node that holds a wrong value, and the rank that holds
+// it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -31,17 +34,18 @@ namespace weft::distribute {
 
 struct Disagreement {
   plan::NodeId node;       // of the distributed plan
-  std::int32_t rank = -1;  // -1: the ranks' addends do not add up to it
+  std::int32_t rank = -1;  // -1: the ranks' partial sums do not add up to the value
   std::string what;        // "node %7 all-reduce .. on rank 3: element 5 is .."
 };
 
 struct PlanProof {
   std::int64_t draws = 0;
-  std::int64_t elements = 0;  // of outputs that were compared, over all draws
+  std::int64_t elements = 0;  // of compared outputs, over all samples
   std::optional<Disagreement> wrong;
-  // What no draw showed, "%12 (less) was never seen to hold": the plans may differ there. Empty: nothing.
+  // What no sample showed, "%12 (less) was never seen to hold": the plans may differ there. Empty:
+  // nothing.
   std::string unseen = {};
-  // Outputs in which numbers are rounded otherwise than on one device, and to what: "bf16".
+  // Outputs that are rounded differently from the single-device plan, and the type: "bf16".
   std::set<std::string> rounded = {};
   std::string rounded_to = {};
 
@@ -50,14 +54,14 @@ struct PlanProof {
 };
 
 struct ProveOptions {
-  std::int64_t draws = 2;  // over the field, at least; more until all choices were seen
-  bool in_floats = true;   // and one in f64
+  std::int64_t draws = 2;  // samples over the field, at least; more until all decisions are covered
+  bool in_floats = true;   // and one sample in f64
   std::uint64_t seed = 1;
 };
 
-// REQUIRES: the plan was made of `original`, replayed for it or traced to it: origins are its nodes, or
-// invalid where a node has none and is compared with nothing. Fails where a plan cannot be run at all: too
-// large, or layouts that do not go together.
+// REQUIRES: the plan was made from `original`, replayed for it or traced to it: origins are its
+// nodes, or invalid for nodes without a counterpart, which are not compared. Fails if a plan cannot
+// be run: too large, or inconsistent layouts.
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
                         const ProveOptions& options = {});
 

@@ -42,7 +42,8 @@ bool states_sizes(const plan::Operator& op) {
                                                       &plan::AttributeSpec::kind) != op.attributes().end();
 }
 
-// A node of the plan's own that says how large its result is, or a number that follows from sizes.
+// Adds a node of the plan's own with attributes that state the size of its result or depend on
+// sizes.
 Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::span<const ValueId> inputs,
                          plan::Transplant& moved, const OtherSizes& sizes) {
   const std::span<const plan::AttributeSpec> specs = node.op().attributes();
@@ -80,8 +81,9 @@ Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::sp
   return graph.add(node.op(), inputs, attributes);
 }
 
-// By node of the plan: for a halo, the widest borders that its readers need at the other sizes. Blocks that
-// line up at one size need not at another; that the plan's own borders do is for its own layouts to say.
+// By node of the plan: for a halo, the widest borders that its readers need at the other sizes.
+// Blocks that align at one size may not align at another. The plan's own borders are validated by
+// its own layouts.
 std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan::Graph& other,
                                          const plan::Mesh& mesh) {
   std::vector<ops::Borders> needed(plan.graph.node_count());
@@ -89,7 +91,8 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
     const plan::NodeView reader = plan.graph.view(NodeId(n));
     if (ops::find_communication(reader.op()) != nullptr) continue;
     for (std::size_t i = 0; i < reader.input_count(); ++i) {
-      // One halo may lie behind another, rows behind columns, or behind a gathering of something else.
+      // Several halos may follow one another, such as rows after columns, or a halo may follow a
+      // gather.
       for (ValueId read = reader.input(i);;
            read = plan.graph.view(plan.graph.value(read).producer).input(plan.graph.value(read).result)) {
         const NodeId from = plan.graph.value(read).producer;
@@ -111,7 +114,7 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
   return needed;
 }
 
-// A slice of the plan's own, of what it is at these sizes.
+// Adds a slice of the plan's own, with its bounds at these sizes.
 Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::span<const ValueId> inputs,
                          plan::Transplant& moved, const OtherSizes& sizes, const TileSlices& tiles) {
   const Symbol along = moved.symbol(slice.symbol(0));
@@ -130,7 +133,8 @@ Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::s
   return graph.add(ops::slice(), inputs, attributes);
 }
 
-// A split of the plan's own: into the sizes that the model has for these indices, or into the blocks of the ranks.
+// Adds a split of the plan's own: into the model's sizes of these indices, or into the ranks'
+// blocks.
 Result<NodeId> add_split(plan::Graph& graph, const plan::NodeView& split, std::span<const ValueId> inputs,
                          plan::Transplant& moved, const OtherSizes& sizes, const DistributedPlan& plan,
                          const plan::Mesh& mesh) {
@@ -150,7 +154,8 @@ Result<NodeId> add_split(plan::Graph& graph, const plan::NodeView& split, std::s
   return graph.add(ops::split(), inputs, attributes);
 }
 
-// A permutation by as many ranks, whichever way is shorter on the plan's own mesh.
+// Adds a permutation by the same number of ranks, in the direction that is shorter on the plan's
+// own mesh.
 Result<NodeId> add_permutation(plan::Graph& graph, const plan::NodeView& permutation,
                                std::span<const ValueId> inputs, const plan::Mesh& mesh) {
   const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(mesh.find(permutation.word(0)))].ranks;
@@ -159,7 +164,8 @@ Result<NodeId> add_permutation(plan::Graph& graph, const plan::NodeView& permuta
   return graph.add(ops::permute_ranks(), inputs, attributes);
 }
 
-// A mean of the plan's own that divides by how many it takes together does so at these sizes too.
+// Adds a mean of the plan's own; if it divides by the number of reduced elements, the divisor
+// follows these sizes.
 Result<NodeId> add_mean(plan::Graph& graph, const plan::NodeView& mean, std::span<const ValueId> inputs,
                         plan::Transplant& moved) {
   const auto reduced = [](const plan::Type& type, const plan::Graph& names, auto&& keeps) {
@@ -178,7 +184,7 @@ Result<NodeId> add_mean(plan::Graph& graph, const plan::NodeView& mean, std::spa
   return moved.node(mean.id(), inputs, &count);
 }
 
-// A row for each rank of the other mesh.
+// One row per rank of the other mesh.
 Result<NodeId> add_addends(plan::Graph& graph, const plan::NodeView& addends, std::span<const ValueId> inputs,
                            plan::Transplant& moved, const plan::Mesh& mesh) {
   const auto axis = static_cast<std::size_t>(mesh.find(addends.word(0)));
@@ -251,7 +257,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
       values[node.result(k).value] = made.graph.result(*added, k);
   }
   for (const plan::Output& output : plan.graph.outputs()) moved.output(output, values[output.value.value]);
-  // Nodes come from the original with its phases, where the plan may run them earlier.
+  // Nodes got their phases from the original, but the plan may run them earlier.
   WEFT_TRY_STATUS(plan::settle_phases(made.graph));
   WEFT_TRY(layouts, spmd::infer_layouts(made.graph, mesh));
   made.layouts = std::move(layouts);

@@ -23,7 +23,7 @@ AxisLayout sliced_at(const plan::Type& type, int dim) {
                  : AxisLayout::sliced(type.dims[static_cast<std::size_t>(dim)].index);
 }
 
-// The parallel loop that walks that dim of an operand, or of a result.
+// The parallel loop over that dim of an operand or result.
 const Loop* loop_at(const plan::Signature& signature, std::vector<std::int8_t> Loop::*side, std::size_t which,
                     int dim) {
   if (dim < 0) return nullptr;
@@ -77,8 +77,8 @@ void RunChooser::count_readers() {
   for (const plan::Output& output : graph_.outputs()) ++readers_[output.value.value];
 }
 
-// Passes what is wanted of a value to those it is made from, as long as they are made for it alone, element
-// by element: a gradient that is cast, for one, is cast where its slice is.
+// Propagates a wanted layout backwards through elementwise nodes whose result has no other reader.
+// For example, a gradient is cast after it was sliced.
 void RunChooser::want_back(ValueId value, Layout layout) {
   for (;;) {
     wanted_[value.value] = layout;
@@ -100,7 +100,7 @@ NodeRun RunChooser::run(const NodeView& node) const {
   const plan::Signature& signature = signatures_.of(node.id());
   std::vector<Way> ways;
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) ways.push_back(way_on(node, signature, axis));
-  // One axis alone; on the others keys are gathered.
+  // Only one axis can run ring attention; on the others keys and values are gathered.
   const auto ring = std::ranges::find_if(ways, &Way::around);
   for (auto way = ring; way != ways.end(); ++way) way->around = way == ring;
   if (node.op().is_view())
@@ -199,8 +199,8 @@ Monoid RunChooser::carried(const NodeView& node, std::size_t axis) const {
   return pays && spmd::carries(node, monoid, addends) ? monoid : Monoid::none;
 }
 
-// Gradients of mixed precision that are widened in the backward pass are to be summed in the wider type. Others,
-// of a parameter that a model itself casts before use, are moved while they are small.
+// With master weights, gradients that the backward pass widens are summed in the wider type.
+// Others, for a parameter that the model itself casts before use, are moved in the narrower type.
 bool RunChooser::is_widened_gradient(const NodeView& node) const {
   return has_masters_ && &node.op() == &ops::cast() && node.phase() == plan::Phase::backward &&
          node.result_type(0).bytes() > node.input_type(0).bytes() && !read_before_[node.result(0).value];

@@ -1,17 +1,17 @@
-// weft/parallel/distribute/run_node.h -- how one node runs on the mesh: what it takes of its operands, what it gives.
+// weft/parallel/distribute/run_node.h -- chooses the operand and result layouts of one node.
 //
 // On each axis it is one of these, tried in this order:
 //
-//   update    cut as the parameter that it updates
-//   carry     on addends, giving addends: gradients that meet are added first and combined once. Not where
-//             others read the addends too, nor where it would make more bytes of them, nor where running on
-//             all of them instead of a slice costs products
-//   around    attention cut along its queries, of keys that are held in the same blocks (spmd/ring.h), where the
-//             distribution says so
-//   cut       along the loop that was chosen (choose_loops.h)
-//   follow    element by element along the slices that its largest operand is held in, or that its only
-//             reader wants
-//   whole
+//   update   sliced like the parameter that it updates
+//   carry    applied to partial sums, so that gradients are added first and reduced once. Not if
+//            other nodes read the partial sums too, if it would make them larger, or if running on
+//            unsliced operands would cost extra multiplications
+//   around   ring attention, if the distribution requests it: sliced along the queries, with keys
+//            and values in the same blocks (spmd/ring.h)
+//   cut      sliced along the loop that choose_loops.h chose
+//   follow   elementwise, with the slices of its largest operand, or those that its only reader
+//            needs
+//   whole    replicated
 #pragma once
 #include <optional>
 #include <vector>
@@ -29,15 +29,15 @@ struct NodeRun {
 
 class RunChooser {
  public:
-  // REQUIRES: all outlive it.
+  // REQUIRES: all arguments outlive it.
   RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
              const SourceLayouts& sources, const plan::Mesh& mesh, const StageUses& uses,
              const Holdings& holdings);
 
-  // REQUIRES: the operands are held.
+  // REQUIRES: `holdings` holds the operands.
   NodeRun run(const plan::NodeView& node) const;
 
-  // The layout that the update which reads this gradient wants; null for all other values.
+  // The layout of a gradient that its update needs; null for all other values.
   const plan::Layout* wanted(plan::ValueId value) const {
     return wanted_[value.value].axes.empty() || !is_gradient_[value.value] ? nullptr : &wanted_[value.value];
   }
@@ -45,14 +45,14 @@ class RunChooser {
  private:
   // What the node does on one axis.
   struct Way {
-    const plan::Loop* loop = nullptr;           // cut along it
-    plan::Monoid addends = plan::Monoid::none;  // or carry these
-    bool around = false;                        // or its keys go around
+    const plan::Loop* loop = nullptr;           // slice along it
+    plan::Monoid addends = plan::Monoid::none;  // or pass on these partial sums
+    bool around = false;                        // or ring attention
   };
 
   void count_readers();
   void want_back(plan::ValueId value, plan::Layout layout);
-  // What the node needs of an operand on an axis where it is cut along the loop.
+  // The layout of an operand on an axis where the node is sliced along the loop.
   plan::AxisLayout needed_of(const plan::NodeView& node, const plan::Signature& signature,
                              const plan::Loop& loop, std::size_t operand, std::size_t axis) const;
   Way way_on(const plan::NodeView& node, const plan::Signature& signature, std::size_t axis) const;
@@ -72,9 +72,9 @@ class RunChooser {
   const StageUses& uses_;
   const Holdings& holdings_;
   std::vector<std::uint32_t> readers_;  // by value: nodes that read it, and outputs
-  bool has_masters_ = false;            // an update renews a weight that its parameter is rounded from
-  std::vector<bool> read_before_;       // by value: a node before the update reads it
-  std::vector<plan::Layout> wanted_;    // by value: how updates want gradients, and what only leads to them
+  bool has_masters_ = false;            // an update writes a master weight that its parameter is rounded from
+  std::vector<bool> read_before_;       // by value: a node before the update phase reads it
+  std::vector<plan::Layout> wanted_;    // by value: layouts that updates want, of gradients and their inputs
   std::vector<bool> is_gradient_;       // by value: an update reads it
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostNodesBack = 64;
 
-// The same index before a rename.
+// The name of the index before the rename.
 Symbol name_before(const plan::NodeView& rename, Symbol index) {
   const auto from = rename.indices(0), to = rename.indices(1);
   for (std::size_t i = 0; i < to.size(); ++i)

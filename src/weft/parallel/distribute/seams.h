@@ -1,10 +1,11 @@
-// weft/parallel/distribute/seams.h -- where along an index a value was put together, and a slice of it at other sizes.
+// weft/parallel/distribute/seams.h -- concatenation boundaries of a value along an index.
 //
-//   w = concat(q[d, n=768], k[d, n=768], along=n)      seams of y along n: 0, 768, 1536
+//   w = concat(q[d, n=768], k[d, n=768], along=n)      boundaries of y along n: 0, 768, 1536
 //   y = contract(x, w)
-//   slice(y, along=n, begin=768, end=1536)             from the second seam to the third, at any size
+//   slice(y, along=n, begin=768, end=1536)             from boundary 2 to 3, at any size
 //
-// Rules merge what is alike and cut the result apart again: their slices begin and end at seams.
+// Rules merge similar operators and slice the merged result: these slices begin and end at such
+// boundaries.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,15 +15,16 @@
 
 namespace weft::distribute {
 
-// Ascending, from 0 to the size of the index. REQUIRES: the value has it.
+// Ascending, from 0 to the size of the index. REQUIRES: the value has the index.
 std::vector<std::int64_t> seams(const plan::Graph& graph, plan::ValueId value, Symbol index);
 
 struct Stretch {
   std::int64_t begin = 0, end = 0;
 };
 
-// What `slice` of `graph` takes of `input`, a value of another graph that was made in the same way at other
-// sizes. Fails where it does not begin and end at seams.
+// The bounds of `slice` of `graph` when applied to `input`, a value of another graph computed in
+// the same way at other sizes. Fails if the slice does not begin and end at concatenation
+// boundaries.
 Result<Stretch> resized_slice(const plan::NodeView& slice, const plan::Graph& other, plan::ValueId input,
                               Symbol along);
 

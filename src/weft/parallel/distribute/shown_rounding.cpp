@@ -27,7 +27,8 @@ bool holds_all_of(DType dtype, DType other) {
   return dtype == DType::f32 && other != DType::f64;
 }
 
-// What the node's results are, when its operands are numbers of these types: of a node that computes nothing, the widest.
+// The type that holds the node's results exactly, given those of its operands: for a node that only
+// moves data, the widest of these.
 DType type_of_numbers(const NodeView& node, const std::vector<DType>& held) {
   const DType own = node.result_type(0).dtype;
   if (!plan::is_real(own) || ops::is_source(node.op()) || node.input_count() == 0) return own;
@@ -55,7 +56,7 @@ bool rounds(const NodeView& node, const std::vector<DType>& held) {
          !holds_all_of(node.result_type(0).dtype, from);
 }
 
-// visit(node, whether it rounds), in order.
+// Calls visit(node, whether it rounds), in order.
 template <class Visit>
 Status for_each_rounding(const plan::Graph& graph, Visit&& visit) {
   std::vector<DType> held(graph.value_count());
@@ -68,7 +69,7 @@ Status for_each_rounding(const plan::Graph& graph, Visit&& visit) {
   return {};
 }
 
-// One for each type, so that rounding to one is not rounding to another.
+// A different function per type, so that rounding to different types differs.
 const ops::Operator& shown_as(DType dtype) {
   switch (dtype) {
     case DType::bf16: return ops::sin();
@@ -79,7 +80,7 @@ const ops::Operator& shown_as(DType dtype) {
   }
 }
 
-// A function of addends has no meaning; a multiple of them has.
+// A function of partial sums has no meaning, but a multiple of them does.
 constexpr double kShownOfAddends = 3;
 
 bool is_whole_value(std::span<const plan::Layout> layouts, ValueId value) {

@@ -24,15 +24,15 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// More sizes than these that come out otherwise than they were chosen are no model's.
+// No real model needs more passes to settle its sizes.
 constexpr int kMostPasses = 256;
-constexpr int kMostChanges = 8;  // of one size: two that must agree and do not take turns
-// What large sizes become, one after the other. Most go evenly neither in two nor in three.
+constexpr int kMostChanges = 8;  // per size: two conflicting requirements would alternate forever
+// Large sizes become these, in turn. Most divide evenly by neither two nor three.
 constexpr std::int64_t kSmallPool[] = {5, 3, 4, 7, 6, 8, 9, 10};
-constexpr std::int64_t kSmallMultiples[] = {1, 2, 1};  // of what they must be a multiple of
-constexpr std::int64_t kGrouped = 12;  // channels that come in groups: of two ranks and of three
+constexpr std::int64_t kSmallMultiples[] = {1, 2, 1};  // factors of a required multiple
+constexpr std::int64_t kGrouped = 12;  // grouped channels: divisible among two and three ranks
 
-// Attributes by their place.
+// Attribute positions.
 constexpr std::size_t kPositionSize = 1, kScatterAlong = 0, kScatterCount = 1, kTopOver = 0, kTopInto = 1,
                       kTopCount = 2, kSliceAlong = 0, kSliceBegin = 1, kSliceEnd = 2, kGroups = 2,
                       kReducedCount = 2, kSlotExpertCount = 0, kSlotCapacities = 1, kRotaryPairs = 1,
@@ -42,19 +42,19 @@ bool slides(const plan::Operator& op) {
   return &op == &ops::conv2d() || &op == &ops::max_pool() || &op == &ops::avg_pool();
 }
 
-// What is known of a class before a size is chosen.
+// Facts about a class that determine its size.
 struct SizeClass {
   std::int64_t real = 0;
-  bool window = false;        // a kernel's rows: stays
+  bool window = false;        // kernel rows or columns: unchanged
   bool image = false;         // windows slide over it
-  bool even = false;          // goes in pairs
-  bool grouped = false;       // comes in groups
-  std::int64_t unit = 0;      // is cut at multiples of this; 0: nowhere
-  std::int64_t at_least = 0;  // so many are picked of it
+  bool even = false;          // must be even
+  bool grouped = false;       // channels in groups
+  std::int64_t unit = 0;      // sliced at multiples of this; 0: not sliced
+  std::int64_t at_least = 0;  // top-k selects from it
   std::int64_t chosen = 0;    // 0: not yet
-  std::int64_t made = 0;      // what it came out as; 0: as chosen
+  std::int64_t made = 0;      // size after a pass; 0: as chosen
   bool used = false;          // in this pass
-  int changes = 0;            // of what it came out as
+  int changes = 0;            // of `made`
 };
 
 class Shrinker {
@@ -85,14 +85,14 @@ class Shrinker {
     return class_of(value, static_cast<std::size_t>(graph_.type(value).position(index)));
   }
 
-  // As many outputs as channels, in as many groups: they stay as many.
+  // Grouped convolutions with as many output as input channels keep that property.
   void tie_groups(const NodeView& node) {
     if (&node.op() != &ops::conv2d() || node.integer(kGroups) == 1) return;
     if (node.input_type(0).dims[1].size == node.input_type(1).dims[0].size)
       ties_.tie(ties_.of(node.input(0), 1), ties_.of(node.input(1), 0));
   }
 
-  // A model has one size for an index that several of its inputs have: as many texts as images.
+  // An index that several inputs have has the same size in all.
   void tie_inputs(const NodeView& node) {
     if (&node.op() != &ops::input()) return;
     for (std::size_t dim = 0; dim < node.result_type(0).rank(); ++dim) {
@@ -103,7 +103,7 @@ class Shrinker {
     }
   }
 
-  // What is split twice in the same way has the same parts: a batch in shares, before every norm.
+  // Equal splits have results of equal sizes, such as a batch split into shards before every norm.
   void tie_parts(const NodeView& node) {
     if (&node.op() != &ops::split()) return;
     std::vector<std::int64_t> key = {node.symbol(kSplitFrom).value};
@@ -118,7 +118,7 @@ class Shrinker {
     }
   }
 
-  // But for what windows slide over, which becomes what they make of it.
+  // Except what windows slide over, whose sizes follow from the windows.
   void tie_alike() {
     std::map<std::int64_t, std::size_t> first;
     std::vector<std::pair<std::size_t, std::size_t>> alike;
@@ -158,7 +158,7 @@ class Shrinker {
     }
   }
 
-  // In the order in which sources bring them in, so that what is met together differs.
+  // In the order in which sources introduce them, so that indices that occur together differ.
   void choose() {
     std::size_t next = static_cast<std::size_t>(sizes_.turn);
     std::int64_t images = 0;
@@ -192,11 +192,11 @@ class Shrinker {
     return sized.made > 0 ? sized.made : sized.chosen;
   }
 
-  // False: something came out otherwise than was assumed, and what assumed it must be made again.
+  // False: a size came out different from what earlier nodes assumed, so another pass is needed.
   Result<bool> pass() {
     made_ = plan::Graph();
     made_.name = graph_.name;
-    // Symbols keep their numbers, so that attributes can be copied as they are.
+    // Symbols keep their ids, so attributes can be copied.
     for (std::size_t s = 0; s < graph_.symbols().size(); ++s) made_.symbol(graph_.text(Symbol(s)));
     for (std::size_t s = 0; s < graph_.scope_count(); ++s) made_.add_scope(graph_.scope(plan::ScopeId(s)));
     values_.assign(graph_.value_count(), ValueId());
@@ -211,7 +211,7 @@ class Shrinker {
 
   plan::Type small(ValueId value) const { return made_.type(values_[value.value]); }
 
-  // Notes what a class came out as. True where nothing assumed otherwise.
+  // Records the actual size of a class. True if no earlier node assumed another.
   Result<bool> settle(const NodeView& node, SizeClass& sized, Symbol index, std::int64_t size) {
     if (size_now(sized) == size) {
       sized.used = true;
@@ -263,7 +263,7 @@ class Shrinker {
     return attributes;
   }
 
-  // The slots of experts are split in experts and their seats further on.
+  // A later split divides expert slots into experts and capacities.
   void seat(const NodeView& slot, std::vector<AttributeValue>& attributes) {
     const std::int64_t experts = slot.integer(kSlotExpertCount), seats = slot.integer(kSlotCapacities);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
@@ -277,13 +277,13 @@ class Shrinker {
     }
   }
 
-  // The classes are those of the cross-entropy that reads the same labels.
+  // The number of classes comes from the cross-entropy that reads the same labels.
   void count_classes(const NodeView& labelled, std::vector<AttributeValue>& attributes) {
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
       const bool is_linear = &node.op() == &ops::linear_cross_entropy();
       if (&node.op() != &ops::cross_entropy() && !is_linear) continue;
-      const std::size_t classes = is_linear ? 1 : 0;  // the operand that has them; labels come after it
+      const std::size_t classes = is_linear ? 1 : 0;  // the operand that has them; labels come next
       const Symbol over = node.symbol(kEntropyOver);
       if (node.input(classes + 1) != labelled.input(0) ||
           node.input_type(classes).size_of(over) != labelled.integer(kLabelledClasses))
@@ -293,7 +293,7 @@ class Shrinker {
     }
   }
 
-  // Where the value was put together, at its seams; else in proportion.
+  // At concatenation boundaries if there are any, otherwise proportionally.
   Status cut(const NodeView& slice, std::vector<AttributeValue>& attributes) {
     const Symbol along = slice.symbol(kSliceAlong);
     const std::int64_t whole = slice.input_type(0).size_of(along), now = small(slice.input(0)).size_of(along);
@@ -313,7 +313,7 @@ class Shrinker {
   }
 
   Result<bool> add(const NodeView& node) {
-    if (&node.op() == &ops::split()) {  // what is taken apart is as large as its parts
+    if (&node.op() == &ops::split()) {  // the size of a split index is the product of its parts
       std::int64_t parts = 1;
       for (const Dim& dim : node.type(kSplitTo).dims) parts *= size_of(class_of(node.result(0), dim.index));
       WEFT_TRY(as_assumed, settle(node, class_of(node.input(0), node.symbol(kSplitFrom)),
@@ -339,7 +339,7 @@ class Shrinker {
     return true;
   }
 
-  // A mean divides by how many elements it takes together.
+  // A mean divides by the number of elements it reduces.
   std::int64_t count_of(const NodeView& node) const {
     const plan::Type before = node.input_type(0), after = small(node.input(0));
     std::int64_t reduced_before = 1, reduced_after = 1;
@@ -355,7 +355,7 @@ class Shrinker {
   const SmallSizes sizes_;
   SizeClasses ties_;
   std::vector<SizeClass> classes_;
-  std::map<std::vector<std::int64_t>, ValueId> splits_;  // by what is split and into what: the first
+  std::map<std::vector<std::int64_t>, ValueId> splits_;  // by split index and result type: the first result
   std::map<std::pair<Symbol, std::int64_t>, std::size_t> inputs_;  // by index and size: the first class
   std::vector<ValueId> values_;
   plan::Graph made_;

@@ -21,7 +21,7 @@ struct HashKey {
   }
 };
 
-// All that a signature may depend on, in numbers.
+// Everything that a signature depends on, as integers.
 void fill_key(const plan::Node& node, const plan::Graph& graph, Key& key) {
   key.clear();
   key.push_back(std::bit_cast<std::uintptr_t>(node.op));

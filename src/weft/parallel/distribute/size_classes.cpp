@@ -18,7 +18,7 @@ SizeClasses::SizeClasses(const plan::Graph& graph) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
     for (const plan::Loop& loop : node.op().signature(node).loops) {
       std::size_t first = parent_.size();
-      // Where windows slide, or one side is a part of the other, sizes differ.
+      // Sizes differ where windows slide, or where one side is a part of the other.
       const auto walk = [&](plan::ValueId value, std::int8_t dim) {
         if (dim < 0 || graph.type(value).dims[static_cast<std::size_t>(dim)].size != loop.size) return;
         const std::size_t found = of(value, static_cast<std::size_t>(dim));

@@ -15,7 +15,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// What the readers of a value want it to be on one axis: nothing yet, one thing, or different things.
+// The layout that the readers of a value want on one axis: none yet, one, or conflicting ones.
 class Wish {
  public:
   void add(const AxisLayout& layout) {
@@ -69,8 +69,9 @@ class SourceChooser {
     }
   }
 
-  // What makes the next value: a node that reads the parameter itself, or its master weight; in that case the
-  // next parameter is a rounding of what the node makes, maybe after a choice whether it is due.
+  // Finds the node that computes the next value. It reads the parameter itself or its master
+  // weight. In the latter case the next parameter is that node's rounded result, possibly after a
+  // select that may skip the step.
   void note_update(ValueId next, NodeId parameter) {
     const ValueId held = graph_.result(parameter);
     const auto reads = [&](NodeId node, ValueId value) {
@@ -106,7 +107,7 @@ class SourceChooser {
            state.ends_with(kMaster);
   }
 
-  // From the last node to the first, so that wishes pass through what only renames or casts.
+  // From the last node to the first, so that wishes propagate through renames and casts.
   void gather_wishes() {
     wishes_.resize(graph_.value_count() * axes_);
     for (std::size_t n = graph_.node_count(); n-- > 0;) {
@@ -170,7 +171,7 @@ class SourceChooser {
       layout.axes[axis] = AxisLayout::sliced(index);
       if (shard == Shard::parameters) held.axes[axis] = layout.axes[axis];
     }
-    // Its own dtype is the parameter's, or that of the master weight.
+    // The operand of this dtype is the parameter or its master weight.
     const plan::Type type = graph_.type(graph_.result(parameter));
     for (const ValueId input : graph_.node(update).inputs) {
       const plan::Value& operand = graph_.value(input);
@@ -184,8 +185,8 @@ class SourceChooser {
     found_.layouts[update.value] = std::move(layout);
   }
 
-  // The largest index, such that divide evenly before others. One that an inner axis cuts would have to be
-  // joined there first; one that an outer axis cuts is taken where there is no other.
+  // The largest index, preferring those that divide evenly. An index that an inner axis slices
+  // would have to be joined there first; one that an outer axis slices is a last resort.
   Symbol shard_index(const plan::Type& type, const Layout& layout, std::size_t axis) const {
     const std::int64_t ranks = distribution_.mesh.axes[axis].ranks;
     std::int64_t elements = type.elements();

@@ -1,17 +1,18 @@
-// weft/parallel/distribute/source_layouts.h -- where inputs, parameters and states lie, and where updates are made.
+// weft/parallel/distribute/source_layouts.h -- layouts of inputs, parameters, states, updates.
 //
-//   gpu=8: slice h, f            w1[d,f]   its readers cut f: sliced(f)
+//   gpu=8: slice h, f            w1[d,f]   its readers slice f: sliced(f)
 //   node=4: slice b, shard ..              its readers need it whole: replicated, or, sharded:
 //
 //                    parameter        its moments      the update       gradient          next parameter
 //     nothing        replicated       replicated       whole            all-reduce        -
-//     optimizer      replicated       sliced(d)        cut along d      reduce-scatter    all-gather
-//     parameters     sliced(d)        sliced(d)        cut along d      reduce-scatter    -
+//     optimizer      replicated       sliced(d)        sliced along d   reduce-scatter    all-gather
+//     parameters     sliced(d)        sliced(d)        sliced along d   reduce-scatter    -
 //
-// A parameter lies as its readers in the forward pass agree to have it, else whole. What updates it is the
-// node that reads it, or its master weight, and makes the output "next NAME", before it is rounded; states with
-// the parameter's indices that this node reads are the optimizer's. What is gathered is the rounded parameter.
-// All other states are whole. Inputs lie as their readers agree.
+// A parameter has the layout that its readers in the forward pass agree on; otherwise it is whole.
+// Its update is the node that reads it, or its master weight, and computes the output "next NAME"
+// before rounding. States that this node reads and that have the parameter's indices belong to the
+// optimizer. The rounded parameter is what gets gathered. All other states are whole. Inputs have
+// the layout that their readers agree on.
 #pragma once
 #include <vector>
 
@@ -23,13 +24,13 @@
 namespace weft::distribute {
 
 struct SourceLayouts {
-  // By node: where a source lies; for an update, the layout that the parameter, its gradient and its moments
-  // have there; without axes for all others.
+  // By node: the layout of a source; for an update, the layout in which it reads the parameter, its
+  // gradient and its moments; without axes for all other nodes.
   std::vector<plan::Layout> layouts;
-  std::vector<plan::NodeId> updated;  // by node: the parameter that it updates, or rounds, or none
+  std::vector<plan::NodeId> updated;  // by node: the parameter that it updates or rounds, if any
 };
 
-// `smallest_share`: a parameter that would leave a rank fewer elements than these is not sharded.
+// `smallest_share`: a parameter that would leave fewer elements than this per rank is not sharded.
 SourceLayouts choose_source_layouts(const plan::Graph& graph, const Signatures& signatures,
                                     const LoopChoices& choices, const Distribution& distribution,
                                     const StageUses& uses, const Exceptions& exceptions,

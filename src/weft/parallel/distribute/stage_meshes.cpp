@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kWritten =
     "stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: slice h";
 
-// The ranks of a mesh are numbered with the last axis fastest: an axis is the stretch of these numbers' factors
-// from `outer`, the product of the axes before it, to `inner`, with it.
+// An axis of a mesh as a range of its factors. Ranks are numbered with the last axis fastest.
+// `outer` is the product of the sizes of the axes before it, and `inner` also includes this axis.
 struct Piece {
   std::int64_t outer = 1, inner = 1;
   const OwnAxis* from = nullptr;
@@ -58,7 +58,7 @@ const Piece* around(const Pieces& mesh, std::int64_t outer, std::int64_t inner) 
   return nullptr;
 }
 
-// The name of the first stage's axis that is just this one, else of one that it is a part of.
+// The name of the first stage's axis that equals this range, else of one that contains it.
 std::string name_for(const std::vector<Pieces>& meshes, std::int64_t outer, std::int64_t inner,
                      const plan::Mesh& taken) {
   std::string name;
@@ -82,7 +82,7 @@ struct Doing {
 };
 Doing doing(const AxisUse& use) { return {use.slice, use.shard, use.ring}; }
 
-// What most stages do is said of all, the rest of those that differ, in runs.
+// The most common use becomes the axis' use; other stages are listed as overrides, in runs.
 AxisUse joined(const std::vector<Doing>& by_stage) {
   const Doing* usual = &by_stage.front();
   for (const Doing& one : by_stage)
@@ -110,7 +110,7 @@ Status take_stage_meshes(Distribution& distribution, const std::vector<OwnAxis>&
                       std::string(kWritten), own.front().span);
   const std::int32_t stages = distribution.mesh.axes[*axis].ranks;
   WEFT_TRY(meshes, meshes_by_stage(stages, own));
-  std::map<std::int64_t, Span> ends;  // of axes, and who has them
+  std::map<std::int64_t, Span> ends;  // where axes end, and in whose text
   for (const Pieces& mesh : meshes)
     for (const Piece& piece : mesh)
       if (piece.inner > 1) ends.emplace(piece.inner, piece.from->span);

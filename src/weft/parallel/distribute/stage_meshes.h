@@ -1,13 +1,14 @@
-// weft/parallel/distribute/stage_meshes.h -- stages that have meshes of their own, as what they do with the axes of one.
+// weft/parallel/distribute/stage_meshes.h -- combines different stage meshes into common axes.
 //
 //   stage 0 on data=4: slice b                                        ranks 0 1 2 3
 //   stage 1 on data=2: slice b; stage 1 on gpu=2: slice h             ranks 0 1 | 2 3
 //
-//   data=2: slice b; gpu=2: slice b, in stage 1 slice h               the cuts of both: each is a mesh of these axes
+//   data=2: slice b; gpu=2: slice b, in stage 1 slice h               common axes of both meshes
 //
-// An axis of a stage that other stages cut in two is two axes here, both used alike: in blocks of blocks, so where
-// sizes divide each of its ranks holds what it would hold along the one. So a value on its way from one stage's mesh to another's has a
-// layout on the same axes at both ends, and what is moved for it is found as within a mesh (convert.h).
+// An axis that other stages split in two becomes two axes here, both used alike. That gives blocks
+// of blocks: if sizes divide evenly, each rank holds what it would hold along the single axis. So a
+// value that moves between the meshes of two stages has a layout on the same axes at both ends, and
+// its communication is found as within one mesh (convert.h).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,28 +19,29 @@
 
 namespace weft::distribute {
 
-// One axis of the mesh of some stages, the outermost first.
+// One axis of the mesh of some stages, outermost first.
 struct OwnAxis {
   std::int32_t first = 0, last = 0;  // stages
   plan::MeshAxis axis;
   AxisUse use;
-  Span span = {};  // where it is written
+  Span span = {};  // source location
 };
 
-// Adds the axes that all these meshes are made of to a distribution that has the stages' axis alone. Fails, with the
-// place, where a stage has no mesh, is none, or has another number of ranks than the first, and where two meshes are cut
-// in blocks that do not lie in one another.
+// Adds axes that refine all these meshes to a distribution that has only the stage axis. Fails,
+// with the source location, if a stage has no mesh, does not exist, or differs from the first in
+// its number of ranks, and if the blocks of two meshes do not nest.
 Status take_stage_meshes(Distribution& distribution, const std::vector<OwnAxis>& own);
 
-// Fails where stages are named that there are none of, one is named twice on an axis, or there are no stages at all.
+// Fails if an axis names a stage that does not exist, names one twice, or names stages without a
+// stage axis.
 Status check_in_stages(const Distribution& distribution);
 
 std::string print_stages(std::int32_t first, std::int32_t last);  // "stage 1", "stages 2 to 5"
 
-// "slice b, shard optimizer": what all stages use an axis for; nothing where that is nothing.
+// "slice b, shard optimizer": how all stages use an axis; empty if it is unused.
 std::string print_use(const AxisUse& use);
-// The mesh of one stage as it would be written: "data=4: slice b". Axes next to each other that are used alike are
-// one, by the name of the first.
+// The mesh of one stage as a user would write it: "data=4: slice b". Adjacent axes with equal use
+// are merged under the name of the first.
 std::string print_stage_mesh(const Distribution& distribution, std::int32_t stage);
 
 }  // namespace weft::distribute

@@ -48,7 +48,7 @@ std::vector<std::size_t> numbers_of(std::span<const std::int32_t> stages,
 Result<StageUses> StageUses::of(const plan::Graph& graph, const Distribution& distribution,
                                 std::span<const std::int32_t> stages) {
   StageUses made;
-  std::int32_t others = 0;  // the first of those that do what is said of all
+  std::int32_t others = 0;  // the first stage without an override
   for (const AxisUse& use : distribution.axes)
     for (const StageUse& own : use.in_stages) others = std::max(others, own.last + 1);
   for (std::int32_t stage = 0; stage <= others; ++stage) {

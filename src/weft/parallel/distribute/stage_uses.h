@@ -1,8 +1,8 @@
-// weft/parallel/distribute/stage_uses.h -- what each node's stage uses the mesh axes for.
+// weft/parallel/distribute/stage_uses.h -- how the stage of each node uses the mesh axes.
 //
 //   gpu=2: slice h, f, in stage 0 slice b       a node of stage 0: b       all others: h, f
 //
-// Where stages have no meshes of their own, that is the same for all nodes.
+// Unless stages have different meshes, all nodes have the same use.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,32 +15,33 @@
 
 namespace weft::distribute {
 
-// The indices that an axis lists, most wanted first, as the plan's own.
+// The indices that an axis lists, in order of preference, as symbols of the plan.
 using IndexList = std::vector<Symbol>;
 
 class StageUses {
  public:
-  // `stages`: by node, or empty where all stages do the same. Fails on a listed index that no value of the plan has.
+  // `stages`: by node, or empty if all stages are alike. Fails on a listed index that no value of
+  // the plan has.
   static Result<StageUses> of(const plan::Graph& graph, const Distribution& distribution,
                               std::span<const std::int32_t> stages);
 
-  // Of the nodes of another graph with the same symbols.
+  // For the nodes of another graph with the same symbols.
   StageUses with(std::span<const std::int32_t> stages) const;
 
-  // Different ones that there are, and which of them is the node's.
+  // The number of distinct uses, and which of them applies to the node.
   std::size_t count() const { return axes_.size(); }
   std::size_t number(plan::NodeId node) const { return numbers_.empty() ? 0 : numbers_[node.value]; }
 
   const AxisUse& on(plan::NodeId node, std::size_t axis) const { return axes_[number(node)][axis]; }
-  // One for each axis.
+  // One per axis.
   std::span<const IndexList> lists(plan::NodeId node) const { return lists_[number(node)]; }
-  // Whether some axis has two indices to choose from, in any stage.
+  // Whether some axis lists at least two indices, in any stage.
   bool has_choices() const;
 
  private:
   std::vector<std::vector<AxisUse>> axes_;
   std::vector<std::vector<IndexList>> lists_;
-  std::vector<std::size_t> of_stage_;  // by stage; later ones are as the last
+  std::vector<std::size_t> of_stage_;  // by stage; later stages use the last entry
   std::vector<std::size_t> numbers_;   // by node; empty: 0
 };
 

@@ -14,7 +14,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// How far a reader that works element by element is looked through.
+// The longest chain of elementwise readers that is followed.
 constexpr int kDeepest = 8;
 
 class TakeBack {
@@ -36,7 +36,7 @@ class TakeBack {
   void run() {
     for (std::size_t n = 0; n < graph_.node_count(); ++n)
       for (std::size_t axis = 0; axis < mesh_.axes.size() && is_forward(NodeId(n)); ++axis) {
-        // With one index listed there is no other to cut along.
+        // With only one listed index there is no alternative.
         if (uses_.lists(NodeId(n))[axis].size() > 1 && exceptions_.find(NodeId(n), axis) == nullptr)
           look_at(graph_.view(NodeId(n)), axis);
       }
@@ -47,7 +47,7 @@ class TakeBack {
  private:
   bool is_forward(NodeId node) const { return graph_.phase(node) == plan::Phase::forward; }
 
-  // Label, scope, operand, axis and index of a cut that was taken back.
+  // Label, scope, operand, axis and index of a slice that was withdrawn.
   using Taken = std::tuple<Symbol, plan::ScopeId, ValueId, std::size_t, Symbol>;
 
   void look_at(const NodeView& node, std::size_t axis) {
@@ -71,7 +71,7 @@ class TakeBack {
       taken_.insert({node.node().label, node.node().scope, input, axis, *index});
   }
 
-  // Whether all readers need that dim whole, looking through a chain of readers that work element by element.
+  // Whether all readers need that dim whole, following a chain of elementwise readers.
   bool is_needed_whole(ValueId value, int dim) const {
     for (int depth = 0; depth < kDeepest; ++depth) {
       const std::vector<NodeId>& readers = readers_[value.value];
@@ -96,8 +96,8 @@ class TakeBack {
     return nullptr;
   }
 
-  // Bytes that go over the axis when the node is cut along the loop: operands that are made otherwise, and
-  // the gradients of parameters that it needs whole, which are summed over the ranks.
+  // Bytes moved over the axis if the node is sliced along the loop: operands with another layout,
+  // and gradients of parameters that it needs whole, which are summed over the ranks.
   double moved_for(const NodeView& node, const Loop& loop, std::size_t axis) const {
     double moved = 0;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -113,7 +113,8 @@ class TakeBack {
     return moved;
   }
 
-  // The dim along which the value comes cut; -1 where it comes whole or as its readers like.
+  // The dim along which the value is sliced where it is made; -1 if it is whole or adapts to its
+  // readers.
   int made_along(ValueId value, std::size_t axis) const {
     const NodeView producer = graph_.view(graph_.value(value).producer);
     const LoopChoice choice = choices_.at(producer.id(), axis);
@@ -133,7 +134,7 @@ class TakeBack {
     return false;
   }
 
-  // The gradients of a product read what it reads and bear its label; they are cut as it is.
+  // The gradients of a product share its operands and its label, and are sliced as it is.
   void follow(const NodeView& node) {
     for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
       const LoopChoice choice = choices_.at(node.id(), axis);

@@ -1,13 +1,13 @@
-// weft/parallel/distribute/take_back_cuts.h -- a cut that would be undone at once is not made.
+// weft/parallel/distribute/take_back_cuts.h -- withdraws slices that would be undone at once.
 //
 //   gpu: slice x, b       scores = contract z[b,s,d], router[d,x] -> [b,s,x]        x, by the list
 //                         top-k scores over x                                        needs x whole
 //
-// Cut along x, z would have to be whole on every rank and the scores gathered again; cut along b, nothing
-// moves but the router's gradient. So where all readers of a product need the index whole, the bytes that
-// both ways move are compared, and the next index of the list may win, for the product and for its
-// gradients. A product that makes the words' scores of a large vocabulary keeps its cut: there the parameter
-// is what is large.
+// Sliced along x, z would have to be whole on every rank and the scores gathered again. Sliced
+// along b, only the router's gradient moves. So if all readers of a product need the index whole,
+// the bytes moved by both choices are compared. The next index of the list may win, for the product
+// and for its gradients. A projection to the logits of a large vocabulary keeps its slice, because
+// there the parameter is large.
 #pragma once
 #include <span>
 

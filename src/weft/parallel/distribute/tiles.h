@@ -1,10 +1,11 @@
-// weft/parallel/distribute/tiles.h -- an index cut into tiles, and which slices of a plan are such.
+// weft/parallel/distribute/tiles.h -- splits an index into tiles and finds such slices.
 //
-//   10 in 4 tiles      [0, 2) [2, 5) [5, 7) [7, 10)      they differ by one at most
+//   10 in 4 tiles      [0, 2) [2, 5) [5, 7) [7, 10)      sizes differ by at most one
 //
-// Slices that are the tiles of one value stay so at other sizes: the second of four is the second of four.
+// Slices that are the tiles of a value stay tiles at other sizes: the second of four is the second
+// of four.
 //
-//   split %3 {along=s, into=i32[s_block=8,s=256]}     s read as the blocks that 8 ranks hold: of 2 ranks it is 2
+//   split %3 {along=s, into=i32[s_block=8,s=256]}     s as the blocks of 8 ranks; of 2: s_block=2
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,15 +22,16 @@ namespace weft::distribute {
 // REQUIRES: 0 < tiles <= size.
 std::vector<Stretch> tiles_of(std::int64_t size, std::int64_t tiles);
 
-// The slices that a plan has of its own, where those of one value are its tiles, all of them.
+// The plan's own slices that together are exactly the tiles of a value.
 class TileSlices {
  public:
   // REQUIRES: the plan outlives it.
   explicit TileSlices(const DistributedPlan& plan);
 
-  // What the slice is of an index of that size; nothing where it is no tile, or there are fewer elements than tiles.
+  // The bounds of the slice for an index of that size; empty if it is not a tile or there are fewer
+  // elements than tiles.
   std::optional<Stretch> at(plan::NodeId slice, std::int64_t size) const;
-  // By index: how many tiles there are at most, for each of so many blocks where the index is read as blocks.
+  // By index: the largest number of tiles; multiplied by `blocks` if the index is viewed as blocks.
   std::map<std::string, std::int64_t> most(std::int64_t blocks) const;
 
  private:
@@ -42,8 +44,8 @@ class TileSlices {
   std::map<plan::NodeId, Tile> tiles_;
 };
 
-// How many blocks of an index the ranks of `mesh` hold, where `split` reads one as the blocks that those of the
-// plan's mesh hold; nothing where it is no such split.
+// The number of blocks for `mesh`, if `split` views an index as the blocks held by the ranks of the
+// plan's mesh; empty if it is not such a split.
 std::optional<std::int64_t> blocks_at(const DistributedPlan& plan, const plan::NodeView& split,
                                       const plan::Mesh& mesh);
 

@@ -15,7 +15,7 @@ using plan::AttributeKind;
 using plan::NodeId;
 using plan::NodeView;
 
-// How far ahead two plans are searched for nodes that agree again.
+// How far ahead the two plans are searched for the next match.
 constexpr std::size_t kFarthest = 128;
 
 // The operator and its place in the model.
@@ -41,7 +41,7 @@ void feed(Hasher& hasher, const NodeView& node, AttributeKind kind, std::size_t 
   }
 }
 
-// All that a node says, but where a source lies.
+// Everything that a node states, except the layout of a source.
 Digest content_of(const NodeView& node) {
   Hasher hasher;
   hasher.digest_of(place_of(node));
@@ -68,7 +68,7 @@ Sequence computing(const plan::Graph& graph) {
 }
 
 struct Gap {
-  std::size_t written = 0, one_device = 0;  // nodes until the plans agree again
+  std::size_t written = 0, one_device = 0;  // nodes until the plans match again
 };
 
 Gap next_agreement(const Sequence& written, std::size_t i, const Sequence& one_device, std::size_t j) {
@@ -80,8 +80,8 @@ Gap next_agreement(const Sequence& written, std::size_t i, const Sequence& one_d
   return {left, right};
 }
 
-// Rules put nodes in another order. One that says what a node of the model says is that node, wherever it
-// stands; of several alike the first that is found nowhere yet, and of more than the model has, the last.
+// Matches reordered nodes: a node whose content equals one of the model is that node, wherever it
+// is. Among several equal ones it is the first unmatched, or the last if the model has fewer.
 void find_elsewhere(const Sequence& written, const Sequence& one_device, Origins& origins) {
   std::map<Digest, std::vector<NodeId>> left;
   for (std::size_t j = one_device.nodes.size(); j-- > 0;)
@@ -101,7 +101,7 @@ void find_elsewhere(const Sequence& written, const Sequence& one_device, Origins
   }
 }
 
-// What can be opened and is not in the written plan as it was.
+// Nodes that can be decomposed and are missing from the written plan.
 std::vector<NodeId> find_opened(const plan::Graph& one_device, const plan::Graph& written) {
   std::map<Digest, std::int64_t> places;
   for (std::size_t n = 0; n < written.node_count(); ++n) ++places[place_of(written.view(NodeId(n)))];

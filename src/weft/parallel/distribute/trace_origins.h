@@ -1,14 +1,15 @@
-// weft/parallel/distribute/trace_origins.h -- which node of the plan of one device each node of a written plan is.
+// weft/parallel/distribute/trace_origins.h -- matches a written plan with the single-device plan.
 //
-//   one device              written by hand                            origin
+//   single device           written by hand                            origin
 //   %2 = contract %0, %1    %2 = contract %0, %1 {..} @h               %2
 //                           %3 = all-reduce %2 {axis=gpu}              (moves %2)
-//   %3 = relu %2            %4 = tanh %3 @h                            %3, but written otherwise
+//   %3 = relu %2            %4 = tanh %3 @h                            %3, but changed
 //
-// A plan that distribute() made knows this; one that was printed, changed and read again does not. Nodes go
-// by operator, attributes and place in the model, in order; where the two part ways, what lies between the
-// next nodes that agree is paired one by one; but what rules moved elsewhere is found there. This only says what to compare with what and how to make a
-// node smaller: whether the plan is right is for the proof to find.
+// A plan from distribute() knows this; one that was printed, edited and read again does not. Nodes
+// are matched in order, by operator, attributes and place in the model. Where the sequences differ,
+// the nodes up to the next match are paired one by one. Nodes that rules moved elsewhere are found
+// there. The match only decides what to compare and how to shrink a node; whether the plan is right
+// is for the proof to find.
 #pragma once
 #include <map>
 #include <string_view>
@@ -20,12 +21,12 @@
 namespace weft::distribute {
 
 struct Origins {
-  std::vector<plan::NodeId> opened;  // as DistributedPlan::opened
-  std::vector<plan::NodeId> origin;  // by node of the written plan; invalid: it has none
-  std::vector<bool> own;             // by node: not as the plan of one device has it
+  std::vector<plan::NodeId> opened;  // as in DistributedPlan::opened
+  std::vector<plan::NodeId> origin;  // by node of the written plan; invalid: none
+  std::vector<bool> own;             // by node: differs from the single-device plan
 };
 
-// Wherever it stands, a source is known by its name.
+// Sources by name, independent of their position.
 std::map<std::string_view, plan::NodeId> sources_of(const plan::Graph& graph);
 
 Result<Origins> trace_origins(const plan::Graph& one_device, const plan::Graph& written);

@@ -22,7 +22,7 @@ using plan::ValueId;
 
 namespace {
 
-// By node: whether what is kept for the next step's codes is all that it is for.
+// By node: whether it serves only the error feedback of codecs.
 std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Feedback> feedback) {
   std::vector<bool> needed(graph.node_count()), kept(graph.node_count());
   for (const plan::Output& output : graph.outputs()) {
@@ -41,7 +41,7 @@ std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Fe
   return kept;
 }
 
-// Whether a value is an operand of the node as it was, elsewhere or in another layout.
+// Whether the node only moves its operand or changes its layout.
 bool moves_alone(const NodeView& node) {
   const plan::Operator* const op = &node.op();
   const ops::Communication* const sends = ops::find_communication(*op);
@@ -50,7 +50,7 @@ bool moves_alone(const NodeView& node) {
          (sends != nullptr && sends->exchange(node).take != ops::Exchange::Take::combined);
 }
 
-// An optimizer's states stay where they are: they lose by codes and gain nothing, whatever way they are sent.
+// An optimizer's states must not be encoded: compression loses precision and saves nothing.
 Status check_states(const plan::Graph& graph) {
   std::vector<NodeId> decoded(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -73,7 +73,7 @@ Status check_states(const plan::Graph& graph) {
   return {};
 }
 
-// Whether what is coded is a slice of what every rank along the axis has already.
+// Whether the encoded value is a slice of what every rank along the axis already holds.
 bool is_slice_along(const plan::Graph& graph, NodeView node, std::string_view axis) {
   while (&node.op() == &ops::cast() || node.op().is_view())
     node = graph.view(graph.value(node.input(0)).producer);
@@ -92,9 +92,9 @@ bool has_codecs(const plan::Graph& graph) {
 Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
   WEFT_TRY_STATUS(check_states(plan.graph));
   PlanEdit edit(plan);
-  // By value: the encode whose codes it holds.
+  // By value: the encode node whose codes it holds.
   std::vector<NodeId> codes(plan.graph.value_count());
-  std::vector<bool> crossed(plan.graph.value_count());  // by value: its codes went along an axis
+  std::vector<bool> crossed(plan.graph.value_count());  // by value: its codes moved along an axis
   const std::vector<Feedback> feedback = find_feedback(plan.graph);
   const std::vector<bool> left_out = only_for_feedback(plan.graph, feedback);
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
@@ -103,7 +103,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       return user_error(fmt::format("node {}: {}", describe(plan.graph, node.id()), why));
     };
     if (left_out[n]) continue;
-    // What was lost is nothing.
+    // The compression error is zero.
     const auto added = std::ranges::find(feedback, node.id(), &Feedback::add);
     for (const ValueId input : node.node().inputs)
       if (!edit.now(input).valid() && (added == feedback.end() || input == added->wanted))
@@ -120,7 +120,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
     if (&node.op() == &ops::decode()) {
       const NodeId made = codes[node.input(0).value];
       if (!made.valid()) return wrong("nothing was encoded here");
-      // Codes are for wires: what stays where it is loses by them and gains nothing.
+      // Codes are for communication: a value that does not move only loses precision.
       const bool changes_place = plan.time && plan.time->position[n] != plan.time->position[made.value];
       if (!crossed[node.input(0).value] && !changes_place)
         return wrong(fmt::format("it decodes a value that never crossed an axis or a stage boundary, node {}",
@@ -145,7 +145,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       WEFT_TRY_STATUS(edit.keep(node.id()));
       continue;
     }
-    // Along the codes is along the first index of what was coded.
+    // The code index stands for the first index of the encoded value.
     const NodeView encode = plan.graph.view(read);
     const auto along = [&](std::size_t attribute) {
       const Symbol index = node.symbol(attribute);

@@ -8,11 +8,11 @@
 namespace weft::partition {
 namespace {
 
-// Tensors as grains, from the first on.
+// Tensors as grains, in order.
 struct Grains {
-  std::vector<double> made;   // when each is made
-  std::vector<double> bytes;  // of all before each, and at the end of all
-  std::vector<double> read;   // seconds that reading each takes
+  std::vector<double> made;   // by grain: when it is ready
+  std::vector<double> bytes;  // by grain: sum of all before it; then the total
+  std::vector<double> read;   // by grain: seconds to read it
 };
 
 Grains grains_of(std::span<const Tensor> chain) {
@@ -33,15 +33,15 @@ Grains grains_of(std::span<const Tensor> chain) {
   return grains;
 }
 
-// The first grains are under way in some buckets: when the wire is free again, and when they are read. Of two
-// ways one is no better where it is later in both, whatever follows.
+// A partial solution for the first grains: when the link is free again, and when they have been
+// read. It is dominated by a solution that is no later in either.
 struct ChainWay {
   double wire_free = 0, read = 0;
   std::int32_t begin = 0;   // of the last bucket
-  std::int32_t before = 0;  // the way that it continues, of those up to `begin`
+  std::int32_t before = 0;  // the solution that it extends, among those up to `begin`
 };
 
-// Keeps what is not later in both than another.
+// Removes dominated solutions.
 void keep_best(std::vector<ChainWay>& ways) {
   std::ranges::sort(ways, [](const ChainWay& x, const ChainWay& y) {
     return x.wire_free != y.wire_free ? x.wire_free < y.wire_free : x.read < y.read;
@@ -52,8 +52,9 @@ void keep_best(std::vector<ChainWay>& ways) {
   ways.resize(kept);
 }
 
-// Dynamic programming over the grains. A bucket that begins at s delays its readers like one task: they end at
-// the later of `read + all they take` and `s + latency + the longest path of bytes and reading`.
+// Dynamic programming over the grains. A bucket that starts at s delays its readers like one task.
+// They end at the later of `read + all reading times` and `s + latency + the longest path of bytes
+// and reading`.
 class ChainSearch {
  public:
   ChainSearch(std::span<const Tensor> chain, const Wire& wire, Release release)
@@ -61,7 +62,7 @@ class ChainSearch {
     for (std::size_t g = grains_.read.size(); g-- > 0;) left_[g] = left_[g + 1] + grains_.read[g];
   }
 
-  // With so many ways to each grain at most, and none that cannot end by then.
+  // Keeps at most this many solutions per grain, and none that must end later than `latest`.
   Buckets run(std::size_t most_ways, double latest) const {
     const std::size_t count = grains_.read.size();
     std::vector<std::vector<ChainWay>> ways(count + 1);
@@ -87,7 +88,7 @@ class ChainSearch {
   }
 
  private:
-  // When all can be over at best: what is left is read, and travels, without a pause.
+  // A lower bound on the end: the rest is read and transferred without a pause.
   double soonest(const ChainWay& way, std::size_t at) const {
     if (at == grains_.read.size()) return way.read;
     const double moving = (grains_.bytes.back() - grains_.bytes[at]) / wire_.bytes_per_second;
@@ -120,7 +121,7 @@ class ChainSearch {
   const Grains grains_;
   const Wire wire_;
   const Release release_;
-  std::vector<double> left_;  // of reading, from each grain on
+  std::vector<double> left_;  // reading time from each grain on
 };
 
 }  // namespace
@@ -131,7 +132,7 @@ std::int32_t grain_count(std::span<const Tensor> chain) {
   return grains;
 }
 
-// A narrow search finds something good; what cannot be better is not looked at again.
+// A narrow search first finds a good solution; its time then prunes the exact search.
 Buckets bucketise(std::span<const Tensor> chain, const Wire& wire, Release release) {
   WEFT_CHECK(wire.bytes_per_second > 0, "a wire that passes nothing");
   constexpr std::size_t kNarrow = 4;
@@ -142,9 +143,9 @@ Buckets bucketise(std::span<const Tensor> chain, const Wire& wire, Release relea
 
 double seconds_of(std::span<const Tensor> chain, const Wire& wire, std::span<const std::int32_t> ends,
                   Release release) {
-  // One clock for each of the three: what makes, the wire, and what reads.
+  // A separate clock for the producer, the link and the reader.
   double made = 0, wire_free = 0, read = 0;
-  std::vector<double> there, takes;  // of the bucket at hand: when each grain is there, what reading it takes
+  std::vector<double> there, takes;  // of the current bucket, by grain: arrival and reading time
   double bytes = 0;
   std::size_t bucket = 0;
   std::int32_t grain = 0;

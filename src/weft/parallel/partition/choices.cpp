@@ -10,15 +10,16 @@ namespace {
 
 constexpr double kTooMuch = std::numeric_limits<double>::infinity();
 
-// An exchange of an item's option for the next smaller one on the lower hull of cost over bytes.
+// The exchange of an item's option for the next smaller one on the lower convex hull of cost over
+// bytes.
 struct Exchange {
   std::int32_t item = 0, option = 0;
-  double cost = 0, bytes = 0;  // more cost, fewer bytes
+  double cost = 0, bytes = 0;  // additional cost, bytes saved
 
   double rate() const { return cost / bytes; }
 };
 
-// The options worth taking, from the cheapest to the smallest, so that the rate of exchange only grows.
+// The options on the hull, from the cheapest to the smallest, with increasing cost per byte saved.
 std::vector<std::int32_t> hull(const std::vector<Option>& options) {
   std::vector<std::int32_t> order(options.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
@@ -75,7 +76,8 @@ class ExactChoice {
   }
 
  private:
-  // What the items from `first` on cost at least, when an exchange may also be made in part.
+  // A lower bound on the cost of items from `first` on: the LP relaxation, in which one exchange
+  // may be fractional.
   double least_cost(std::size_t first, double bytes) const {
     double cost = rest_[first].cost, over = bytes + rest_[first].bytes - room_;
     for (const Exchange& exchange : exchanges_) {
@@ -107,7 +109,7 @@ class ExactChoice {
   std::int32_t steps_;
   std::vector<std::int32_t> chosen_;
   std::vector<Exchange> exchanges_;
-  std::vector<Option> rest_;  // the cheapest options of an item and those after it
+  std::vector<Option> rest_;  // by item: the cheapest options of this and all later items
 };
 
 }  // namespace
@@ -134,7 +136,7 @@ Choices choose(const Items& items, double room) {
     over -= exchange.bytes;
   }
   if (over > 0) return {{}, kTooMuch, kTooMuch};
-  // The last exchange may have saved more than was needed: take back what is not.
+  // The last exchange may have saved more than needed: undo exchanges that are not necessary.
   for (std::size_t i = made.size(); i-- > 0;) {
     if (over + made[i].bytes > 0 || choices.options[slot(made[i].item)] != made[i].option) continue;
     choices.options[slot(made[i].item)] = before[i];

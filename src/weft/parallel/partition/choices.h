@@ -1,4 +1,4 @@
-// weft/parallel/partition/choices.h -- one option for each item, the cheapest that fit: a knapsack with choices.
+// weft/parallel/partition/choices.h -- multiple-choice knapsack: the cheapest options that fit.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,17 +11,17 @@ struct Option {
 using Items = std::vector<std::vector<Option>>;
 
 struct Choices {
-  std::vector<std::int32_t> options;  // of each item; empty where nothing fits
-  double cost = 0;                    // of these
-  double bound = 0;                   // no choice that fits costs less
+  std::vector<std::int32_t> options;  // by item; empty if nothing fits
+  double cost = 0;                    // of these options
+  double bound = 0;                   // lower bound: no choice that fits costs less
 };
 
-// By exchanging options for smaller ones, those first that save most bytes for their cost.
+// Greedy: exchanges options for smaller ones, starting with the most bytes saved per unit of cost.
 // REQUIRES: every item has an option.
 Choices choose(const Items& items, double room);
 
-// Starts from choose()'s answer and searches for a cheaper one until it is the cheapest, or so many steps are
-// done; then `bound` says what is still open.
+// Improves choose()'s answer by branch and bound until it is optimal, or for at most `most_steps`
+// steps; then `bound` tells how much could still be gained.
 Choices choose_exactly(const Items& items, double room, const Choices& known, std::int32_t most_steps);
 
 }  // namespace weft::partition

@@ -14,8 +14,9 @@ constexpr std::int32_t kMostHybridIdeals = 1'000;
 constexpr std::int64_t kMostHybridParts = 4'000'000;
 constexpr std::int32_t kTooManyDevices = std::numeric_limits<std::int32_t>::max() / 2;
 
-// Whether there are stages that take at most a limit each: from the end of the model, the fewest devices for what
-// is outside of an ideal, for every sum of its replicas, because that sum decides what the stage before it holds.
+// Decides whether there are stages that each take at most a limit. Works from the end of the model:
+// for everything outside an ideal and every total number of its replicas, it finds the fewest
+// devices. The total determines how many micro-batches the preceding stage holds.
 class HybridSearch {
  public:
   HybridSearch(const Hybrid& hybrid, const Ideals& ideals)
@@ -40,7 +41,7 @@ class HybridSearch {
     return false;
   }
 
-  // REQUIRES: find() has found some.
+  // REQUIRES: find() succeeded.
   std::vector<HybridStage> stages(double& cost) {
     std::int32_t sum = 0;
     while (cell(ideals_.none(), sum).devices == kTooManyDevices) ++sum;
@@ -69,18 +70,18 @@ class HybridSearch {
   }
 
   void extend(std::int32_t outer) {
-    // Of the sums of replicas only those that need fewer devices than every smaller one.
+    // Only replica totals that need fewer devices than every smaller total.
     std::vector<std::pair<std::int32_t, std::int32_t>> labels;
-    // They are of use where the devices that are left have the time for what is left.
+    // They help only if the remaining devices have enough time for the remaining work.
     const auto spare = hybrid_.devices - work_[slot(outer)] / limit_ * (1 - 1e-12);
     for (std::int32_t sum = 0, fewest = kTooManyDevices; sum <= most_replicas_; ++sum)
       if (const std::int32_t devices = cell(outer, sum).devices; devices < fewest && devices <= spare)
         labels.emplace_back(sum, fewest = devices);
     if (labels.empty()) return;
     const auto& parts = stages_.ending(outer);
-    std::vector<std::pair<std::int32_t, std::int32_t>> reach;  // replicas, and the greatest sum with them
+    std::vector<std::pair<std::int32_t, std::int32_t>> reach;  // replicas, and their largest possible total
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      // Every replica of a smaller part takes less time, so what is left needs at least its work.
+      // Every replica of a smaller part takes less time, so the rest still needs at least its work.
       const double left = work_[slot(parts[i].inner)] / limit_ * (1 - 1e-12);
       if (labels.back().second + parts[i].degree + left > hybrid_.devices) continue;
       reach.clear();
@@ -96,12 +97,13 @@ class HybridSearch {
     }
   }
 
-  // The fewest replicas of a part before stages with so many: more would only take more devices. 0: none will do.
+  // The fewest replicas of a part in front of stages with `sum` replicas; more would only cost
+  // devices. 0: no number works.
   std::int32_t fewest_replicas(const HybridStages::Part& part, std::int32_t outer, std::int32_t sum,
                                std::vector<std::pair<std::int32_t, std::int32_t>>& reach,
                                std::size_t& first) {
     const std::vector<std::int32_t>& replicas = stages_.replicas();
-    // What was too few for a smaller sum is too few for this one.
+    // Any number that was too small for a smaller sum is too small for this one.
     for (std::size_t& i = first; i < replicas.size(); ++i) {
       const std::int32_t own = replicas[i];
       if (sum + own > most_replicas_ || own * part.degree > hybrid_.devices) return 0;
@@ -118,7 +120,7 @@ class HybridSearch {
   const Ideals& ideals_;
   HybridStages stages_;
   std::int32_t most_replicas_ = 0;
-  std::vector<double> work_;  // device-seconds of each ideal
+  std::vector<double> work_;  // device-seconds per ideal
   double limit_ = 0;
   std::vector<Cell> cells_;
 };
@@ -140,7 +142,7 @@ Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid) {
   HybridAnswer answer;
   answer.ideals = ideals.count();
   answer.exact = ideals.complete();
-  // The tighter the limit, the faster the search: widen it until there is something.
+  // The search is faster with a tight limit, so widen it step by step until a solution is found.
   constexpr double kWidenHybrid = 1.1;
   constexpr std::int32_t kMostWidenings = 12;
   double low = 0, limit = search.least() * 1.02;
@@ -149,12 +151,12 @@ Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid) {
     found = search.find(limit);
     if (!found) low = limit;
   }
-  // Then without any limit, which says whether it is for the memory.
+  // Then search without a limit, which tells whether memory is the obstacle.
   if (!found && !search.find(std::numeric_limits<double>::max()))
     return user_error("expected stages that fit the memory of the devices, found none",
                       fmt::format("{} devices of {:.0f} bytes", hybrid.devices, hybrid.memory));
   answer.stages = search.stages(answer.cost);
-  // Halve what is open between a cost that was found and a limit below which there is nothing.
+  // Bisect between the best cost found and a limit below which no solution exists.
   while (answer.cost - low > 1e-9 * answer.cost) {
     limit = low + (answer.cost - low) / 2;
     if (search.find(limit))

@@ -1,13 +1,15 @@
-// weft/parallel/partition/hybrid.h -- stages with replicas, a tensor degree, and recomputation layer by layer.
+// weft/parallel/partition/hybrid.h -- stages with replicas, tensor parallelism and recomputation.
 //
-// A stage of d replicas of t devices each takes for a sample
+// A stage of d replicas with t devices each takes this time per sample:
 //
-//   (compute + 2 (bytes of edges across its border + syncs of their ends) / bandwidth) / d
-//   + 4 (d-1)/d * parameters / bandwidth / micro-batches of a batch
+//   (compute + 2 (bytes of edges across its boundary + syncs of their ends) / bandwidth) / d
+//   + 4 (d-1)/d * parameters / bandwidth / micro-batches per batch
 //
-// and holds, for every layer, `held` bytes for each of its micro-batches in flight, of which it has
-// ceil(replicas of this stage and all after it / d), and `kept` bytes. Every layer may run in several ways, as it
-// is or recomputed. The cost is that of the slowest stage. After Piper (Tarnawski et al., NeurIPS 2021).
+// For every layer it holds `kept` bytes, and `held` bytes per micro-batch in flight. The number in
+// flight is ceil(replicas of this stage and all later ones / d). Every layer may have several
+// variants, such as with and without recomputation. The cost is that of the slowest stage. After
+// Piper (Tarnawski et al., NeurIPS
+// 2021).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,11 +22,11 @@ namespace weft::partition {
 
 struct Way {
   std::string name;
-  double seconds = 0;         // of a sample
+  double seconds = 0;         // per sample
   double parameters = 0;      // bytes
-  double held = 0, kept = 0;  // bytes: for each micro-batch in flight, and once
+  double held = 0, kept = 0;  // bytes: per micro-batch in flight, and once
   std::vector<double> from,
-      to;  // bytes to sync for each incoming and outgoing edge that crosses, in their order
+      to;  // bytes to sync per incoming and outgoing boundary edge, in order
 };
 
 struct HybridNode {
@@ -38,7 +40,7 @@ struct HybridNode {
 
 struct Hybrid {
   struct Edge {
-    std::int32_t from = 0, to = 0;  // places in `nodes`
+    std::int32_t from = 0, to = 0;  // positions in `nodes`
     double bytes = 0;
   };
   std::vector<HybridNode> nodes;
@@ -50,26 +52,26 @@ struct Hybrid {
 };
 
 struct HybridStage {
-  std::vector<std::int32_t> nodes;  // places in Hybrid::nodes, ascending
-  std::vector<std::int32_t> ways;   // of each of them
+  std::vector<std::int32_t> nodes;  // positions in Hybrid::nodes, ascending
+  std::vector<std::int32_t> ways;   // chosen variant per node
   std::int32_t replicas = 1, degree = 1;
 };
 
 struct HybridAnswer {
   std::vector<HybridStage> stages;
-  double cost = 0;   // seconds of a sample
-  double bound = 0;  // among the splits weighed, none costs less
+  double cost = 0;   // seconds per sample
+  double bound = 0;  // lower bound over the searched partitions
   std::int32_t ideals = 0;
-  // false: too many ideals, so only splits along one order of the nodes were weighed, or too many ways to mix
-  // recomputation
+  // false: there are too many ideals, so only partitions along one topological order were searched,
+  // or too many combinations of recomputation
   bool exact = true;
 };
 
-// Fails on a cycle, and where nothing fits the memory.
+// Fails on a cycle, and if nothing fits in memory.
 Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid);
 
-// The cost of such stages, from the definition; fails on stages that are none or do not fit. Shares no code with
-// cut_hybrid().
+// The cost of these stages by definition; fails if they are invalid or do not fit. Shares no code
+// with cut_hybrid().
 Result<double> judge(const Hybrid& hybrid, const std::vector<HybridStage>& stages);
 
 }  // namespace weft::partition

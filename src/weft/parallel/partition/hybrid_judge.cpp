@@ -7,7 +7,8 @@
 namespace weft::partition {
 namespace {
 
-// Fails unless every node is in one stage, edges go forward, and the devices and the micro-batches suffice.
+// Fails unless every node is in exactly one stage, edges go forward, and there are enough devices
+// and micro-batches.
 Result<std::vector<std::int32_t>> stages_of(const Hybrid& hybrid, const std::vector<HybridStage>& stages) {
   std::vector<std::int32_t> stage_of(hybrid.nodes.size(), -1);
   std::int64_t devices = 0, replicas = 0;
@@ -46,7 +47,7 @@ Result<std::vector<std::int32_t>> stages_of(const Hybrid& hybrid, const std::vec
 Result<double> judge(const Hybrid& hybrid, const std::vector<HybridStage>& stages) {
   WEFT_TRY(stage_of, stages_of(hybrid, stages));
   double slowest = 0;
-  std::int32_t after = 0;  // replicas of a stage and those after it
+  std::int32_t after = 0;  // replicas of this stage and all later ones
   for (std::size_t i = stages.size(); i-- > 0;) {
     const HybridStage& stage = stages[i];
     const double d = stage.replicas;
@@ -64,7 +65,7 @@ Result<double> judge(const Hybrid& hybrid, const std::vector<HybridStage>& stage
       seconds += way.seconds;
       parameters += way.parameters;
       memory += way.held * in_flight + way.kept;
-      std::size_t from = 0, to = 0;  // which of the node's edges it is
+      std::size_t from = 0, to = 0;  // position among the node's edges
       for (const Hybrid::Edge& edge : hybrid.edges) {
         if (edge.to == node && stage_of[slot(edge.from)] != stage_of[slot(node)])
           bytes += edge.bytes + way.from[from];

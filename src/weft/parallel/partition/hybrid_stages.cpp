@@ -122,7 +122,7 @@ bool HybridStages::within_limit(const Part& part, std::int32_t outer, std::int32
   }
   if (known->second.cost <= limit) return true;
   if (known->second.bound > limit) return false;
-  // Between the two the greedy choice does not decide.
+  // Between the two bounds, the greedy choice is not conclusive.
   const Items& exact = items(part, outer, replicas, in_flight);
   const Choices choices =
       choose_exactly(exact, hybrid_.memory, choose(exact, hybrid_.memory), kMostChoiceSteps);
@@ -139,7 +139,8 @@ std::int32_t HybridStages::most_in_flight(const Part& part, std::int32_t outer, 
   std::int32_t high = std::min(most, limit <= known.high_limit ? known.high : most);
   if (part.held > 0)
     high = static_cast<std::int32_t>(std::min<double>(high, (hybrid_.memory - part.kept) / part.held + 1));
-  // More in flight take more memory and never less time; often all that could be are.
+  // More in flight takes more memory and never less time. Often `most` is feasible, so it is tried
+  // first.
   for (bool first = true; low < high; first = false) {
     const std::int32_t middle = first ? high : low + (high - low + 1) / 2;
     if (within_limit(part, outer, replicas, middle, limit))

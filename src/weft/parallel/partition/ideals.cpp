@@ -69,7 +69,7 @@ std::vector<std::int32_t> Ideals::between(std::int32_t inner, std::int32_t outer
   return nodes;
 }
 
-// Breadth first, so that the ideals come by size.
+// Breadth-first, so that ideals are numbered by size.
 bool Ideals::enumerate(const Dag& dag, std::int32_t most) {
   const Neighbours after = followers(dag);
   const std::vector<std::int32_t> degrees = in_degrees(after);
@@ -78,8 +78,8 @@ bool Ideals::enumerate(const Dag& dag, std::int32_t most) {
     for (const std::int32_t to : after[from]) before[slot(to)].push_back(static_cast<std::int32_t>(from));
   words_ = std::max<std::size_t>(1, (after.size() + 63) / 64);
   bits_.assign(words_, 0);
-  std::unordered_map<std::string, std::int32_t> known;  // those of one size more than `ideal`
-  Neighbours ready(1), next_ready;                      // what may be added to each of them
+  std::unordered_map<std::string, std::int32_t> known;  // ideals with one node more than `ideal`
+  Neighbours ready(1), next_ready;                      // by ideal: nodes that may be added
   for (std::int32_t node = 0; node < dag.nodes; ++node)
     if (degrees[slot(node)] == 0) ready[0].push_back(node);
   std::int32_t count = 1, level = 0, level_end = 1;

@@ -15,12 +15,12 @@ namespace {
 constexpr std::int32_t kMostPlacementIdeals = 200'000;
 constexpr std::int64_t kMostPlacementValues = 16'000'000;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Sums of the same times in another order differ by this much.
+// Sums of the same times in different orders differ by up to this factor.
 constexpr double kLoadSlack = 1e-9;
 
-// best(ideal, c, a) = the least greatest load of the ideal on at most c CPUs and a accelerators. Only loads of at
-// most `limit` are looked for: times only grow with a stage, so a stage above the limit is not extended, and with
-// a tight limit nearly all pairs of ideals are never met.
+// best(ideal, c, a) = the minimal largest load of the ideal on at most c CPUs and a accelerators.
+// Only loads up to `limit` are searched. Times only grow with a stage, so a stage above the limit
+// is not extended; with a tight limit nearly all pairs of ideals are never visited.
 class PlacementSearch {
  public:
   PlacementSearch(const Placement& placement, const Blocks& blocks, const Ideals& ideals)
@@ -39,7 +39,7 @@ class PlacementSearch {
         cpu_speed_ = std::max(cpu_speed_, block.on_cpu > 0 ? block.on_accelerator / block.on_cpu : kNever);
   }
 
-  // Whether there is a split of at most this load; then stages() is one of the least load.
+  // Whether there is a partition with at most this load; then stages() returns one of least load.
   bool find(double limit) {
     limit_ = limit;
     best_.assign(slot(ideals_.count()) * widths_, kNever);
@@ -92,7 +92,8 @@ class PlacementSearch {
     return slot(cpus * (placement_.accelerators + 1) + accelerators);
   }
 
-  // Drops what cannot be finished: the devices that are left have too little time for the nodes that are left.
+  // Prunes states that cannot be completed: the remaining devices have too little time for the
+  // remaining nodes.
   bool hopeful(std::int32_t ideal) {
     const double left = whole_.back().accelerator - whole_[slot(ideal)].accelerator;
     bool any = false;
@@ -112,7 +113,7 @@ class PlacementSearch {
     return ideals_.has(outer, block) && !ideals_.has(inner, block);
   }
 
-  // What sends cost more when `block` joins the stage between two ideals.
+  // The change of the transfer cost when `block` joins the stage between two ideals.
   double added_sends(std::int32_t inner, std::int32_t outer, std::int32_t block) const {
     double added = 0;
     const Blocks::Block& own = blocks_.blocks[slot(block)];
@@ -126,8 +127,8 @@ class PlacementSearch {
     for (const std::int32_t which : own.heard) {
       const Sender& sender = blocks_.senders[slot(which)];
       const bool own_sender = inside(inner, outer, sender.block);
-      // Its cost was paid for a reader outside of the stage, of which there may be none now; or it is to be
-      // paid from now on, unless another reader of the stage has it already.
+      // The cost was counted for a reader outside the stage, and there may be none left; or it must
+      // be counted from now on, unless another reader in the stage already receives the output.
       const bool other = std::ranges::any_of(sender.readers, [&](std::int32_t reader) {
         return reader != block && inside(inner, outer, reader) != own_sender;
       });
@@ -179,8 +180,8 @@ class PlacementSearch {
   const Blocks& blocks_;
   const Ideals& ideals_;
   std::size_t widths_ = 0;
-  std::vector<Sums> whole_;  // of each ideal
-  double cpu_speed_ = 0;     // the most accelerator time that a CPU does in a unit of its own
+  std::vector<Sums> whole_;  // by ideal
+  double cpu_speed_ = 0;     // the largest ratio of accelerator time to CPU time
   double limit_ = 0;
   std::vector<double> best_;
   std::vector<From> from_;
@@ -193,7 +194,7 @@ class PlacementSearch {
 Result<PlacementAnswer> place(Placement placement) {
   const Blocks blocks = blocks_of(placement);
   WEFT_TRY(order, topological_order(blocks.dag));
-  // More devices than blocks are of no use, and an ideal has a value for every number of devices.
+  // More devices than blocks are useless, and an ideal stores a value per number of devices.
   placement.accelerators = std::min(placement.accelerators, blocks.dag.nodes);
   placement.cpus = std::min(placement.cpus, blocks.dag.nodes);
   const std::int64_t widths = std::int64_t{placement.accelerators + 1} * (placement.cpus + 1);
@@ -217,7 +218,8 @@ Result<PlacementAnswer> place(Placement placement) {
   PlacementAnswer answer;
   answer.ideals = ideals.count();
   answer.exact = ideals.complete();
-  // The search is the faster the tighter its limit; one that is too tight costs less than the next.
+  // A tighter limit makes the search faster; a limit that is too tight costs less than the next
+  // attempt.
   constexpr double kWiden = 1.15;
   double limit = std::max(least, total / (placement.accelerators + placement.cpus)) * (1 + kLoadSlack);
   if (limit == 0) limit = most;

@@ -27,8 +27,8 @@ class Groups {
   std::vector<std::int32_t> above_;
 };
 
-// Which class must not come after which. Forward edges say so; a class of backward nodes alone takes its place
-// from its backward edges, read the other way round.
+// Order constraints between classes. They come from forward edges. A class with only backward nodes
+// is ordered by its backward edges, reversed.
 Lists class_edges(const Placement& placement) {
   std::vector<bool> has_forward(placement.nodes.size());
   for (const PlacementNode& node : placement.nodes)
@@ -46,7 +46,8 @@ Lists class_edges(const Placement& placement) {
   return after;
 }
 
-// Merges what lies on a cycle: once to find in what order nodes are left, once against the edges in that order.
+// Merges cycles: a first traversal finds the post-order, a second one against the edges finds the
+// components.
 void merge_cycles(const Lists& after, Groups& groups) {
   const std::size_t count = after.size();
   Lists before(count);
@@ -90,14 +91,14 @@ void merge_cycles(const Lists& after, Groups& groups) {
   }
 }
 
-// Merges groups that cost nothing and have one neighbour into it: apart they could only add a transfer. Without
-// them there are fewer ideals.
+// Merges groups without cost and with a single neighbour into that neighbour: on their own they
+// could only add a transfer. This reduces the number of ideals.
 void merge_idle_leaves(const Placement& placement, const Lists& after, Groups& groups) {
   std::vector<bool> idle(placement.nodes.size(), true);
   std::vector<std::set<std::int32_t>> neighbours(placement.nodes.size());
   double bytes = 0;
   for (const PlacementNode& node : placement.nodes) bytes += node.bytes;
-  const bool roomy = bytes <= placement.memory;  // then it does not matter where bytes lie
+  const bool roomy = bytes <= placement.memory;  // then the placement of bytes does not matter
   for (const PlacementNode& node : placement.nodes)
     if (node.on_accelerator > 0 || node.on_cpu > 0 || (node.bytes > 0 && !roomy) || !node.accelerated)
       idle[slot(groups.of(node.class_of))] = false;

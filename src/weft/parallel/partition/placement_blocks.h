@@ -1,7 +1,8 @@
-// weft/parallel/partition/placement_blocks.h -- what must lie together, as one node.
+// weft/parallel/partition/placement_blocks.h -- merges nodes that must share a device into blocks.
 //
-// A block is a class of nodes, or several: classes that lie on a cycle of classes cannot be contiguous apart,
-// and one that takes no time and no room and has one neighbour gains nothing apart from it.
+// A block is one class of nodes or several. Classes on a common cycle cannot be contiguous
+// separately. A class without time or memory and with a single neighbour gains nothing from being
+// separate.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,11 +12,11 @@
 
 namespace weft::partition {
 
-// A node whose output leaves its block somewhere.
+// A node whose output leaves its block.
 struct Sender {
   std::int32_t block = 0;
   double cost = 0;
-  std::vector<std::int32_t> readers;  // other blocks, each once
+  std::vector<std::int32_t> readers;  // other blocks, without duplicates
 };
 
 struct Blocks {
@@ -24,11 +25,11 @@ struct Blocks {
     bool accelerated = true;
     std::vector<std::int32_t> nodes;
     std::vector<std::int32_t> senders;  // in this block
-    std::vector<std::int32_t> heard;    // senders of other blocks that it reads from
+    std::vector<std::int32_t> heard;    // senders in other blocks that it reads from
   };
   std::vector<Block> blocks;
   std::vector<Sender> senders;
-  Dag dag;  // of the blocks: what must not come later
+  Dag dag;  // of blocks: order constraints
 };
 
 Blocks blocks_of(const Placement& placement);

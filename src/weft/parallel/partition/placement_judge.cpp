@@ -9,7 +9,8 @@
 namespace weft::partition {
 namespace {
 
-// Fails unless every node is on one device, with its class, and the devices suffice.
+// Fails unless every node is on exactly one device, together with its class, and there are enough
+// devices.
 Result<std::vector<std::int32_t>> devices_of(const Placement& placement,
                                              const std::vector<PlacementStage>& stages) {
   std::vector<std::int32_t> device(placement.nodes.size(), -1);
@@ -45,7 +46,7 @@ Result<std::vector<std::int32_t>> devices_of(const Placement& placement,
 Result<double> judge(const Placement& placement, const std::vector<PlacementStage>& stages) {
   WEFT_TRY(device, devices_of(placement, stages));
   std::vector<double> load(stages.size()), bytes(stages.size());
-  std::vector<std::set<std::int32_t>> touched(stages.size());  // whose output a device sends or receives
+  std::vector<std::set<std::int32_t>> touched(stages.size());  // nodes whose output a device transfers
   for (std::size_t i = 0; i < device.size(); ++i) {
     const PlacementNode& node = placement.nodes[i];
     const auto own = static_cast<std::size_t>(device[i]);

@@ -9,7 +9,7 @@ namespace weft::partition {
 namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
-// Above the first level every pair of ideals has a value, and a row is found for every beginning.
+// Above the first level, every pair of ideals has a value, and every start needs its own row.
 constexpr std::int32_t kMostFlatIdeals = 6'000, kMostDeepIdeals = 1'000, kMostSteadyMachines = 10'000;
 
 // Seconds between two ideals, for all pairs.
@@ -50,11 +50,11 @@ class SteadySearch {
     return cell(ideals_.all(), levels_.back().machines).seconds;
   }
 
-  // The stages of a level between two ideals. A row is found again for each: keeping all would take more room
-  // than the search has time to fill.
+  // The stages of a level between two ideals. Rows are recomputed: storing all of them would take
+  // more memory than the search has time to fill.
   std::vector<SteadyStage> stages(std::size_t level, std::int32_t inner, std::int32_t outer) {
     fill(level, inner);
-    std::vector<std::pair<std::int32_t, std::int32_t>> cuts;  // from each stage's inner ideal, its machines
+    std::vector<std::pair<std::int32_t, std::int32_t>> cuts;  // per stage: its inner ideal and its machines
     for (std::int32_t ideal = outer, left = levels_[level].machines; ideal != inner;) {
       const Cell& own = cell(ideal, left);
       cuts.emplace_back(own.split, own.replicas);
@@ -75,7 +75,7 @@ class SteadySearch {
  private:
   struct Cell {
     double seconds = kNoTime;
-    std::int32_t split = 0, replicas = 0;  // the last stage begins after `split` and has so many machines
+    std::int32_t split = 0, replicas = 0;  // the last stage begins after `split` on this many machines
   };
 
   double compute(std::int32_t ideal) const {
@@ -127,7 +127,7 @@ class SteadySearch {
   const IdealSums& sums_;
   const std::vector<Level>& levels_;
   bool straight_;
-  std::vector<Between> bases_;  // of each level: what its machines take for a stage
+  std::vector<Between> bases_;  // by level: time of a stage on one machine
   std::vector<Cell> row_;
   std::vector<std::int32_t> reached_;
   std::int32_t width_ = 0;

@@ -1,15 +1,17 @@
-// weft/parallel/partition/steady.h -- stages with replicas for the steady state of an asynchronous pipeline.
+// weft/parallel/partition/steady.h -- replicated stages for asynchronous pipelines.
 //
-// The machines of a level share links of one bandwidth; a machine of a level is all machines of the level below:
-// 2 servers of 4 GPUs are {4, 10 GB/s}, {2, 1 GB/s}. A mini-batch takes as long as the slowest of
+// The machines of a level share links of one bandwidth. One machine of a level consists of all
+// machines of the level below: 2 servers of 4 GPUs are {4, 10 GB/s}, {2, 1 GB/s}. A mini-batch
+// takes as long as the slowest of
 //
 //   a stage on m machines      (compute + 4 (m-1) P / (bandwidth m)) / m      P: its parameters, in bytes
-//   what crosses into it       2 activations / (bandwidth m)
-//   what crosses out of it     the same, unless it is the end of the model
+//   the data entering it       2 activations / (bandwidth m)
+//   the data leaving it        the same, except at the end of the model
 //
-// where compute is, above the first level, what the levels below need. That is the model of PipeDream's optimizer
-// (Narayanan et al., SOSP 2019), with its ways: all machines are used, and the first stage of a level shares its
-// gradients over as many links as a machine of the level below has machines.
+// Above the first level, compute is the time that the levels below need. This is the model of
+// PipeDream's optimizer (Narayanan et al., SOSP 2019), including its conventions: all machines are
+// used, and the first stage of a level spreads its gradients over as many links as a machine of the
+// level below has machines.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -25,23 +27,24 @@ struct Level {
 };
 
 struct SteadyStage {
-  std::vector<std::int32_t> nodes;  // places in Profile::nodes, ascending
+  std::vector<std::int32_t> nodes;  // positions in Profile::nodes, ascending
   std::int32_t replicas = 1;        // machines of its level
-  std::vector<SteadyStage> inner;   // how the machines of the level below share it; empty in the first
+  std::vector<SteadyStage> inner;   // its split over the level below; empty at the first level
 };
 
 struct SteadyAnswer {
   std::vector<SteadyStage> stages;  // of the highest level
-  double cost = 0;                  // seconds of a mini-batch
+  double cost = 0;                  // seconds per mini-batch
   std::int32_t ideals = 0;
-  bool exact = true;  // false: too many ideals, so only splits along one order of the nodes were weighed
+  bool exact = true;  // false: too many ideals, so only partitions along one order were searched
 };
 
-// Levels from the innermost to the outermost. Fails on a cycle.
+// Levels from innermost to outermost. Fails on a cycle.
 Result<SteadyAnswer> cut_steady(const Profile& profile, const std::vector<Level>& levels,
                                 bool straight = false);
 
-// The cost of such stages, from the definition; fails on stages that are none. Shares no code with cut_steady().
+// The cost of these stages by definition; fails if they are invalid. Shares no code with
+// cut_steady().
 Result<double> judge(const Profile& profile, const std::vector<Level>& levels,
                      const std::vector<SteadyStage>& stages);
 

@@ -12,7 +12,8 @@ class SteadyJudge {
   SteadyJudge(const Profile& profile, const std::vector<Level>& levels)
       : profile_(profile), levels_(levels), done_(profile.nodes.size()) {}
 
-  // Seconds of the stages of a level, which together must hold `nodes`; what came before them is done.
+  // Seconds of the stages of a level, which together must hold `nodes`; earlier stages have been
+  // checked.
   Result<double> seconds(std::size_t level, const std::vector<SteadyStage>& stages,
                          const std::vector<std::int32_t>& nodes) {
     const double bandwidth = levels_[level].bandwidth;
@@ -78,7 +79,7 @@ class SteadyJudge {
   std::vector<bool> done_;
 };
 
-// The stages of the first level, in the order of the pipeline.
+// The stages of the first level, in pipeline order.
 void innermost(const std::vector<SteadyStage>& stages, std::vector<SteadyStage>& flat) {
   for (const SteadyStage& stage : stages) {
     if (stage.inner.empty())

@@ -16,8 +16,8 @@ namespace {
 struct ClaimTimes {
   double forward, backward, weight;
 };
-// Alike, W short, F long, B long, as far apart as v_half's formula goes, and each far longer and far shorter than the
-// others: what formulas differ in shows here.
+// All equal, W short, F long, B long, each side of v_half's formula, and each much longer and much
+// shorter than the others: together these tell formulas apart.
 constexpr auto kClaimTimes = std::to_array<ClaimTimes>({{1, 1, 1},
                                                         {3, 3, 2},
                                                         {4, 3, 2},
@@ -34,7 +34,7 @@ bool differs(double claimed, double actual) {
   return !(std::abs(claimed - actual) <= 1e-9 * std::max(1.0, std::abs(actual)));
 }
 
-// One number a stage, or one expression for all of them: what it comes to on each.
+// `claimed`, `peaks`: by stage.
 Status check_peak(const ScheduleText& text, const std::vector<double>& claimed,
                   const std::vector<double>& peaks) {
   for (std::size_t stage = 0; stage < peaks.size(); ++stage)

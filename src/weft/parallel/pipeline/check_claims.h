@@ -1,9 +1,9 @@
-// weft/parallel/pipeline/check_claims.h -- does a schedule do what its text claims?
+// weft/parallel/pipeline/check_claims.h -- checks the claims of a schedule's text.
 //
-//   BUBBLE (stages - 1) * (F + B)     what a step takes longer than its work, for several F, B and W
-//   PEAK stages - stage               what each stage holds at most; the stage that holds most holds all of it
+//   BUBBLE (stages - 1) * (F + B)     step time minus work, checked for several F, B and W
+//   PEAK stages - stage               an upper bound per stage; exact for the stage that holds most
 //
-// Where FROM says that the claims are not for these sizes or times, they are not tested.
+// Claims are not tested at sizes or times that FROM excludes.
 #pragma once
 #include <map>
 #include <string>
@@ -15,8 +15,9 @@
 
 namespace weft::pipeline {
 
-// Returns the claims that were tested, "BUBBLE" and "PEAK". Fails where one is false, and names what is so instead.
-// REQUIRES: `schedule` is the text's for these parameters, and verify() has passed it.
+// Returns the claims that were tested, "BUBBLE" and "PEAK". Fails if one is false, and reports the
+// actual value. REQUIRES: `schedule` was unfolded from the text with these parameters and passed
+// verify().
 Result<std::vector<std::string>> check_claims(const ScheduleText& text, const Schedule& schedule,
                                               const std::map<std::string, double>& parameters);
 

@@ -1,9 +1,9 @@
-// weft/parallel/pipeline/crossings.h -- what goes from one stage to another with every micro-batch.
+// weft/parallel/pipeline/crossings.h -- stage boundaries: values sent for every micro-batch.
 //
-//   stage 0   F0 ──block.1's rows──▶ stage 1        one way in forward passes,
-//             B0 ◀──their gradient── stage 1        the other way in backward passes
+//   stage 0   F0 ──rows of block.1────▶ stage 1        in one direction in forward passes,
+//             B0 ◀──their gradient───── stage 1        in the other in backward passes
 //
-// Not of these: gradients that stages add up before they send them, and what is sent once a step.
+// Excludes gradients that stages accumulate before sending, and values sent once per step.
 #pragma once
 #include <vector>
 
@@ -14,11 +14,11 @@
 namespace weft::pipeline {
 
 struct Crossing {
-  plan::ValueId value;                // made for every micro-batch, with rows of it
-  std::vector<plan::NodeId> readers;  // on other stages than its maker, of one micro-batch at least
+  plan::ValueId value;                // made for every micro-batch, sliced along the batch
+  std::vector<plan::NodeId> readers;  // on other stages than its producer for at least one micro-batch
 };
 
-// In the order of their makers. REQUIRES: the plan is in time.
+// In the order of their producers. REQUIRES: plan.time is set.
 Result<std::vector<Crossing>> crossings_of(const distribute::DistributedPlan& plan);
 
 }  // namespace weft::pipeline

@@ -9,7 +9,7 @@
 namespace weft::pipeline {
 namespace {
 
-// The runs up to some part: the heaviest, and how unequal they are.
+// A split of the parts up to some point: its heaviest run, and how uneven the runs are.
 struct PartCut {
   double longest = std::numeric_limits<double>::infinity(), squares = 0;
   std::size_t from = 0;
@@ -18,7 +18,7 @@ struct PartCut {
   }
 };
 
-// Of all parts before each.
+// Prefix sums.
 std::vector<double> summed(std::span<const double> of_parts) {
   std::vector<double> before(of_parts.size() + 1);
   for (std::size_t p = 0; p < of_parts.size(); ++p) before[p + 1] = before[p] + of_parts[p];
@@ -38,7 +38,7 @@ std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> plac
       double working = 0;
       for (std::size_t from = end; from-- > k - 1;) {
         const double run = work[end] - work[from];
-        // All of them grow from here on.
+        // Both grow monotonically from here on.
         if (run > best[k][end].longest) break;
         if (!place.working.empty()) working = std::max(working, place.working[from]);
         const double held = place.bytes.empty() ? 0 : bytes[end] - bytes[from] + working;

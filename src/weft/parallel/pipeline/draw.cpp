@@ -8,7 +8,7 @@
 namespace weft::pipeline {
 namespace {
 
-// One colour a kind; later chunks are darker.
+// One colour per kind; later chunks are darker.
 std::string colour_of(const Pass& pass) {
   static constexpr int kColours[][3] = {{120, 170, 230}, {150, 200, 120}, {240, 190, 100}, {130, 190, 130}};
   const auto& base = kColours[static_cast<std::size_t>(pass.kind)];
@@ -17,7 +17,7 @@ std::string colour_of(const Pass& pass) {
                      static_cast<int>(base[2] * dark));
 }
 
-// Of a pair that runs beside each other the F is drawn in the first half of their time, the B in the second.
+// In an overlapping pair, F is drawn in the first half of their time and B in the second.
 Slot drawn(const Schedule& schedule, const Price& price, std::size_t stage, std::size_t index) {
   const auto& slots = price.slots[stage];
   Slot slot = slots[index];
@@ -40,7 +40,7 @@ std::string draw_text(const Schedule& schedule, const Price& price, std::size_t 
     std::string row(columns, '.');
     for (std::size_t index = 0; index < schedule.orders[stage].size(); ++index) {
       const Slot slot = drawn(schedule, price, stage, index);
-      // A column shows what is done in its middle.
+      // A column shows what runs at its middle.
       const auto from = static_cast<std::size_t>(std::max(0.0, std::ceil(slot.begin / unit - 0.5)));
       const auto to = static_cast<std::size_t>(std::max(0.0, std::ceil(slot.end / unit - 0.5)));
       const std::string label = print(schedule.orders[stage][index], false);

@@ -1,4 +1,4 @@
-// weft/parallel/pipeline/draw.h -- a priced schedule as a drawing: a row a stage, time to the right.
+// weft/parallel/pipeline/draw.h -- draws a timed schedule: one row per stage, time to the right.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::pipeline {
 
-// Letters for people: each column is a stretch of time, with the micro-batch's last digit under F (upper row of
-// digits), B or W; a dot is idle.
+// ASCII: each column is a time interval, with the last digit of the micro-batch below F (upper row
+// of digits), B or W; a dot is idle.
 std::string draw_text(const Schedule& schedule, const Price& price, std::size_t width);
 
 std::string draw_svg(const Schedule& schedule, const Price& price);

@@ -29,7 +29,7 @@ class Exhaustion {
  private:
   struct Stage {
     std::array<std::int32_t, 3> done{};
-    std::int32_t decided = -1;  // the kind that comes next, which still waits
+    std::int32_t decided = -1;  // kind of the next pass, whose input has not arrived yet
     double free = 0, held = 0, first = -1, remaining = 0;
   };
   struct State {
@@ -39,7 +39,7 @@ class Exhaustion {
 
   static std::size_t count(std::int32_t number) { return static_cast<std::size_t>(number); }
 
-  // False when it gave up.
+  // False if it gave up.
   bool search() {
     if (--left_ < 0) return false;
     const State before = state_;
@@ -59,7 +59,7 @@ class Exhaustion {
       if (finished) {
         found_.cost = bound();
         found_.orders = orders_;
-      } else if (chosen >= 0) {  // else all wait for one another
+      } else if (chosen >= 0) {  // otherwise all wait for one another
         complete = branch(count(chosen));
       }
     }

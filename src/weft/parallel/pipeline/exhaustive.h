@@ -1,7 +1,7 @@
-// weft/parallel/pipeline/exhaustive.h -- the best schedule of few passes, by trying all that might be better.
+// weft/parallel/pipeline/exhaustive.h -- finds the best schedule of few passes by branch and bound.
 //
-// Micro-batches are alike, so each stage does its Fs, its Bs and its Ws in their order; what is left to choose is how
-// the three are mixed on each stage.
+// Micro-batches are identical, so each stage runs its Fs, its Bs and its Ws in order of
+// micro-batch. Only the interleaving of the three on each stage is searched.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,12 +11,12 @@
 namespace weft::pipeline {
 
 struct Exhausted {
-  std::optional<Orders> orders;  // better than what was to be beaten; none: there is none
+  std::optional<Orders> orders;  // better than `to_beat`; empty: none found
   double cost = 0;
   bool complete = false;  // false: gave up after `most_steps`
 };
 
-// Of a line, with B and W apart.
+// For a line, with separate B and W.
 Exhausted exhaust(const Schedule& shape, const Network& network, const Limits& limits, double to_beat,
                   std::int64_t most_steps);
 

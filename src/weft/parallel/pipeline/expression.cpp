@@ -14,8 +14,8 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr int kDeepest = 100;                // parentheses within one another
-constexpr std::size_t kMostText = 64 << 20;  // bytes; a schedule of 32 stages x 256 micro-batches has 0.2 MB
+constexpr int kDeepest = 100;                // nested parentheses
+constexpr std::size_t kMostText = 64 << 20;  // bytes; 32 stages x 256 micro-batches take 0.2 MB
 
 bool is_letter(char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
 bool is_digit(char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; }
@@ -154,7 +154,7 @@ Result<std::int32_t> Reader::choice(Expression& to) {
   return add(to, {Op::choose, 0, 0, condition, then, otherwise});
 }
 
-// One level of operators that bind alike, the weakest first.
+// One precedence level of left-associative operators, the lowest first.
 Result<std::int32_t> Reader::chain(Expression& to, int level) {
   struct Sign {
     std::string_view text;

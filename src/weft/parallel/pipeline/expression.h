@@ -1,7 +1,7 @@
-// weft/parallel/pipeline/expression.h -- numbers of a schedule's text: `min(micro_batches, stages - stage)`.
+// weft/parallel/pipeline/expression.h -- numeric expressions of schedule texts.
 //
-// + - * /, DIV and MOD (rounded down), comparisons and AND, OR, NOT (1 and 0), min, max, floor, ceil,
-// IF a THEN b ELSE c. Everything is a real number. Names are bound to slots when the text is read.
+// + - * /, DIV and MOD (rounded down), comparisons and AND, OR, NOT (1 and 0), min, max, floor,
+// ceil, IF a THEN b ELSE c. All values are reals. Names are bound to slots when the text is parsed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weft::pipeline {
 
-// The words and signs of a schedule's text. `--` begins a comment.
+// Tokens of a schedule's text. `--` starts a comment.
 struct Word {
   enum class Kind : std::uint8_t { name, number, sign, end };
   Kind kind = Kind::end;
@@ -63,15 +63,15 @@ class Expression {
   std::int32_t root_ = -1;
 };
 
-// Reads words one after the other; knows the names that stand for numbers here.
+// Reads tokens in order; knows the variable names.
 class Reader {
  public:
   explicit Reader(std::vector<Word> words) : words_(std::move(words)) {}
 
   const Word& peek() const { return words_[at_]; }
   Word take();
-  bool is(std::string_view text) const;  // the next word, letters' case counting
-  bool accept(std::string_view text);    // takes it if it is
+  bool is(std::string_view text) const;  // whether it is the next token; case-sensitive
+  bool accept(std::string_view text);    // consumes it if it is next
   Status expect(std::string_view text);
   Result<std::string> name(std::string_view what);
 

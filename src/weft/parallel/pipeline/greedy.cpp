@@ -9,7 +9,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kSlack = 1e-9;  // shares of memory are added and taken away many times
+constexpr double kSlack = 1e-9;  // for rounding errors in accumulated memory shares
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Greedy {
@@ -48,7 +48,7 @@ class Greedy {
     while (!events_.empty()) {
       const auto [time, stage] = events_.top();
       events_.pop();
-      if (time != stages_[stage].wake) continue;  // it was woken earlier
+      if (time != stages_[stage].wake) continue;  // outdated: it was woken earlier
       stages_[stage].wake = kNever;
       decide(stage, time);
     }
@@ -64,7 +64,7 @@ class Greedy {
     double free = 0, wake = kNever;
     std::int32_t ahead = 0;
     double held = 0;
-    std::vector<std::deque<Arrival>> forward, backward;  // a queue a chunk, in the order of micro-batches
+    std::vector<std::deque<Arrival>> forward, backward;  // a queue per chunk, in order of micro-batches
     std::deque<std::int32_t> weights;
   };
   using Event = std::pair<double, std::size_t>;
@@ -85,14 +85,15 @@ class Greedy {
     wake(at, time);
   }
 
-  // The queue's first that has come by `time`; of several chunks the one the policy prefers.
+  // A chunk whose first pass has arrived by `time`; among several, the one that the policy prefers.
+  // -1: none.
   std::int32_t ready(const std::vector<std::deque<Arrival>>& queues, double time, bool later_first,
                      double room, double reserve) const {
     const std::int32_t chunks = static_cast<std::int32_t>(queues.size());
     for (std::int32_t step = 0; step < chunks; ++step) {
       const std::int32_t chunk = later_first ? chunks - 1 - step : step;
       const auto& queue = queues[static_cast<std::size_t>(chunk)];
-      // Room must be left for the chunks that follow, or none could ever be finished.
+      // Later chunks need memory too, or no micro-batch could ever finish.
       const double least = std::max<double>(chunks - chunk, chunk == 0 ? 1 + reserve : 1) - kSlack;
       if (!queue.empty() && queue.front().time <= time && room >= least) return chunk;
     }
@@ -111,7 +112,8 @@ class Greedy {
 
   double time_of(std::int32_t pass) const { return (*nominal_)[static_cast<std::size_t>(pass)]; }
 
-  // By nominal times: the queue to take from, and whether it is one of Fs; none: nothing that may be done has come.
+  // By nominal times: the queue to take from, and whether it is a forward queue; null if no
+  // permitted pass has arrived.
   std::deque<Arrival>* first_in_time(std::size_t at, double time, double room, bool& is_forward) {
     auto& next = first_[at];
     const auto& order = sorted_[at];

@@ -1,8 +1,9 @@
-// weft/parallel/pipeline/greedy.h -- a schedule made by letting every stage do the best it can when it is free.
+// weft/parallel/pipeline/greedy.h -- list scheduling by the preferences of each stage.
 //
-// A free stage does a B that has arrived, else an F that has arrived and has room, else a W, unless something
-// better arrives soon. Policies differ in how far a stage runs ahead, for how much a W waits, and which goes
-// first; the search tries many of them, and different ones a stage.
+// A free stage runs a B that has arrived, else an F that has arrived and fits in memory, else a W,
+// unless something better arrives soon. Policies differ in how far a stage runs ahead, how long a W
+// waits, and which chunk goes first. The search tries many policies, which may differ between
+// stages.
 #pragma once
 #include <vector>
 
@@ -12,30 +13,32 @@
 namespace weft::pipeline {
 
 struct StagePolicy {
-  double lead = 1e9;    // Fs that may be ahead of the Bs, in passes of a chunk
-  double eager = 0;     // while fewer than these are ahead, an F goes before a B
-  double patience = 0;  // a W is not begun when something arrives before this share of it is done
-  double reserve = 0;   // room that the first chunk leaves to the others
+  double lead = 1e9;    // most Fs ahead of the Bs, in passes of a chunk
+  double eager = 0;     // with fewer than these ahead, an F goes before a B
+  double patience = 0;  // a W must be this far done when the next pass arrives
+  double reserve = 0;   // memory that the first chunk leaves to the others
   bool later_chunk_first = true;
 };
 
 struct Limits {
-  std::vector<double> held;  // what a stage may hold, in passes of a chunk, at least one a chunk
-  double weight_share = 1;   // of what a pass holds, the part that waits for its W; B frees the rest
+  std::vector<double> held;  // capacity per stage, in passes of a chunk; at least one per chunk
+  double weight_share = 1;   // share of a pass' memory held until its W; B frees the rest
 };
 
 using Orders = std::vector<std::vector<std::int32_t>>;  // of pass numbers, see network.h
 
-// Always a schedule within the limits. `network` is of a line, a loop or a v, with B and W apart.
+// The result always respects the limits. `network`: of a line, a loop or a v, with separate B and
+// W.
 Orders greedy(const Schedule& shape, const Network& network, const Limits& limits,
               const std::vector<StagePolicy>& policies);
 
-// The same, but a free stage does of what has arrived what comes first in `nominal`, the time of each pass, and
-// nothing that comes more than `window` later than the first that is not done. Incomplete where memory got stuck.
+// Like greedy(), but a free stage picks, among passes that have arrived, the first in `nominal`,
+// the time of each pass. It starts nothing that is more than `window` later than the first
+// unfinished pass. Incomplete if memory deadlocks.
 Orders greedy_by_time(const Schedule& shape, const Network& network, const Limits& limits,
                       const std::vector<double>& nominal, double window, double patience);
 
-// The schedule of these orders, with the shape's name, clock and so on.
+// The schedule of these orders, with the shape's other fields.
 Schedule to_schedule(const Schedule& shape, const Network& network, const Orders& orders);
 
 }  // namespace weft::pipeline

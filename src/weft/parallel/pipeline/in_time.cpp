@@ -30,7 +30,7 @@ using plan::Graph;
 using plan::NodeId;
 using plan::NodeView;
 
-// By node of the plan of one device: its place on the way; -1 where it is in no part.
+// By node of the single-device plan: its position; -1 if it is in no part.
 Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t places,
                                             std::span<const double> work,
                                             std::span<const std::size_t> known_ends) {
@@ -55,7 +55,8 @@ Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t pla
   return found;
 }
 
-// By node: the stage whose mesh it is cut for. What is in no part goes with what it reads, or with who reads it.
+// By node: the stage whose mesh slices it. A node in no part follows what it reads, or else what
+// reads it.
 std::vector<std::int32_t> stages_of_nodes(const Graph& graph, const Schedule& schedule,
                                           std::vector<std::int32_t> places) {
   for (std::size_t n = 0; n < graph.node_count(); ++n)
@@ -68,7 +69,7 @@ std::vector<std::int32_t> stages_of_nodes(const Graph& graph, const Schedule& sc
   return places;
 }
 
-// Where micro-batches go both ways a place lies on two stages.
+// Rejects bidirectional schedules, where a position runs on two stages.
 Status check_stage_meshes(const Distribution& distribution, const Schedule& schedule) {
   if (!distribute::has_stage_meshes(distribution)) return {};
   WEFT_TRY_STATUS(distribute::check_in_stages(distribution));
@@ -123,7 +124,7 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
   return {};
 }
 
-// What a rank holds of a value.
+// The fraction of a value that a rank holds.
 double share_of_all(const plan::Layout& layout, const plan::Mesh& mesh) {
   double share = 1;
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
@@ -131,14 +132,15 @@ double share_of_all(const plan::Layout& layout, const plan::Mesh& mesh) {
   return share;
 }
 
-// Of what is moved for a reader in another stage, that which leaves less of it is done before it is sent.
+// Communication that reduces a rank's data moves to the sending stage.
 void shrink_before_sending(distribute::DistributedPlan& plan) {
   std::vector<std::int32_t>& places = plan.time->position;
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const NodeView node = plan.graph.view(NodeId(n));
     if (ops::find_communication(node.op()) == nullptr || node.input_count() != 1) continue;
     const NodeId maker = plan.graph.value(node.input(0)).producer;
-    // What comes from a pass before is there already; the way back to its stage leads through later ones.
+    // A value from an earlier pass is already there; returning to its stage would have to go
+    // through later ones.
     if (places[maker.value] < 0 || plan.graph.phase(maker) != node.phase()) continue;
     const plan::Layout &before = plan.layouts[node.input(0).value],
                        &after = plan.layouts[node.result(0).value];
@@ -149,7 +151,7 @@ void shrink_before_sending(distribute::DistributedPlan& plan) {
   }
 }
 
-// Ranks take as many in all as with equal numbers, of rows that are theirs alone.
+// The total is the same as with equal numbers, and ranks own disjoint rows.
 Status check_takes(const Graph& graph, const Distribution& distribution) {
   const std::string_view wanted = "for example: data=2: slice b, micro-batches 5:3; micro=4";
   std::size_t unequal = distribution.axes.size();
@@ -183,7 +185,8 @@ Status check_takes(const Graph& graph, const Distribution& distribution) {
         fmt::format("ranks along {} take unequal numbers of micro-batches, and it does not slice {}",
                     distribution.mesh.axes[unequal].name, graph.text(batch)),
         std::string(wanted));
-  // What a stage holds must not hang on how many it takes: replicas of it sum their gradients with each other.
+  // What a stage holds must not depend on the number of micro-batches, since its replicas reduce
+  // gradients with each other.
   WEFT_TRY(equal, schedule_of(distribution));
   Distribution of_one = distribution;
   const std::vector<std::int64_t>& takes = distribution.axes[unequal].takes;
@@ -199,7 +202,7 @@ Status check_takes(const Graph& graph, const Distribution& distribution) {
   return {};
 }
 
-// A rank that takes fewer micro-batches has nothing to say to the others about one of theirs.
+// Ranks with unequal numbers of micro-batches cannot exchange data within a micro-batch.
 Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& roles) {
   const auto axis = unequal_axis(plan.time->distribution);
   if (!axis) return {};
@@ -216,7 +219,7 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
                           plan.mesh.axes[*axis].name),
               "slice only the batch along it, or use equal numbers: leave out takes");
     }
-    if (&node.op() == &ops::slice_across()) continue;  // a block of what the rank has itself
+    if (&node.op() == &ops::slice_across()) continue;  // local: a block of the rank's own data
     const ops::Communication* const moves = ops::find_communication(node.op());
     if (moves == nullptr || moves->axis(node) != plan.mesh.axes[*axis].name) continue;
     if (roles.role[n] == Role::micro || roles.each[n])
@@ -229,7 +232,8 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
   return {};
 }
 
-// Of a stage, with the micro-batches as its last axis where there are several, or as its first.
+// The mesh of a stage, with micro-batches as the last axis if there are several, or as the first
+// for stages with different meshes.
 plan::Mesh mesh_in_time(const Distribution& distribution) {
   plan::Mesh mesh = distribute::within_stage(distribution).mesh;
   if (distribution.micro_batches > 1 || mesh.axes.empty())
@@ -344,7 +348,8 @@ void fit_takes(Distribution& distribution) {
         if (lacks(i) < lacks(least)) least = i;
       ++fitted[least];
     }
-    // Those that differ still do, where there are several: a proof of equal ones would say nothing of them.
+    // Unequal numbers stay unequal if possible: a proof for equal ones would say nothing about
+    // them.
     const auto [few, many] = std::ranges::minmax_element(takes);
     if (*few != *many && distribution.micro_batches > 1 &&
         std::ranges::adjacent_find(fitted, std::not_equal_to()) == fitted.end()) {

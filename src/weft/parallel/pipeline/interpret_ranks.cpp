@@ -85,7 +85,7 @@ class Ranks {
     return fmt::format("rank {} at {}", rank, describe(graph(rank), node_of(rank).id()));
   }
 
-  // Whether the rank could go on.
+  // Whether the rank made progress.
   Result<bool> step(std::int32_t rank) {
     const NodeView node = node_of(rank);
     for (std::size_t k = 0; k < node.result_count(); ++k)
@@ -178,7 +178,7 @@ class Ranks {
   const RankSources<T>& sources_;
   const ops::Numbers<T>& numbers_;
   const std::int64_t most_;
-  std::vector<std::size_t> at_;                 // by rank: the node that comes next
+  std::vector<std::size_t> at_;                 // by rank: its next node
   std::vector<std::vector<Tensor<T>>> values_;  // by rank
   std::map<std::tuple<std::int32_t, std::int32_t, std::int64_t>, std::deque<Tensor<T>>> messages_;
 };

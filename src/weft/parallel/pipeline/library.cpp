@@ -17,7 +17,7 @@ std::span<const EmbeddedFile> embedded_schedules();
 namespace pipeline {
 namespace {
 
-// What papers and other programs call them.
+// Names in papers and other programs.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"1f1b", "one_f_one_b"},
     {"1f1b_i", "interleaved_one_f_one_b"},

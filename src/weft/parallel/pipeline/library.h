@@ -1,4 +1,4 @@
-// weft/parallel/pipeline/library.h -- the schedules that ship: `schedules/*.schedule`, inside the program.
+// weft/parallel/pipeline/library.h -- the schedules shipped in `schedules/*.schedule`.
 #pragma once
 #include <span>
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace weft::pipeline {
 
-// Reads each file; the first that is wrong fails with its name.
+// Parses each file; fails with the name of the first invalid one.
 Result<std::vector<ScheduleText>> parse_library(std::span<const EmbeddedFile> files);
 
 const std::vector<ScheduleText>& shipped_schedules();
 
-// By name, as the files have it or as papers do: "1F1B", "1F1B-I", "ZB-H1"; one that is synthesized by what it is made
-// for (synthesized.h). Fails with the nearest name.
+// By file name or common name: "1F1B", "1F1B-I", "ZB-H1"; a synthesized schedule by what it was
+// made for (synthesized.h). An error names the closest match.
 Result<const ScheduleText*> find_schedule(std::string_view name);
 
 }  // namespace weft::pipeline

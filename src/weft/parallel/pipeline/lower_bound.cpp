@@ -1,4 +1,4 @@
-// What no schedule of these stages can do without.
+// Lower bounds on the cost of any schedule of these stages.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 double bound_of(const SynthesisRequest& request, const Schedule& shape) {
   const Network network(shape, request.times, false);
   const std::int32_t positions = shape.positions();
-  // When F begins and B ends at each position if the first micro-batch is never kept waiting.
+  // When F begins and B ends at each position if the first micro-batch never waits.
   std::vector<double> forward(static_cast<std::size_t>(positions)), backward(forward.size());
   double now = 0;
   for (std::int32_t place = 0; place < positions; ++place) {
@@ -29,7 +29,7 @@ double bound_of(const SynthesisRequest& request, const Schedule& shape) {
     const auto at = static_cast<std::size_t>(stage);
     const double limit = memory_limit(request, at), share = shape.share();
     const double work = request.micro_batches * request.times.work(at);
-    // Until the first B can begin there is nothing to do but Fs, as many as there is room for.
+    // Until the first B can begin, a stage can only run Fs, and only as many as fit in memory.
     const std::int32_t first = shape.position(stage, {Kind::forward, 0, 0});
     const std::int32_t last = shape.position(stage, {Kind::forward, 0, shape.chunks - 1});
     const double until = backward[static_cast<std::size_t>(last)] -
@@ -38,7 +38,8 @@ double bound_of(const SynthesisRequest& request, const Schedule& shape) {
     const double room =
         std::min<double>(request.micro_batches * shape.chunks, std::floor(limit / share + 1e-9));
     double least = work + std::max(0.0, until - room * share * request.times.forward[at]);
-    // A micro-batch is held at least this long, and so many are held at once; W holds only its part.
+    // The minimum time for which a micro-batch is held, with this many held at once; W holds only
+    // its share.
     double held = request.weight_share * request.times.weight[at] * share;
     for (std::int32_t chunk = 0; chunk < shape.chunks; ++chunk) {
       const auto place = static_cast<std::size_t>(shape.position(stage, {Kind::forward, 0, chunk}));
@@ -56,7 +57,7 @@ double bound_of(const SynthesisRequest& request, const Schedule& shape) {
 double lower_bound(const SynthesisRequest& request) {
   double bound = std::numeric_limits<double>::infinity();
   for (const Route route : routes_of(request)) {
-    // One micro-batch is enough to know its way; the request says how many there are.
+    // One micro-batch determines the path; the number comes from the request.
     const std::int32_t chunks = route == Route::line ? 1 : request.chunks;
     bound = std::min(bound, bound_of(request, {"", request.stages, 1, chunks, route, request.clock, {}}));
   }

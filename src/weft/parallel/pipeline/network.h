@@ -1,7 +1,7 @@
-// weft/parallel/pipeline/network.h -- the passes of a pipeline as numbers, for those who time many orders of them.
+// weft/parallel/pipeline/network.h -- numbers passes, for timing many orders of them.
 //
-// Pass k of micro-batch i at position q has the number (k * micro_batches + i) * positions + q, k being 0 for F,
-// 1 for B, 2 for W. A whole backward goes by the number of its B.
+// Pass k of micro-batch i at position q has the number (k * micro_batches + i) * positions + q,
+// with k = 0 for F, 1 for B, 2 for W. A whole backward pass uses the number of its B.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ namespace weft::pipeline {
 
 class Network {
  public:
-  // `shape`: stages, micro-batches, chunks and route; its orders are not looked at.
+  // `shape`: stages, micro-batches, chunks and route; its orders are ignored.
   Network(const Schedule& shape, const Times& times, bool whole_backward);
 
   std::int32_t count() const { return 3 * m_ * positions_; }
@@ -27,12 +27,13 @@ class Network {
   std::int32_t stage(std::int32_t pass) const { return stage_[at(pass)]; }
   double seconds(std::int32_t pass) const { return seconds_[at(pass)]; }
   std::int32_t needs(std::int32_t pass) const { return needs_[at(pass)]; }  // -1: nothing
-  double wire(std::int32_t pass) const { return wire_[at(pass)]; }          // from where that lies
+  double wire(std::int32_t pass) const { return wire_[at(pass)]; }          // transfer time of that input
   std::int32_t feeds(std::int32_t pass) const {
     return feeds_[at(pass)];
-  }  // what waits for it elsewhere; -1: none
+  }  // the pass that waits for it elsewhere; -1: none
 
-  // Begin of every pass under these orders; false when they wait in a circle. `begin` is of count() numbers.
+  // Computes when every pass begins under these orders; false on a deadlock. `begin`: count()
+  // entries.
   bool time(const std::vector<std::vector<std::int32_t>>& orders, std::vector<double>& begin) const;
 
  private:

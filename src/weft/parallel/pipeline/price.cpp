@@ -42,7 +42,7 @@ Status check(const Times& times, std::int32_t stages) {
 
 namespace {
 
-// Does passes as soon as they can be done. The schedule has been verified, so it gets to the end.
+// Runs every pass as early as possible. The schedule has been verified, so this terminates.
 class Timing {
  public:
   Timing(const Schedule& schedule, const Times& times)
@@ -52,7 +52,7 @@ class Timing {
         together_(schedule, times, true),
         end_(static_cast<std::size_t>(apart_.count()), -1) {}
 
-  // The slots of each stage, and what it is busy for.
+  // The slots of each stage, and its busy time.
   std::vector<std::vector<Slot>> run(std::vector<double>& busy) {
     std::vector<std::vector<Slot>> slots(schedule_.orders.size());
     for (std::size_t stage = 0; stage < slots.size(); ++stage)
@@ -102,7 +102,7 @@ class Timing {
 
   const Schedule& schedule_;
   double overlap_;
-  Network apart_, together_;  // W and BW of one position differ in length; a schedule may mix them
+  Network apart_, together_;  // W and BW of a position differ in length; a schedule may have both
   std::vector<double> end_;
 };
 

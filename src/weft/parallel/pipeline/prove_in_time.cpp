@@ -34,17 +34,18 @@ using plan::Graph;
 using plan::NodeId;
 using plan::NodeView;
 
-// A source of the whole model, and what each rank of a stage's mesh holds of it and of its next value.
+// A source of the whole model, and each rank's shard of it and of its next value, within a stage.
 struct Held {
   plan::Type type;
   plan::Layout layout;
   Tensor<Field> whole;
-  std::vector<Tensor<Field>> parts;  // by inner rank
+  std::vector<Tensor<Field>> parts;  // by rank within the stage
 };
 
 class TimedProof {
  public:
-  // `rounded`: where outputs that differ are written down and are no disagreement; null: nowhere.
+  // `rounded`: collects outputs that differ instead of reporting a disagreement; null: differences
+  // are reported.
   TimedProof(const Graph& original, distribute::Choices& choices, const distribute::DistributedPlan& plan,
              std::uint64_t seed, std::set<std::string>* rounded)
       : original_(original),
@@ -72,7 +73,7 @@ class TimedProof {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
     };
-    // Of such plans nothing is known: other sizes may leave no share empty, and micro-batches alike.
+    // Not failures of the plan: other sizes may have no empty shards, and equal micro-batches.
     WEFT_TRY_STATUS(check_interpretable(ranks));
     WEFT_TRY_STATUS(check_sources(ranks, shares));
     PlanProof proof;
@@ -110,7 +111,7 @@ class TimedProof {
     return std::move(parts.ranks);
   }
 
-  // Where ranks take unequal numbers of micro-batches, or their rows do not lie next to each other.
+  // For ranks with unequal numbers of micro-batches, or with rows that are not adjacent.
   void take_rows(NodeId input, Held& held) const {
     if (!unequal_axis(plan_.time->distribution) && !distribute::has_stage_meshes(plan_.time->distribution))
       return;
@@ -167,7 +168,7 @@ class TimedProof {
         WEFT_TRY(parts, cut(expected[o], source->second));
         wanted = std::move(parts);
       }
-      std::set<std::size_t> made;  // inner ranks
+      std::set<std::size_t> made;  // ranks within the stage
       for (std::size_t rank = 0; rank < ranks.size() && proof.holds(); ++rank)
         for (std::size_t i = 0; i < ranks[rank]->outputs().size(); ++i) {
           if (ranks[rank]->text(ranks[rank]->outputs()[i].name) != name) continue;
@@ -204,7 +205,7 @@ class TimedProof {
 
 namespace {
 
-// Until all choices were seen.
+// Repeats until all decisions are covered.
 Status prove_choices(const Graph& original, const distribute::DistributedPlan& plan,
                      std::span<const Graph* const> ranks, std::uint64_t seed, PlanProof& all,
                      std::set<std::string>* rounded) {
@@ -264,7 +265,7 @@ Result<PlanProof> prove_in_time(const Graph& original, const distribute::Distrib
   std::vector<const Graph*> ranks;
   for (const Unrolled& one : made) ranks.push_back(&one.graph);
   WEFT_TRY(proof, prove_ranks(original, plan, ranks, seed));
-  // What the plan decides itself is not looked at in any draw.
+  // The samples do not observe decisions of the plan's own nodes.
   std::vector<bool> is_own(plan.graph.node_count());
   for (std::size_t n = 0; n < is_own.size(); ++n) is_own[n] = plan.is_own(NodeId(n));
   WEFT_TRY(own, distribute::Choices::of_own(plan.graph, is_own));

@@ -1,10 +1,10 @@
-// weft/parallel/pipeline/prove_in_time.h -- whether what the ranks of a plan in time run is the step of one device.
+// weft/parallel/pipeline/prove_in_time.h -- proves the plans of all ranks of a pipelined plan.
 //
-// The plans that unroll() makes, of every rank, are run over the field (interpret_ranks.h) and compared with one
-// device's step of the whole batch: the losses on every rank, and each rank's share of the next value of every
-// parameter and state that it holds. A gradient that is counted twice or not at all, a message that is missing, a
-// pass out of order shows as another number, or as ranks that wait. Numbers are drawn
-// until all choices were seen (distribute/choices.h).
+// The plans that unroll() makes for all ranks run over the field (interpret_ranks.h) and are
+// compared with a single-device step of the whole batch: the losses on every rank, and each rank's
+// shard of the next value of every parameter and state that it holds. A gradient counted twice or
+// never, a missing message or a misordered pass shows up as another number or as a deadlock. Values
+// are drawn until all decisions are covered (distribute/choices.h).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,12 +15,13 @@
 
 namespace weft::pipeline {
 
-// `ranks`: what they run, by rank. Fails where it cannot be run at all: too large, empty shares.
+// `ranks`: the plan of each rank. Fails if they cannot be run: too large, or with empty shards.
 Result<distribute::PlanProof> prove_ranks(const plan::Graph& original,
                                           const distribute::DistributedPlan& plan,
                                           std::span<const plan::Graph* const> ranks, std::uint64_t seed);
 
-// Of what unroll() makes. REQUIRES: the plan is in time, and was made of `original`.
+// For the plans that unroll() makes. REQUIRES: plan.time is set, and the plan was made from
+// `original`.
 Result<distribute::PlanProof> prove_in_time(const plan::Graph& original,
                                             const distribute::DistributedPlan& plan, std::uint64_t seed = 1);
 

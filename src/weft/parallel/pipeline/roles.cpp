@@ -21,7 +21,8 @@ using plan::ValueId;
 
 namespace {
 
-// What leads to one gradient alone may run any time later; but not where an earlier stage waits for it.
+// Work for a parameter gradient may run any time later, unless an earlier stage waits for its
+// result.
 void hurry_what_goes_on(const Graph& graph, const std::vector<std::int32_t>& position, Roles& roles) {
   std::vector<bool> goes_on(graph.value_count());
   for (std::size_t n = graph.node_count(); n-- > 0;) {
@@ -43,8 +44,8 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
   const Graph& graph = plan.graph;
   const int axis = plan.mesh.find(kMicroAxis);
   const bool several = axis >= 0 && plan.mesh.axes[static_cast<std::size_t>(axis)].ranks > 1;
-  // Ranks that take unequal numbers have micro-batches among the rows of others: what is cut by the batch is another
-  // value for each of them, whichever axis cuts it.
+  // With unequal numbers per rank, a rank's micro-batches lie among the rows of others. So any
+  // value sliced along the batch differs per micro-batch, whichever axis slices it.
   const auto unequal = several && plan.time ? unequal_axis(plan.time->distribution) : std::nullopt;
   Symbol batch;
   if (unequal) {
@@ -62,7 +63,7 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
     const bool is_source = ops::is_source(node.op()), is_input = &node.op() == &ops::input();
     fed[n] = is_input;
     learned[n] = is_source && !is_input;
-    bool after_sums = false, once = true;  // what it reads is the same for all micro-batches
+    bool after_sums = false, once = true;  // all its operands are the same for all micro-batches
     for (const ValueId input : node.node().inputs) {
       const std::size_t maker = graph.value(input).producer.value;
       fed[n] = fed[n] || fed[maker];
@@ -116,7 +117,7 @@ void settle_positions(const Graph& graph, const Roles& roles, std::vector<std::i
       continue;
     }
     const bool forward = roles.pass[n] == train::Pass::forward;
-    std::int32_t least = -1, most = -1;  // of what flows the same way
+    std::int32_t least = -1, most = -1;  // over operands with the same direction of flow
     for (const ValueId input : graph.node(NodeId(n)).inputs) {
       const std::size_t maker = graph.value(input).producer.value;
       if (position[maker] < 0 || (!forward && roles.pass[maker] == train::Pass::forward)) continue;
@@ -157,7 +158,8 @@ std::vector<Stages> stages_that_need(const distribute::DistributedPlan& plan, co
     return roles.role[maker.value] == Role::total ? only(owner_at(schedule, position))
                                                   : stages_at(schedule, position);
   };
-  // What a source holds next is needed where the source is, which may be because of others that are.
+  // The next value of a source is needed where the source is held, which in turn may depend on
+  // other sources.
   for (bool changed = true; changed;) {
     changed = false;
     const auto add = [&](ValueId value, Stages stages) {
@@ -173,7 +175,7 @@ std::vector<Stages> stages_that_need(const distribute::DistributedPlan& plan, co
       }
       const auto source = sources.find(graph.text(output.updates));
       if (source == sources.end()) continue;
-      // A source that nobody reads is held by who makes it.
+      // An unread source is held by the stage that computes its next value.
       if (need[source->second.value] == 0)
         add(source->second, roles.role[maker.value] == Role::free ? only(0) : made_at(maker));
       add(output.value, need[source->second.value]);

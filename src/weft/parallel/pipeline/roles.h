@@ -1,9 +1,11 @@
-// weft/parallel/pipeline/roles.h -- what a node of a plan in time is to micro-batches.
+// weft/parallel/pipeline/roles.h -- how the nodes of a pipelined plan relate to micro-batches.
 //
-//   free    depends on no input, or on inputs alone: parameters and what is gathered of them, masks, how many
-//           labels there are. Made wherever it is read
-//   micro   depends on both, and is made for every micro-batch, in a pass of it, where the node lies on the way
-//   total   made of the sums over all micro-batches, once a step: gradients' means, the loss, updates
+//   free   depends on no input, or on inputs only: parameters and values gathered from them, masks,
+//          the number of labels. Computed wherever it is read
+//   micro  depends on inputs and parameters; computed for every micro-batch, in a pass, at the
+//          node's position
+//   total  computed from sums over all micro-batches, once per step: mean gradients, the loss,
+//          updates
 //
 // Included by the files of pipeline/ only.
 #pragma once
@@ -21,32 +23,32 @@ enum class Role : std::uint8_t { free, micro, total };
 
 struct Roles {
   std::vector<Role> role;         // by node
-  std::vector<train::Pass> pass;  // by node; of micro nodes never update
+  std::vector<train::Pass> pass;  // by node; never update for micro nodes
   std::vector<bool> sums;         // by node: sums over micro-batches
-  std::vector<bool> each;         // by node: another value for each micro-batch
+  std::vector<bool> each;         // by node: a different value for each micro-batch
 };
 
-// Fails, with the node, where something needs the whole batch before a micro-batch can go on.
+// Fails, with the node, if something needs the whole batch before a micro-batch can go on.
 Result<Roles> roles_of(const distribute::DistributedPlan& plan);
 
-// By node, as InTime::position has it: given where each node would lie, such that what flows forward comes to
-// no earlier place and what flows back to no later one.
+// Adjusts positions, by node as in InTime::position: data that flows forward never moves to an
+// earlier position, and data that flows back never to a later one.
 void settle_positions(const plan::Graph& graph, const Roles& roles, std::vector<std::int32_t>& position);
 
-// By value: the stages that need it, as bits.
+// By value: the stages that need it, as a bit set.
 using Stages = std::uint64_t;
 inline constexpr std::int32_t kMostStages = 64;
 
 constexpr Stages only(std::int32_t stage) { return Stages{1} << stage; }
 
-// The stages on which a node at this place runs, of all micro-batches.
+// The stages that run a node at this position, over all micro-batches.
 Stages stages_at(const Schedule& schedule, std::int32_t position);
-// The one that has what is made once of all of them.
+// The stage that computes what is computed once per step.
 inline std::int32_t owner_at(const Schedule& schedule, std::int32_t position) {
   return schedule.stage_at(position, 0);
 }
 
-// By value of the plan; of a source: the stages that hold it.
+// By value of the plan; for a source: the stages that hold it.
 std::vector<Stages> stages_that_need(const distribute::DistributedPlan& plan, const Roles& roles,
                                      const Schedule& schedule);
 

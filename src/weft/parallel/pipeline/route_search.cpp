@@ -11,11 +11,11 @@ namespace {
 
 constexpr double kPassesToTime = 1.2e7;  // at effort 1, over all variations of one route
 constexpr std::int64_t kMostExhaustiveSteps = 300000;
-constexpr std::int32_t kFewPasses = 40;  // of all stages, that are searched through
+constexpr std::int32_t kFewPasses = 40;  // over all stages, for an exhaustive search
 
 constexpr std::string_view kGreedy = "greedy", kSlopes = "slopes", kTurns = "turns";
 
-// The way from a stage to the last and back again, without the stage itself.
+// The time from a stage to the last one and back, without the stage itself.
 double round_trip(const Times& times, std::size_t stage) {
   double way = 0;
   for (std::size_t next = stage + 1; next < times.forward.size(); ++next)
@@ -111,7 +111,7 @@ bool RouteSearch::try_line(const Line& line) {
     orders = greedy_by_time(shape_, network_, limits_, nominal, line.window, line.patience);
     std::size_t made = 0;
     for (const auto& order : orders) made += order.size();
-    if (made < static_cast<std::size_t>(network_.count())) orders.clear();  // memory got stuck
+    if (made < static_cast<std::size_t>(network_.count())) orders.clear();  // memory deadlock
   } else if (auto filled =
                  fill(network_, limits_, skeleton(shape_, network_, line.slopes, period_), line.patience)) {
     orders = std::move(*filled);
@@ -150,7 +150,7 @@ void RouteSearch::greedy_grid() {
 void RouteSearch::slope_grid() {
   const double unit = period_ / (3 * shape_.chunks);
   const auto least = static_cast<std::int64_t>(60 * std::min(1.0, request_.effort));
-  // Where turns fit the memory, slopes are seldom better, and they take longer.
+  // If turns fit in memory, slopes are seldom better, and they take longer to try.
   const std::int64_t until = tried_ + std::max(from_ == kTurns ? variations_ / 8 : variations_, least);
   for (const double patience : {0.6, 0.3, 1.0, 0.0})
     for (const double there : {2.0, 4.0, 3.0, 1.0, 2.5, 1.5})
@@ -170,15 +170,15 @@ void RouteSearch::slope_grid() {
       }
 }
 
-// First no stage may be idle for longer than the worst so far; then each for about as long as the worst was in the
-// end, which is spent where it helps others most.
+// At first no stage may idle longer than the worst so far. Then each may idle for about as long as
+// the worst stage finally did, which is spent where it helps other stages most.
 void RouteSearch::turns_grid() {
   const auto stages = static_cast<std::size_t>(shape_.stages);
   for (const bool delay_forward : {true, false})
     for (const bool delay_backward : {true, false}) {
       TurnsPolicy turns{std::vector<double>(stages, 0), delay_forward, delay_backward};
       try_turns(turns);
-      if (idle_.empty()) return;  // the turns need more memory
+      if (idle_.empty()) return;  // turns need more memory
       double longest = 0;
       for (std::size_t stage = 0; stage < stages; ++stage)
         longest = std::max(longest, idle_[stage] + shape_.micro_batches * request_.times.work(stage));
@@ -191,7 +191,7 @@ void RouteSearch::turns_grid() {
     }
 }
 
-// Changes a few numbers of the best, and keeps what is better.
+// Perturbs the parameters of the best candidate and keeps improvements.
 void RouteSearch::vary(double enough) {
   Random random(24, static_cast<std::uint64_t>(shape_.route));
   for (std::int64_t round = 0; round < variations_ && cost_ > enough; ++round) {

@@ -1,8 +1,9 @@
-// weft/parallel/pipeline/route_search.h -- the best schedule found on one route.
+// weft/parallel/pipeline/route_search.h -- searches for the best schedule on one route.
 //
-// Each kind of candidate has a few numbers: what stages prefer (greedy.h), the slopes of lines (skeleton.h), how
-// long stages may be idle (turns.h). A grid of them is tried first; then those of the best are varied at random, from
-// a fixed seed. Few passes on a line are searched through at the end.
+// Each kind of candidate has a few parameters: the preferences of stages (greedy.h), the slopes of
+// lines (skeleton.h), the idle time of stages (turns.h). A grid search comes first. Then the
+// parameters of the best candidate are varied at random, from a fixed seed. With few passes on a
+// line, an exhaustive search follows.
 #pragma once
 #include <limits>
 #include <string>
@@ -17,18 +18,18 @@ namespace weft::pipeline {
 
 class RouteSearch {
  public:
-  // `request` has been checked and outlives the search. `shape` is a line, a loop or a v.
+  // REQUIRES: `request` has been checked and outlives the search; `shape` is a line, a loop or a v.
   RouteSearch(const SynthesisRequest& request, Schedule shape);
 
-  // Stops early once something costs no more than `enough`.
+  // Stops early once a cost of at most `enough` is reached.
   void run(double enough);
 
   bool found() const { return !orders_.empty(); }
   double cost() const { return cost_; }
   Schedule schedule() const { return to_schedule(shape_, network_, orders_); }
-  const std::string& from() const { return from_; }  // what kind of candidate it is
+  const std::string& from() const { return from_; }  // the kind of candidate
   std::int64_t tried() const { return tried_; }
-  bool is_proven() const { return proven_; }  // nothing on this route is better
+  bool is_proven() const { return proven_; }  // no schedule on this route is better
 
  private:
   struct Line {
@@ -37,7 +38,7 @@ class RouteSearch {
     double window = 0;  // 0: exactly in the order of the lines
   };
 
-  // Each returns whether it is the best so far.
+  // Each returns whether the candidate is the best so far.
   bool judge(const Orders& orders, std::string_view from);
   bool try_policies(const std::vector<StagePolicy>& policies);
   bool try_line(const Line& line);
@@ -53,7 +54,7 @@ class RouteSearch {
   Schedule shape_;
   Network network_;
   Limits limits_;
-  double period_ = 0;  // what a micro-batch takes on the slowest stage
+  double period_ = 0;  // time of a micro-batch on the slowest stage
   std::int64_t variations_ = 0, tried_ = 0;
   double cost_ = std::numeric_limits<double>::infinity(), other_ = cost_;
   Orders orders_;
@@ -61,7 +62,7 @@ class RouteSearch {
   std::vector<StagePolicy> policies_;
   Line line_;
   TurnsPolicy turns_;
-  std::vector<double> idle_;  // of each stage where B and F take turns
+  std::vector<double> idle_;  // by stage, in the last candidate of turns.h
   bool proven_ = false;
   std::vector<double> begin_;
 };

@@ -33,7 +33,7 @@ std::string print(const Pass& pass, bool with_chunk) {
 
 namespace {
 
-// The first half of the micro-batches goes down, an odd one with it.
+// The first half of the micro-batches, rounded up, goes down.
 bool goes_up(const Schedule& schedule, std::int32_t micro_batch) {
   return schedule.route == Route::both_ways && micro_batch >= (schedule.micro_batches + 1) / 2;
 }

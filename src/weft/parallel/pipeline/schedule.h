@@ -1,18 +1,19 @@
-// weft/parallel/pipeline/schedule.h -- what each stage of a pipeline does, pass after pass.
+// weft/parallel/pipeline/schedule.h -- the order of passes on each stage of a pipeline.
 //
 //   stage 0: F0 F1 F2 B0 W0 F3 B1 W1 ...     F  forward of a micro-batch
 //   stage 1:    F0 F1 B0 W0 F2 B1 W1 ...     B  gradients of activations, W  of parameters, BW  both in one
 //
-// A model may be cut into more parts than there are stages; a stage then holds several chunks. A route is the way
-// of a micro-batch through the parts:
+// A model may be split into more parts than there are stages; a stage then holds several chunks. A
+// route is the path of a micro-batch through the parts:
 //
-//   line        one part a stage                       0 1 2 3
+//   line        one part per stage                     0 1 2 3
 //   loop        chunk after chunk, round and round     0 1 2 3 0 1 2 3
 //   v           there and back                         0 1 2 3 3 2 1 0
-//   both_ways   half of the micro-batches each way, the stages holding the parameters of both (chunk 0 and 1)
+//   both_ways   half of the micro-batches in each direction; stages hold parameters of both (chunks 0, 1)
 //
-// Where a schedule overlaps, an F and a B right after it are a pair: they may run beside each other, and then both
-// begin when both have what they need. A schedule says an order and no times: the same one is priced under any times.
+// If a schedule overlaps, an F directly followed by a B forms a pair. They may run concurrently,
+// and then both begin when both have their inputs. A schedule defines an order but no times: it can
+// be evaluated for any times.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,8 +36,9 @@ std::string print(const Pass& pass, bool with_chunk);  // F3, or F3.1
 enum class Route : std::uint8_t { line, loop, v, both_ways };
 std::string_view name(Route route);
 
-// From where to where cost counts. end: from time 0 to the end of the last pass. span: the longest that one
-// stage takes from its first pass to its last, for schedules whose optimizer steps do not wait for each other.
+// What the cost measures. end: from time 0 to the end of the last pass. span: the longest time of
+// one stage from its first pass to its last, for schedules whose optimizer steps do not wait for
+// each other.
 enum class Clock : std::uint8_t { end, span };
 std::string_view name(Clock clock);
 
@@ -45,20 +47,21 @@ struct Schedule {
   std::int32_t stages = 1, micro_batches = 1, chunks = 1;
   Route route = Route::line;
   Clock clock = Clock::span;
-  std::vector<std::vector<Pass>> orders;  // one a stage
-  bool overlaps = false;                  // pairs may run beside each other
+  std::vector<std::vector<Pass>> orders;  // by stage
+  bool overlaps = false;                  // pairs may run concurrently
 
-  // Is the pass at `place` of an order an F whose pair, the B of another micro-batch, comes right after it?
+  // Whether the pass at `place` of an order is an F directly followed by its pair, a B of another
+  // micro-batch.
   bool is_pair(const std::vector<Pass>& order, std::size_t place) const;
-  // How many parts a micro-batch passes, and where part `position` of its way lies.
+  // The number of parts that a micro-batch passes, and the stage of the part at `position`.
   std::int32_t positions() const { return route == Route::both_ways ? stages : stages * chunks; }
   std::int32_t stage_at(std::int32_t position, std::int32_t micro_batch) const;
-  // The position of this stage's chunk on the way of a micro-batch; -1 where it does not come by.
+  // The position of this stage's chunk on the path of a micro-batch; -1 if it is not on it.
   std::int32_t position(std::int32_t stage, const Pass& pass) const;
   std::int32_t chunk_at(std::int32_t position, std::int32_t micro_batch) const;
-  // The part of a stage's forward pass that one pass of a chunk is.
+  // A chunk's share of the stage's forward pass.
   double share() const { return route == Route::both_ways ? 1.0 : 1.0 / chunks; }
-  // Whose times a chunk of a stage has: those of the stage, or of the one at the other end.
+  // The stage whose times apply to a chunk: the stage itself, or its mirror image.
   std::int32_t timed_as(std::int32_t stage, std::int32_t chunk) const {
     return route == Route::both_ways && chunk == 1 ? stages - 1 - stage : stage;
   }

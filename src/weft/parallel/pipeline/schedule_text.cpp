@@ -1,4 +1,4 @@
-// The text of schedules, read and printed.
+// Parses and prints the text of schedules.
 #include "weft/parallel/pipeline/schedule_text.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr int kDeepestBody = 50;  // loops within one another
+constexpr int kDeepestBody = 50;  // nested loops
 
 std::optional<Kind> find_kind(std::string_view word) {
   for (const Kind kind : {Kind::forward, Kind::backward, Kind::weight, Kind::whole_backward})
@@ -24,7 +24,7 @@ class ScheduleReader {
   ScheduleReader(std::string_view text, std::vector<Word> words) : text_(text), reader_(std::move(words)) {}
 
   Result<ScheduleText> read() {
-    // The order of these slots is known to unfold().
+    // unfold() relies on the order of these slots.
     for (const char* known : {"stage", "F", "B", "W"}) reader_.slot(known);
     made_.comment = opening_comment();
     WEFT_TRY_STATUS(reader_.expect("SCHEDULE"));
@@ -84,7 +84,7 @@ class ScheduleReader {
     return reader_.expect(")");
   }
 
-  // An expression and how it is written.
+  // An expression and its source text.
   Status read_formula(Expression& formula, std::string& as_written) {
     const std::uint32_t from = reader_.peek().span.offset;
     WEFT_TRY(read, reader_.expression());

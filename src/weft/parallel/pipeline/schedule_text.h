@@ -1,4 +1,4 @@
-// weft/parallel/pipeline/schedule_text.h -- schedules as text: for any number of stages and micro-batches, or for one.
+// weft/parallel/pipeline/schedule_text.h -- schedules as text, general or for fixed sizes.
 //
 //   SCHEDULE one_f_one_b (stages, micro_batches)     SCHEDULE mine (stages = 2, micro_batches = 2)
 //     ROUTE line                                     BEGIN
@@ -11,12 +11,13 @@
 //     ...
 //   END
 //
-// The body is run once for each `stage`. F(i), B(i), W(i), BW(i), or F(i, chunk), put a pass at the end of the
-// stage's order. With AT t they are put by that time instead, in slots one unit long; passes WHEN IDLE take the
-// first slot that is free after their B. BUBBLE is what a step takes longer than its work when transfers take
-// nothing and all stages are alike (F, B, W: a whole stage's times); PEAK what a stage holds at most; FROM says
-// for which sizes and times both are so. Tests hold the shipped schedules to them. OVERLAP says for which sizes an F
-// and a B right after it may run beside each other.
+// The body runs once per `stage`. F(i), B(i), W(i), BW(i), or F(i, chunk), appends a pass to the
+// stage's order. AT t instead places it by time, in slots one unit long; passes WHEN IDLE use the
+// first free slot after their B. BUBBLE is the step time minus the work if transfers take no time
+// and all stages are equal (F, B, W: the times of a whole stage). PEAK is the most that a stage
+// holds. FROM states the sizes and times for which both hold; tests check them for the shipped
+// schedules. OVERLAP states the sizes for which an F directly followed by a B may run concurrently
+// with it.
 #pragma once
 #include <map>
 #include <memory>
@@ -34,7 +35,7 @@ namespace weft::pipeline {
 struct Statement {
   enum class Kind : std::uint8_t { let, loop, choice, pass };
   Kind kind = Kind::pass;
-  std::int32_t slot = 0;     // of LET and FOR
+  std::int32_t slot = 0;     // variable of LET and FOR
   Expression first, second;  // LET's value; FOR's bounds; IF's condition; micro-batch and chunk
   std::vector<Statement> body, otherwise;
   pipeline::Kind pass = pipeline::Kind::forward;
@@ -47,29 +48,29 @@ struct SynthesisRequest;
 
 struct ScheduleText {
   std::string name;
-  std::string comment;  // that the text begins with
+  std::string comment;  // at the beginning of the text
   Route route = Route::line;
   Clock clock = Clock::span;
   struct Parameter {
     std::string name;
-    std::optional<double> value;  // if none is given
+    std::optional<double> value;  // default value
   };
   std::vector<Parameter> parameters;  // stages, micro_batches, chunks, and its own
   Expression where, overlap, bubble, peak, from;
   std::string bubble_text, peak_text, from_text;  // as written
   std::vector<Statement> body;
-  std::vector<std::pair<std::int32_t, std::vector<Pass>>> orders;  // of STAGE lines
+  std::vector<std::pair<std::int32_t, std::vector<Pass>>> orders;  // from STAGE lines
   std::int32_t slots = 0;
-  std::shared_ptr<const SynthesisRequest> synthesis = nullptr;  // in place of a body: it is made for this
+  std::shared_ptr<const SynthesisRequest> synthesis = nullptr;  // instead of a body: synthesized for this
 };
 
 Result<ScheduleText> parse_schedule(std::string_view text);
 
-// The schedule for these parameters ("stages" and so on); one that the text does not give must be given. It is
-// not verified. Fails when a parameter is missing, unknown or out of range, or WHERE refuses them.
+// The schedule for these parameters ("stages" and so on); those without a default are required. Not
+// verified. Fails on a missing, unknown or out-of-range parameter, and if WHERE rejects them.
 Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, double>& parameters);
 
-// What the text claims for these parameters: see above. F, B, W are those of a whole stage.
+// The text's claims for these parameters, as described above. F, B, W: times of a whole stage.
 struct Claims {
   bool hold = true;  // FROM
   std::optional<double> bubble;
@@ -78,7 +79,7 @@ struct Claims {
 Result<Claims> claims(const ScheduleText& text, const std::map<std::string, double>& parameters,
                       double forward, double backward, double weight);
 
-// The text with one line a stage: parse_schedule and unfold give the same schedule again.
+// The text with one line per stage; parse_schedule and unfold restore the same schedule.
 std::string print(const Schedule& schedule);
 
 }  // namespace weft::pipeline

@@ -8,7 +8,7 @@ namespace weft::pipeline {
 std::vector<double> nominal_times(const Schedule& shape, const Network& network, const Slopes& slopes,
                                   double period) {
   const std::int32_t positions = shape.positions();
-  // When micro-batch 0 does F and B at each position.
+  // The times of F and B of micro-batch 0 at each position.
   std::vector<double> forward(static_cast<std::size_t>(positions)), backward(forward.size());
   const auto step = [&](std::int32_t from, std::int32_t to, std::int32_t kind, double slope) {
     const std::int32_t pass = network.number(kind, 0, to), before = network.number(kind, 0, from);
@@ -51,7 +51,7 @@ Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slo
 std::optional<Orders> fill(const Network& network, const Limits& limits, const Orders& skeleton,
                            double patience) {
   struct Stage {
-    std::size_t next = 0, done = 0;  // of the skeleton; of its Bs whose W is done
+    std::size_t next = 0, done = 0;  // index into the given order; number of Ws done
     double free = 0, held = 0;
     std::vector<std::int32_t> weights;
   };

@@ -66,7 +66,7 @@ class CrossingSlicer {
   }
 
  private:
-  // That a rank holds, of a whole step.
+  // Held per rank, over a whole step.
   std::int64_t bytes_of(ValueId value) const {
     std::int64_t bytes = graph_.type(value).bytes();
     const plan::Layout& layout = plan_.layouts[value.value];
@@ -81,7 +81,7 @@ class CrossingSlicer {
                                [&](const plan::AxisLayout& axis) { return axis.slices(index); });
   }
 
-  // Along the axis of most ranks that have it all, and the first of its indices that these divide evenly.
+  // Along the replicated axis with the most ranks, and the first index that they divide evenly.
   std::optional<SliceAlong> best_slice(ValueId value) const {
     const plan::Layout& layout = plan_.layouts[value.value];
     if (std::ranges::any_of(layout.axes, &plan::AxisLayout::is_partial)) return std::nullopt;
@@ -104,7 +104,8 @@ class CrossingSlicer {
     return plan_.layouts[value.value].axes[axis].is_replicated();
   }
 
-  // Its maker makes a slice, where nobody but `only` reads it; and so do makers of what that reads.
+  // The producer makes a slice if only nodes of `only` read the value; likewise the producers of
+  // its operands.
   void mark(ValueId value, const SliceAlong& along, const std::set<NodeId>& only) {
     const NodeId maker = graph_.value(value).producer;
     const NodeView node = graph_.view(maker);
@@ -140,7 +141,7 @@ class CrossingSlicer {
                                  edit_.symbol(along.index));
   }
 
-  // What comes from another stage, put together here.
+  // A value from another stage, gathered here.
   Result<ValueId> arrived(ValueId value, NodeId reader) {
     ValueId& known = arrived_[{value, place(reader)}];
     if (known.valid()) return known;
@@ -157,7 +158,7 @@ class CrossingSlicer {
     for (const ValueId input : node.node().inputs) {
       const bool comes = reads_.contains({node.id(), input});
       if (comes && along && *along == sent_along_.at(input)) {
-        inputs.push_back(sent_.at(input));  // it comes as the slice that is wanted
+        inputs.push_back(sent_.at(input));  // it arrives as the required slice
         continue;
       }
       if (comes) {
@@ -200,11 +201,11 @@ class CrossingSlicer {
   distribute::PlanEdit edit_;
   std::vector<std::set<NodeId>> readers_;  // by value
   std::vector<bool> is_output_;
-  std::vector<std::optional<SliceAlong>> slices_;  // by node: makes a slice
+  std::vector<std::optional<SliceAlong>> slices_;  // by node: the slice that it makes
   std::map<ValueId, SliceAlong> sent_along_;
-  std::set<std::pair<NodeId, ValueId>> reads_;  // a reader on another stage and what it reads
-  std::map<ValueId, ValueId> sent_;             // what is sent in place of it
-  std::map<std::pair<ValueId, std::int32_t>, ValueId> arrived_;  // by value and place
+  std::set<std::pair<NodeId, ValueId>> reads_;  // a reader on another stage, and the value
+  std::map<ValueId, ValueId> sent_;             // the value sent in its place
+  std::map<std::pair<ValueId, std::int32_t>, ValueId> arrived_;  // by value and position
   SlicedCrossings made_;
 };
 

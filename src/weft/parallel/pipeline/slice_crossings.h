@@ -1,4 +1,4 @@
-// weft/parallel/pipeline/slice_crossings.h -- ranks of a stage that would all send the same send a slice of it each.
+// weft/parallel/pipeline/slice_crossings.h -- sends stage boundaries in slices.
 //
 //   stage 0   %9 = all-reduce %8 {axis=gpu}            %9 = reduce-scatter %8 {axis=gpu, along=s}
 //                                                      %10 = slice-across %5 {axis=gpu, along=s}
@@ -6,9 +6,10 @@
 //   stage 1                                            %12 = all-gather %11 {axis=gpu, along=s}
 //             %11 = layer-norm %10 {over=[d]}          %13 = layer-norm %12 {over=[d]}
 //
-// What crosses is 1/n, where n ranks along an axis have it all; it is put together on the stage that wants it. What
-// nobody but that stage reads is computed in slices as far back as it goes elementwise, up to the sum over ranks that
-// makes it: then that is a reduce-scatter, and nothing is gathered that was not gathered before.
+// If n ranks along an axis all hold the value, each sends 1/n of it, and the receiving stage
+// gathers it. If no other node reads it, it is also computed in slices, as far back as the
+// computation is elementwise, up to the all-reduce that makes it. That becomes a reduce-scatter,
+// and the total communication does not grow.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +22,16 @@ namespace weft::pipeline {
 
 struct SlicedCrossings {
   distribute::DistributedPlan plan;
-  std::size_t sliced = 0, whole = 0;  // values that go from stage to stage
-  std::size_t scattered = 0;          // sums that leave every rank its slice alone
-  std::int64_t bytes = 0, sent = 0;   // of the sliced: what a rank would send a step, and what it sends
+  std::size_t sliced = 0, whole = 0;  // values sent between stages
+  std::size_t scattered = 0;          // all-reduces that became reduce-scatters
+  std::int64_t bytes = 0, sent = 0;   // of sliced values, per rank and step: unsliced, and as sent
 };
 
-// "2 of 2 values go from stage to stage in slices, 1 MiB a rank for 8 MiB; 2 sums are left scattered"
+// "2 of 2 values are sent between stages in slices, 1 MiB per rank and step for 8 MiB; 2 sums are
+// left scattered for it"
 std::string print(const SlicedCrossings& made);
 
-// REQUIRES: the plan is in time.
+// REQUIRES: plan.time is set.
 Result<SlicedCrossings> slice_crossings(const distribute::DistributedPlan& plan);
 
 }  // namespace weft::pipeline

@@ -11,7 +11,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMostSynthesized = 2e6;  // passes: more would take minutes
+constexpr double kMostSynthesized = 2e6;  // passes; more would take minutes
 
 Status check_request(const SynthesisRequest& request) {
   if (request.stages < 1 || request.micro_batches < 1 || request.chunks < 1)
@@ -37,7 +37,7 @@ Status check_request(const SynthesisRequest& request) {
   return {};
 }
 
-// The best shipped schedule that keeps to the memory.
+// The best shipped schedule that fits in memory.
 void try_shipped(const SynthesisRequest& request, Synthesis& best) {
   for (const ScheduleText& text : shipped_schedules()) {
     if (text.route == Route::both_ways) continue;  // holds the parameters twice

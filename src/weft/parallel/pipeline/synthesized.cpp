@@ -14,12 +14,12 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kFinest = 200;  // parts of the longest pass
-constexpr double kTenths = 10;   // of a forward pass in memory
+constexpr double kFinest = 200;  // steps per longest pass
+constexpr double kTenths = 10;   // per forward pass in memory
 constexpr std::int32_t kMostNumber = 1'000'000;
 constexpr std::size_t kMostNamedStages = 1024;
 constexpr double kNamedEffort =
-    0.05;  // a planner asks for many: some 0.1 s for 32 stages x 256 micro-batches
+    0.05;  // planners request many: about 0.1 s for 32 stages x 256 micro-batches
 
 // F, B, W, transfers and memory, by stage.
 constexpr std::string_view kLists = "fbwtm";
@@ -86,7 +86,7 @@ SynthesisRequest request_of(const Lists& lists) {
   made.times.weight = divided(lists[2], 1);
   made.times.transfer = divided(lists[3], 1);
   made.memory = divided(lists[4], kTenths);
-  made.weight_share = 1;  // as planners count: what waits for W is all there until then
+  made.weight_share = 1;  // planners assume that a pass holds all its memory until W
   made.effort = kNamedEffort;
   return made;
 }
@@ -128,7 +128,7 @@ Result<const ScheduleText*> find_synthesized(std::string_view name) {
   text.name = name;
   text.clock = Clock::span;
   text.parameters = {{"stages", std::nullopt}, {"micro_batches", std::nullopt}, {"chunks", 1}};
-  text.slots = 4 + static_cast<std::int32_t>(text.parameters.size());  // as those of a text that is read
+  text.slots = 4 + static_cast<std::int32_t>(text.parameters.size());  // as for parsed texts
   text.synthesis = std::make_shared<const SynthesisRequest>(request_of(lists));
   return &known.emplace(std::string(name), std::move(text)).first->second;
 }

@@ -1,10 +1,10 @@
-// weft/parallel/pipeline/synthesized.h -- a synthesized schedule by name: what it was made for, so that all make the same.
+// weft/parallel/pipeline/synthesized.h -- names for synthesized schedules.
 //
 //   synthesized_f10_9x6_12_b20x8_w10x8_t1x8_m45x8
 //
-// Of each stage the times of F, B and W, of a transfer to the next, and the forward passes of the whole stage that it has
-// memory for, in tenths: 9x6 is six stages of 9. Times are in one unit of any size. A distribution that names such a
-// schedule is complete, as synthesis gives the same answer everywhere.
+// By stage: the times of F, B and W, of a transfer to the next stage, and the memory in forward
+// passes of the whole stage, in tenths. 9x6 stands for six stages with 9. Times share an arbitrary
+// unit. A distribution with such a schedule name is complete, since synthesis is deterministic.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,13 +20,14 @@ inline constexpr std::string_view kSynthesized = "synthesized";
 
 bool is_synthesized(std::string_view schedule);
 
-// Times are rounded to parts of the longest pass, memory down to tenths. REQUIRES: times and memory of each stage.
+// Times are rounded to fractions of the longest pass, memory down to tenths. REQUIRES: times and
+// memory for each stage.
 std::string synthesized_name(const SynthesisRequest& request);
 
-// Fails on what is no such name. The same name gives the same address.
+// Fails on an invalid name. The same name gives the same address.
 Result<const ScheduleText*> find_synthesized(std::string_view name);
 
-// Synthesized once for each number of micro-batches. Fails where the name is of another number of stages.
+// Synthesized once per number of micro-batches. Fails if the name is for another number of stages.
 Result<Schedule> synthesized_schedule(const ScheduleText& text, std::int32_t stages,
                                       std::int32_t micro_batches, std::int32_t chunks);
 

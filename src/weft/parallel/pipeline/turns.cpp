@@ -26,7 +26,7 @@ class TakingTurns {
   std::optional<Turns> run() {
     if (!warm_up()) return {};
     for (std::size_t left = 2 * index(shape_.micro_batches) * stages_.size(), before = left + 1; left > 0;) {
-      if (left == before) return {};  // every stage waits for another
+      if (left == before) return {};  // deadlock
       before = left;
       backward_turn(left);
       if (!forward_turn()) return {};
@@ -43,7 +43,7 @@ class TakingTurns {
  private:
   struct Stage {
     double now = 0, held = 0, idle = 0, work = 0;
-    std::array<std::array<std::int32_t, 2>, 2> done{};  // F and B of chunk 0 and 1
+    std::array<std::array<std::int32_t, 2>, 2> done{};  // F and B of chunks 0 and 1
     std::vector<std::int32_t> order, weights;
     std::size_t weighed = 0;
   };
@@ -77,7 +77,7 @@ class TakingTurns {
     stage.held -= limits_.weight_share;
   }
 
-  // False when there is no room.
+  // False if its input is not ready or memory is full.
   bool put(std::int32_t kind, std::int32_t chunk, std::int32_t stage) {
     const std::int32_t pass = next(kind, chunk, stage);
     if (!may_begin(pass)) return false;
@@ -102,7 +102,7 @@ class TakingTurns {
     for (std::int32_t stage = 0; stage < shape_.stages; ++stage)
       if (!put(0, 0, stage)) return false;
     for (std::int32_t stage = shape_.stages - 1; stage >= 0; --stage) {
-      // Until micro-batch 0 comes back there is time for more; each stage keeps room for what must come.
+      // More Fs fit until micro-batch 0 returns; each stage reserves memory for later passes.
       const double back = arrival(next(0, 1, stage));
       while (at(stage).done[0][0] < shape_.micro_batches && has_room(stage, 2 + 2 * stage) &&
              at(stage).now + network_.seconds(next(0, 0, stage)) <= back)
@@ -110,7 +110,8 @@ class TakingTurns {
           if (!put(0, 0, before)) return false;
       if (!put(0, 1, stage)) return false;
     }
-    // The first B goes down. Before it comes a stage does all that the stage before it will ask for.
+    // The first B goes down. Before it arrives, a stage runs everything that the stage above it
+    // will need.
     std::int32_t chunk = 0;
     for (std::int32_t stage = 1; stage < shape_.stages; ++stage) {
       const auto &above = at(stage - 1).done[0], &here = at(stage).done[0];
@@ -130,7 +131,8 @@ class TakingTurns {
     return true;
   }
 
-  // Ws that fit before `pass` arrives, and one more where waiting would cost more than the stage may be idle.
+  // Runs Ws that fit before `pass` arrives, and one more if waiting would exceed the stage's idle
+  // time limit.
   void fill_before(std::int32_t stage, std::int32_t pass, bool may_delay) {
     Stage& here = at(stage);
     const double arrives = arrival(pass);
@@ -142,7 +144,7 @@ class TakingTurns {
     if (here.idle + gap > std::max(longest_ - here.work, policy_.spare[index(stage)])) weigh(here);
   }
 
-  // One B on each stage. Those of chunk 1 go down from stage 0, then those of chunk 0 come up again.
+  // One B on each stage: those of chunk 1 downwards from stage 0, then those of chunk 0 upwards.
   void backward_turn(std::size_t& left) {
     const auto turn = [&](std::int32_t stage, std::int32_t chunk) {
       const std::int32_t pass = next(1, chunk, stage);
@@ -159,7 +161,7 @@ class TakingTurns {
       if (waits[index(stage)]) turn(stage, 0);
   }
 
-  // One F on each stage, of chunk 1 where that has come. False where there is no room.
+  // One F on each stage, of chunk 1 if it has arrived. False if memory is full.
   bool forward_turn() {
     for (std::int32_t stage = 0; stage < shape_.stages; ++stage) {
       const std::int32_t chunk = may_begin(next(0, 1, stage)) ? 1 : 0;
@@ -179,7 +181,7 @@ class TakingTurns {
   const TurnsPolicy& policy_;
   std::vector<double> end_;
   std::vector<Stage> stages_;
-  double longest_ = 0;  // of all stages so far: work and idle time
+  double longest_ = 0;  // work plus idle time, maximum over stages so far
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A schedule's text and its parameters, to the order of every stage.
+// Expands a schedule's text and parameters to the order of every stage.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -13,9 +13,9 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kMostPasses =
-    2e7;  // of a schedule: 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
+    2e7;  // 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
 
-// The order of one stage as it grows. Passes with times are sorted at the end.
+// The order of one stage under construction. Timed passes are sorted at the end.
 class StageOrder {
  public:
   explicit StageOrder(std::size_t most) : most_(most) {}
@@ -43,7 +43,7 @@ class StageOrder {
   }
 
  private:
-  // Each takes the first slot after its B that none has; they come in the order of their Bs.
+  // Each gets the first free slot after its B; they are processed in the order of their Bs.
   void fill_idle() {
     if (idle_.empty()) return;
     std::set<double> taken;
@@ -187,7 +187,7 @@ Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, do
     std::vector<double> slots = bound.slots;
     slots[0] = stage;
     StageOrder order(most);
-    // A text that says each pass once needs a few statements a pass.
+    // A text that names each pass once needs a few statements per pass.
     WEFT_TRY_STATUS(Unfolding(slots, 100.0 * static_cast<double>(most) + 1000).run(text.body, order));
     made.orders[static_cast<std::size_t>(stage)] = order.finish();
   }

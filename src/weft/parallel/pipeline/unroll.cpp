@@ -27,7 +27,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Sums of many small addends lose what is small: they are kept in f32 at least.
+// Sums of many small terms lose precision, so they are accumulated at least in f32.
 plan::DType sum_type(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16 ? plan::DType::f32 : dtype;
 }
@@ -66,7 +66,7 @@ class Unroller {
   }
 
  private:
-  // The rank's own side, and that of a micro-batch that it takes.
+  // The rank's local plan, and that of one of its micro-batches.
   const Graph& local() const { return own_.graph; }
   const Graph& local(std::int32_t k) const { return locals_[static_cast<std::size_t>(k)].graph; }
   Graph& graph() { return made_.graph; }
@@ -75,8 +75,8 @@ class Unroller {
   std::int32_t position(std::size_t node) const { return plan_.time->position[origin_[node].value]; }
   std::int32_t owner(std::size_t node) const { return owner_at(schedule_, position(node)); }
 
-  // The rank's side of every micro-batch. They are alike but for places in the batch, so a node's number is the
-  // same in all of them.
+  // The local plans of all micro-batches. They differ only in batch offsets, so a node has the same
+  // id in all of them.
   Status localize_all() {
     WEFT_TRY(own, localize(own_place()));
     own_ = std::move(own);
@@ -103,8 +103,8 @@ class Unroller {
     return spmd::localize(plan_.graph, plan_.mesh, plan_.layouts, place, spmd::Exchanges::stay);
   }
 
-  // Ranks of the plan's mesh: of the whole step, and of one of the micro-batches that the rank takes. Where ranks
-  // take as many as each other those are its own.
+  // Ranks of the plan's mesh: for the whole step, and for one of the rank's micro-batches. With
+  // equal numbers per rank, these are its own.
   bool has_micro() const { return plan_.mesh.find(kMicroAxis) >= 0; }
   bool micro_is_first() const { return plan_.mesh.find(kMicroAxis) == 0 && plan_.mesh.axes.size() > 1; }
   std::int32_t own_place() const {
@@ -123,14 +123,15 @@ class Unroller {
     return place * static_cast<std::int32_t>(each_) + static_cast<std::int32_t>(which % each_);
   }
 
-  // -- what is summed -----------------------------------------------------------------------------
+  // -- sums over micro-batches --------------------------------------------------------------------
 
   bool is_sum(std::size_t node) const {
     return local().node(NodeId(node)).op == &ops::local_exchange() && roles_.sums[origin_[node].value];
   }
 
-  // The addends of every sum over micro-batches. One of two gradients that different stages make is summed by
-  // each of them first: so a parameter that several hold costs one message a step.
+  // Finds the terms of every sum over micro-batches. A term that adds gradients from different
+  // stages is split: each stage first sums its own. So a parameter that several stages hold costs
+  // one message per step.
   void find_sums() {
     readers_.resize(local().value_count());
     for (std::size_t n = 0; n < local().node_count(); ++n)
@@ -167,7 +168,7 @@ class Unroller {
                                [&](const plan::Output& output) { return output.value == value; });
   }
 
-  // -- who reads what -----------------------------------------------------------------------------
+  // -- readers ------------------------------------------------------------------------------------
 
   void find_readers() {
     by_place_.assign(static_cast<std::size_t>(schedule_.positions()), {});
@@ -190,9 +191,9 @@ class Unroller {
     }
   }
 
-  // The stages that read a value of a micro-batch, or of the whole step where k is none.
+  // The other stages that read a value of a micro-batch, or of the whole step if k is empty.
   Stages readers_of(ValueId value, std::optional<std::int32_t> k) const {
-    const bool once = k.value_or(0) == 0;  // what is read once of all micro-batches is read of the first
+    const bool once = k.value_or(0) == 0;  // a value read once per step is read from the first micro-batch
     Stages stages = once ? wanted_[value.value] : 0;
     for (const std::size_t reader : readers_[value.value]) {
       if (left_out_[reader] || is_sum(reader)) continue;
@@ -248,8 +249,8 @@ class Unroller {
     if (from == stage_)
       return user_error(fmt::format("the schedule {} reads {} before it is made", schedule_.name,
                                     describe(local(), NodeId(like))));
-    // At the end of a step what is received may be made of what was sent. Nothing here says so: a turn of its own
-    // keeps what waits for the one apart from what makes the other.
+    // At the end of a step, a received value may depend on a sent one, but the plan does not
+    // express this. A separate turn keeps the waiting node apart from the producing one.
     if (work_ == train::Pass::update && std::exchange(has_sent_, false)) {
       note_turns();
       ++turn_;
@@ -266,7 +267,7 @@ class Unroller {
     return ops::add_local_exchange(graph(), what, {}, type);
   }
 
-  // -- nodes made again ---------------------------------------------------------------------------
+  // -- copies of nodes ----------------------------------------------------------------------------
 
   Status begin() {
     for (std::size_t s = 0; s < local().scope_count(); ++s) {
@@ -279,14 +280,14 @@ class Unroller {
       const NodeView node = local().view(NodeId(n));
       if (!ops::is_source(node.op())) continue;
       const auto held = holders_.find(node.word(0));
-      // Whoever feeds a rank alone feeds all inputs, read or not.
+      // The caller of a single-rank run feeds all inputs, read or not.
       if (schedule_.stages == 1 || (held != holders_.end() && (held->second & only(stage_)) != 0))
         WEFT_TRY_STATUS(source(n));
     }
     return {};
   }
 
-  // A rank is fed all of its rows at once; micro-batches are slices of them.
+  // A rank is fed all its rows at once; micro-batches are slices of them.
   Status source(std::size_t n) {
     const NodeView node = local().view(NodeId(n));
     ValueId& made = once_[node.result(0).value];
@@ -307,7 +308,7 @@ class Unroller {
     return {};
   }
 
-  // The index along which micro-batches cut an input, in the local plan.
+  // The index along which micro-batches slice an input, in the local plan.
   Symbol cut_index(std::size_t n) const {
     const int axis = plan_.mesh.find(kMicroAxis);
     if (axis < 0 || micro_ == 1) return {};
@@ -316,14 +317,15 @@ class Unroller {
     return layout.is_sliced() ? local().symbols().find(plan_.graph.text(layout.index)) : Symbol();
   }
 
-  // That the rank is fed: those of its micro-batches, or of all of the batch where they do not lie next to each other.
+  // Number of rows fed to the rank: of its micro-batches, or of the whole batch if they are not
+  // adjacent.
   std::int64_t rows_of(std::size_t n, Symbol along) const {
     const std::string_view name = local().text(along);
     if (micro_is_first()) return whole_input(n).size_of(plan_.graph.symbols().find(name));
     return local().type(local().result(NodeId(n))).size_of(along) * micro_;
   }
   plan::Type whole_input(std::size_t n) const { return plan_.graph.type(plan_.graph.result(origin_[n])); }
-  // Where the rows of a micro-batch begin among these.
+  // The first row of a micro-batch among these.
   std::int64_t first_row(std::size_t n, Symbol along, std::int32_t k) const {
     if (!micro_is_first()) return k * local().type(local().result(NodeId(n))).size_of(along);
     const plan::Type type = whole_input(n);
@@ -343,7 +345,7 @@ class Unroller {
     return ops::add_slice(graph(), once_[value.value], transplants_[0].index(along), first, first + rows);
   }
 
-  // Of a micro-batch, or of the whole step where k is none.
+  // Copies a node for a micro-batch, or for the whole step if k is empty.
   Status make_again(std::size_t n, std::optional<std::int32_t> k, std::span<const ValueId> inputs,
                     std::vector<ValueId>& to) {
     set_place(n);
@@ -353,7 +355,7 @@ class Unroller {
     return {};
   }
 
-  // A value that depends on no input, or on inputs alone, made where it is first read.
+  // A value that depends on no input, or on inputs only, computed where it is first read.
   Result<ValueId> free_value(ValueId value, std::int32_t k) {
     const std::size_t n = maker_of(value);
     const bool each = roles_.each[origin_[n].value];
@@ -376,7 +378,7 @@ class Unroller {
     return values[value.value];
   }
 
-  // What a node of micro-batch k reads.
+  // An operand of a node of micro-batch k.
   Result<ValueId> micro_value(ValueId value, std::int32_t k) {
     const std::size_t n = maker_of(value);
     if (role(n) == Role::free) return free_value(value, k);
@@ -439,7 +441,7 @@ class Unroller {
     return {};
   }
 
-  // -- once a step --------------------------------------------------------------------------------
+  // -- once per step ------------------------------------------------------------------------------
 
   Status update() {
     for (std::size_t n = 0; n < local().node_count(); ++n) {
@@ -457,7 +459,8 @@ class Unroller {
     return {};
   }
 
-  // All that the stages have added up, in the order of addends and stages, on the one that owns it.
+  // Adds the partial sums of all stages, in the order of terms and stages, on the stage that owns
+  // the sum.
   Status sum_up(std::size_t n) {
     const std::int32_t to = owner(n);
     ValueId total;
@@ -485,7 +488,8 @@ class Unroller {
     return to == stage_ ? finish_sum(n, total) : Status();
   }
 
-  // What is there of every micro-batch from the start, as the number of labels is, is summed where it is read.
+  // Values that are known for every micro-batch from the start, such as the number of labels, are
+  // summed where they are read.
   Status sum_of_free(std::size_t n) {
     ValueId total;
     for (std::int32_t k = 0; k < micro_; ++k) {
@@ -556,23 +560,23 @@ class Unroller {
   const DistributedPlan& plan_;
   const Schedule schedule_;
   const std::int32_t stage_, inner_;
-  const std::int32_t micro_;         // micro-batches that the rank takes
-  const std::int64_t each_, first_;  // those that ranks take on average, and the rank's first of all
+  const std::int32_t micro_;         // micro-batches of the rank
+  const std::int64_t each_, first_;  // the average per rank, and the rank's first of all
   std::string stage_axis_;
   Roles roles_;
   spmd::LocalPlan own_;                             // of the whole step
-  std::vector<spmd::LocalPlan> locals_;             // a micro-batch
-  std::vector<NodeId> origin_;                      // by local node: the node of the plan that it is of
-  std::vector<plan::Transplant> transplants_;       // of the rank's own, then of each micro-batch
+  std::vector<spmd::LocalPlan> locals_;             // by micro-batch
+  std::vector<NodeId> origin_;                      // by local node: its node in the plan
+  std::vector<plan::Transplant> transplants_;       // of the whole step, then of each micro-batch
   std::vector<std::vector<std::size_t>> readers_;   // by local value
-  std::vector<std::vector<std::size_t>> by_place_;  // the micro nodes of each
-  std::vector<std::vector<ValueId>> addends_;       // by local node, of sums
+  std::vector<std::vector<std::size_t>> by_place_;  // micro nodes by position
+  std::vector<std::vector<ValueId>> addends_;       // by local node that is a sum: its terms
   std::vector<bool> left_out_, is_addend_;
-  std::vector<Stages> wanted_;  // by local value: as an output
+  std::vector<Stages> wanted_;  // by local value: stages that need it as an output
   std::map<std::string, Stages, std::less<>> holders_;
-  std::vector<std::vector<ValueId>> here_;  // by micro-batch and local value: what it is in the plan made
-  std::vector<ValueId> once_;               // likewise of what is there once a step
-  std::map<std::uint32_t, ValueId> sums_;   // by addend: added up so far
+  std::vector<std::vector<ValueId>> here_;  // by micro-batch and local value: its value in the unrolled plan
+  std::vector<ValueId> once_;               // likewise for values computed once per step
+  std::map<std::uint32_t, ValueId> sums_;   // by term: the sum so far
   std::size_t turn_ = 0;
   bool has_sent_ = false;  // in this turn
   train::Pass work_ = train::Pass::forward;

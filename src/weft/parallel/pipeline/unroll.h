@@ -1,4 +1,4 @@
-// weft/parallel/pipeline/unroll.h -- what one rank of a plan in time runs in a step: one plain plan.
+// weft/parallel/pipeline/unroll.h -- the plain plan that one rank of a pipelined plan runs.
 //
 //   stage 0 of 2, micro=2, gpipe                          turn
 //   %4 = slice %0 {along=b, begin=0, end=4}               0    F0
@@ -7,16 +7,17 @@
 //   ...                                                   1    F1
 //   %9 = exchange {kind=receive, axis=stage, by=1, ..}    2    BW0
 //   ...
-//   %20 = add %12, %19                                    3    BW1: gradients add up, in f32 at least
+//   %20 = add %12, %19                                    3    BW1: gradients accumulate, at least in f32
 //   %21 = adam %1, %20, ..                                4    the update
 //
-// For each pass of the stage's order the nodes of that micro-batch, place and pass are made again; what another
-// stage makes or reads is received or sent, tagged so that nothing can be taken for another. What is summed over
-// micro-batches is added up as it comes, on every stage that has a share in it, and brought to the stage that
-// owns it; that updates parameters once, and gives the next values to all stages that hold them. The numbers that
-// a step gives, the losses first, are on every rank.
+// For each pass of the stage's order, the nodes of that micro-batch, position and pass are copied.
+// Values that another stage makes or reads are received or sent, with unique tags. Sums over
+// micro-batches accumulate on every stage that contributes and are then sent to the stage that owns
+// them. That stage updates parameters once and sends the next values to all stages that hold them.
+// Scalar outputs of a step, such as the losses, are available on every rank.
 //
-// A rank sends to and receives from the ranks of its own place in the other stages, so both have the same shares.
+// A rank exchanges data with the ranks at its own coordinates in the other stages, so both have the
+// same shards.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,14 +34,14 @@ namespace weft::pipeline {
 struct Unrolled {
   plan::Graph graph;
   std::vector<std::uint32_t> turns;  // by node
-  std::vector<Pass> passes;          // by turn; those after them are of the update, and have none
-  std::vector<train::Pass> work;     // by node: which pass of its micro-batch it belongs to, or the update
+  std::vector<Pass> passes;          // by turn; later turns belong to the update and have none
+  std::vector<train::Pass> work;     // by node: the pass of its micro-batch, or update
 };
 
-// REQUIRES: the plan is in time. `rank`: of its whole mesh.
+// REQUIRES: plan.time is set. `rank`: of its whole mesh.
 Result<Unrolled> unroll(const distribute::DistributedPlan& plan, std::int32_t rank);
 
-// Which stages hold a source: by node of the plan, a bit a stage; 0 for nodes that are none.
+// By node of the plan: the stages that hold a source, as a bit set; 0 for other nodes.
 Result<std::vector<std::uint64_t>> stages_of_sources(const distribute::DistributedPlan& plan);
 
 }  // namespace weft::pipeline

@@ -8,7 +8,7 @@
 namespace weft::pipeline {
 namespace {
 
-// What has been done of one micro-batch at one position.
+// The passes done for one micro-batch at one position.
 struct Done {
   bool forward = false, backward = false, weight = false;
 };
@@ -37,7 +37,7 @@ class Verifier {
     return {};
   }
 
-  // Does passes while any stage can go on; what is left then waits for itself.
+  // Runs passes while any stage can progress; if some remain, they are deadlocked.
   Status no_deadlock() {
     std::fill(done_.begin(), done_.end(), Done{});
     std::vector<std::size_t> next(schedule_.orders.size(), 0);
@@ -59,7 +59,7 @@ class Verifier {
       const auto& order = schedule_.orders[static_cast<std::size_t>(stage)];
       const std::size_t place = next[static_cast<std::size_t>(stage)];
       if (place == order.size()) continue;
-      const std::size_t waits = waits_for(stage, order[place]) ? place : place + 1;  // that, or its pair
+      const std::size_t waits = waits_for(stage, order[place]) ? place : place + 1;  // this pass, or its pair
       const std::int32_t from = *waits_for(stage, order[waits]);
       return user_error(
           fmt::format("deadlock: stage {} waits at its pass {}, {}, for a message that stage {} sends later",
@@ -111,7 +111,7 @@ class Verifier {
     return {};
   }
 
-  // The stage whose pass this one must wait for, if that is not done.
+  // The stage of an unfinished pass that this one depends on, if any.
   std::optional<std::int32_t> waits_for(std::int32_t stage, const Pass& pass) {
     const std::int32_t position = schedule_.position(stage, pass);
     const std::int32_t micro = pass.micro_batch;

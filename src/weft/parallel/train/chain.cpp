@@ -25,7 +25,7 @@ std::uint64_t key_of_entry(const Entry& entry) {
 
 Entry entry_of(const plan::Node& node) { return {node.scope, node.label}; }
 
-// A scope's path without the numbers of iterations.
+// A scope's path without iteration numbers.
 std::string place_of(const Graph& graph, ScopeId scope) {
   std::string place;
   for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
@@ -53,8 +53,8 @@ class Cutter {
  private:
   bool is_forward(NodeId node) const { return graph_.phase(node) == plan::Phase::forward; }
 
-  // What depends on an input: the rest (masks, positions, sums of parameters) is there from the start and
-  // joins whoever reads it first.
+  // Finds the nodes that depend on an input. The rest (masks, positions, sums of parameters) is
+  // available from the start and belongs to its first reader.
   void find_flow() {
     std::vector<bool> flows(graph_.value_count());
     last_reader_.assign(graph_.value_count(), 0);
@@ -72,7 +72,7 @@ class Cutter {
     if (skips_ == Skips::allowed) find_skips();
   }
 
-  // Values that are read in several iterations, none of which made them.
+  // Values that are read in several iterations but made in none of them.
   void find_skips() {
     skips_over_.assign(graph_.value_count(), false);
     std::vector<ScopeId> reader(graph_.value_count());
@@ -98,7 +98,7 @@ class Cutter {
     return false;
   }
 
-  // From one place where the flow may be cut to the next.
+  // The nodes between two places where the flow may be split.
   struct Run {
     std::vector<NodeId> nodes;
     bool multiplies = false;
@@ -106,8 +106,8 @@ class Cutter {
 
   std::vector<Run> runs() {
     std::vector<Run> found(1);
-    std::size_t open_until = 0;           // the last node of the entries begun
-    std::map<std::size_t, int> crossing;  // how many values made go on until that node
+    std::size_t open_until = 0;           // the last node of entries that have started
+    std::map<std::size_t, int> crossing;  // number of live values whose last reader is this node
     int alive = 0;
     for (const NodeId id : flow_) {
       const NodeView node = graph_.view(id);
@@ -130,7 +130,7 @@ class Cutter {
     return found;
   }
 
-  // Runs together, up to the next product or iteration.
+  // Merges runs up to the next product or iteration.
   void cut() {
     bool multiplies = false;
     ScopeId iteration;
@@ -147,12 +147,13 @@ class Cutter {
     }
   }
 
-  // Everything else belongs to the part of its entry, or else of what it reads.
+  // Assigns all other nodes to the part of their entry, or else to that of their operands.
   void take_home() {
     std::unordered_map<std::uint64_t, std::int32_t> of_entry;
     for (const NodeId node : flow_)
       of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
-    // What flows nowhere goes to its first reader, so readers are asked from the last node on.
+    // Other forward nodes belong to their first reader, so readers are visited from the last node
+    // on.
     for (std::size_t n = graph_.node_count(); n-- > 0;) {
       if (home_[n] == kNowhere || !is_forward(NodeId(n))) continue;
       for (const ValueId value : graph_.node(NodeId(n)).inputs)
@@ -221,7 +222,7 @@ class Cutter {
         return true;
       };
       while (again(stretch.end())) ++stretch.times;
-      // A kind that comes back, but not at once, would be planned twice.
+      // A kind that recurs, but not in direct succession, would be planned twice.
       if (stretch.times == 1) stretch.length = 1;
       for (std::size_t k = 0; k < stretch.length; ++k) {
         if (seen[parts[p + k].kind]) {

@@ -17,7 +17,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Puts the graph's label, scope and phase back when done.
+// Restores the graph's label, scope and phase.
 class LabelGuard {
  public:
   explicit LabelGuard(Graph& graph)
@@ -37,7 +37,7 @@ class LabelGuard {
   plan::When when_;
 };
 
-// For each value up to the loss: does it depend on a wanted one through real numbers alone?
+// For each value up to the loss: whether it depends on a wanted one through real values only.
 std::vector<char> depends_on(const Graph& graph, std::span<const ValueId> wanted, NodeId last) {
   std::vector<char> depends(graph.value_count(), 0);
   for (const ValueId value : wanted) depends[value.value] = 1;
@@ -64,8 +64,8 @@ Status check_types(const Graph& graph, ValueId loss, std::span<const ValueId> wa
   return {};
 }
 
-// The gradients of values, as far as they are known. What comes from slices of a value is kept apart until all
-// of it is there: the slices of a step each are one concat then, not a sum of as many mostly empty wholes.
+// The gradients of values, as far as known. Gradients of slices of a value are collected until all
+// are known. They then become one concat instead of a sum of mostly zero tensors.
 struct Gradients {
   std::vector<ValueId> totals;  // by value
   std::unordered_map<std::uint32_t, std::vector<ValueId>> padded;
@@ -81,7 +81,7 @@ Status add_term(Graph& graph, ValueId& total, ValueId term) {
   return {};
 }
 
-// Slices that lie side by side, whole again; none where they overlap, leave a gap or go along several indices.
+// Concatenates adjacent slices; invalid if they overlap, leave gaps or are along several indices.
 Result<ValueId> join_padded(Graph& graph, std::vector<ValueId> terms) {
   const auto pad = [&](ValueId term) { return graph.view(graph.value(term).producer); };
   const Symbol along = pad(terms.front()).symbol(0);
@@ -108,7 +108,7 @@ Result<ValueId> join_padded(Graph& graph, std::vector<ValueId> terms) {
   return ops::add_pad(graph, parts.front(), along, before, after);
 }
 
-// The gradient of a value to which nothing will be added any more.
+// The final gradient of a value.
 Result<ValueId> total_of(Graph& graph, ValueId value, Gradients& gradients) {
   ValueId& total = gradients.totals[value.value];
   const auto padded = gradients.padded.find(value.value);
@@ -123,7 +123,7 @@ Result<ValueId> total_of(Graph& graph, ValueId value, Gradients& gradients) {
   return total;
 }
 
-// Asks one node for the gradients of its inputs and adds them to what is there.
+// Adds the gradients that one node contributes to its inputs.
 Status step_back(Graph& graph, NodeId id, std::span<const char> depends, Gradients& gradients) {
   const NodeView node = graph.view(id);
   std::vector<ValueId> of_results;

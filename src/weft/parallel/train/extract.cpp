@@ -56,7 +56,7 @@ class Extraction {
     made_.set_scope(node.scope.valid() ? scopes_[node.scope.value] : ScopeId());
   }
 
-  // Sources and constants as they are; what another part made as an input.
+  // Copies sources and constants; turns a value of another part into an input.
   Status bring(ValueId value) {
     const plan::Value& from = graph_.value(value);
     const plan::Node& producer = graph_.node(from.producer);
@@ -97,7 +97,7 @@ class Extraction {
   plan::Transplant transplant_;
   std::vector<NodeId> nodes_;
   std::vector<ScopeId> scopes_;
-  std::vector<ValueId> values_;  // what a value is in the plan made
+  std::vector<ValueId> values_;  // by value: its value in the new plan
   int brought_ = 0;
 };
 

@@ -18,7 +18,7 @@ using plan::NodeView;
 using plan::ValueId;
 
 constexpr std::size_t kProductTo = 0;    // attribute
-constexpr double kLeastLargest = 1e-30;  // a row of zeros has a scale as well
+constexpr double kLeastLargest = 1e-30;  // gives a row of zeros a scale
 
 class F8Products : Remaker {
  public:
@@ -64,7 +64,7 @@ class F8Products : Remaker {
            });
   }
 
-  // Both have rows of their own, and nothing is summed that one of them alone has.
+  // Both operands have rows of their own, and every summed index is in both.
   bool is_product_with_weights(const NodeView& node) const {
     if (&node.op() != &ops::contract() || node.input_count() != 2) return false;
     if (!is_weight_[node.input(0).value] && !is_weight_[node.input(1).value]) return false;
@@ -83,8 +83,8 @@ class F8Products : Remaker {
     return true;
   }
 
-  // What forward products round and backward products without weights alone read later. Inputs and states are there
-  // anyway, and so is what a view shows.
+  // Finds values that forward products round, and that later only backward products without weights
+  // read. Inputs, states and views of them are kept anyway.
   void find_kept_narrow() {
     std::vector<bool> rounded(from_.value_count()), read_whole(from_.value_count());
     for (std::size_t n = 0; n < from_.node_count(); ++n) {
@@ -111,7 +111,7 @@ class F8Products : Remaker {
     }
   }
 
-  // In the backward pass: q s, of the type that x had.
+  // In the backward pass: q * s, in the type of x.
   Result<ValueId> widened(ValueId x) {
     ValueId& known = widened_[x.value];
     if (known.valid()) return known;
@@ -156,10 +156,10 @@ class F8Products : Remaker {
   }
 
   std::vector<bool> is_weight_, is_kept_narrow_;  // by value
-  // By value, and the phase in which it is made: the backward pass keeps none of the forward's.
+  // By value and phase: the backward pass reuses no rounded value of the forward pass.
   std::map<std::tuple<std::uint32_t, plan::Phase, std::vector<Symbol>>, Scaled> known_;
-  std::map<std::uint32_t, Scaled> first_;     // by value: as the first forward product has it
-  std::map<std::uint32_t, ValueId> widened_;  // by value: what the backward pass reads for it
+  std::map<std::uint32_t, Scaled> first_;     // by value: as rounded for the first forward product
+  std::map<std::uint32_t, ValueId> widened_;  // by value: its replacement in the backward pass
 };
 
 }  // namespace

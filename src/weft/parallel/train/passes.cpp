@@ -13,7 +13,7 @@ using plan::ValueId;
 
 constexpr std::uint32_t kNone = 0, kSeveral = ~std::uint32_t{0};
 
-// What both lead to, where each leads to nothing, one gradient (by value, from 1), or several.
+// Joins the gradients that depend on two values: none, one (by value, from 1), or several.
 std::uint32_t joined(std::uint32_t a, std::uint32_t b) {
   if (a == kNone || a == b) return b;
   return b == kNone ? a : kSeveral;

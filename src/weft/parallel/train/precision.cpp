@@ -50,7 +50,7 @@ class WideLosses : Remaker {
   }
 
  private:
-  // What only losses read, back to the products; their results stay narrow.
+  // Finds the nodes that only losses read, back to the products; results of products stay narrow.
   void find_wide() {
     wide_.resize(from_.node_count());
     std::vector<bool> shown(from_.value_count()), loss(from_.value_count());
@@ -70,7 +70,8 @@ class WideLosses : Remaker {
   }
 
   static bool may_be_wide(const NodeView& node) {
-    // What is f32 already, as the sum of a mean is, lies between its operands and the loss.
+    // A node that is f32 already, such as the sum of a mean, may lie between its operands and the
+    // loss.
     if (node.result_count() != 1 || wide(node.result_type(0).dtype) != DType::f32) return false;
     const plan::Operator& op = node.op();
     if (&op == &ops::contract()) return node.result_type(0).rank() == 0;
@@ -130,7 +131,7 @@ class WideLosses : Remaker {
     return {};
   }
 
-  // What reads a wide value and is not wide itself reads a number of another type: only batch norms do.
+  // Copies a node that is not wide. Of these, only batch norms have wide operands.
   Status add_as_it_is(const NodeView& node) {
     std::vector<ValueId> inputs;
     for (const ValueId input : node.node().inputs) inputs.push_back(values_[input.value]);
@@ -182,7 +183,8 @@ class WideningAgain : Remaker {
   }
 
  private:
-  // A gradient is widened as soon as it is there, so that its narrow bytes are free and ranks can sum it.
+  // Widens a gradient as soon as it is computed, so that its narrow copy is freed and ranks can sum
+  // it.
   void find_gradients() {
     std::vector<bool> read_before(from_.value_count());
     for (std::size_t n = 0; n < from_.node_count(); ++n)
@@ -202,7 +204,7 @@ class WideningAgain : Remaker {
   }
 
   std::vector<NodeId> early_;                         // by value: the node that widens it as a gradient
-  std::unordered_map<std::uint32_t, ValueId> again_;  // by what the forward pass widened
+  std::unordered_map<std::uint32_t, ValueId> again_;  // by value that the forward pass widens
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ class Copier {
     return {};
   }
 
-  // The copy that makes the value, and before it, in their order, those that it needs.
+  // Adds the copy that makes the value, preceded by the copies that it needs, in order.
   Status repeat_for(ValueId value) {
     if (!is_repeated(value) || again_[value.value].valid()) return {};
     std::vector<NodeId> wanted = {graph_.value(value).producer};
@@ -100,7 +100,7 @@ class Copier {
   const std::vector<bool> repeats_;
   Recomputed made_;
   plan::Transplant transplant_;
-  std::vector<ValueId> values_, again_;  // by value: what it is in the plan made, and what its copy is
+  std::vector<ValueId> values_, again_;  // by value: in the new plan, and its copy
 };
 
 }  // namespace
@@ -186,7 +186,7 @@ Result<TrainingPlan> with_recomputation(TrainingPlan plan, const Recompute& what
 }
 
 std::vector<bool> find_copies(const Graph& graph) {
-  // By value: the forward value that it equals, itself or what it is a copy of.
+  // By value: the forward value that it equals: itself, or the value that it is a copy of.
   std::vector<ValueId> same(graph.value_count());
   for (std::size_t v = 0; v < same.size(); ++v) same[v] = ValueId(v);
   using Key = std::tuple<const plan::Operator*, std::vector<std::uint32_t>, std::uint32_t>;

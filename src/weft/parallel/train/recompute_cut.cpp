@@ -23,16 +23,17 @@ using plan::ScopeId;
 using plan::ValueId;
 using Of = Allowance::Of;
 
-// What a flop is worth in bytes kept. Doing whole layers again is to save memory, so work only settles what is
-// nearly equal; selectively, a byte is worth a thousand flops: scores of attention are below, products above.
+// Bytes per flop. Recomputing whole layers is meant to save memory, so work only breaks near ties.
+// In selective mode a byte is worth a thousand flops: attention scores cost less than that,
+// products more.
 constexpr double kBytesAFlopOfLayers = 1e-6, kBytesAFlopSelective = 1e-3;
 
-// Constants and positions are there for nothing, as sources are.
+// Constants and positions are free, like sources.
 bool is_forward_work(const Graph& graph, NodeId node) {
   return graph.phase(node) == Phase::forward && !graph.node(node).inputs.empty();
 }
 
-// Layer calls of one iteration of a REPEAT are one layer, each in a scope of its own.
+// Layer calls in one iteration of a REPEAT form one layer, although each has its own scope.
 void number_iterations(const Graph& graph, Allowance& made) {
   std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> numbers;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -46,7 +47,7 @@ void number_iterations(const Graph& graph, Allowance& made) {
   made.layers = static_cast<std::int32_t>(numbers.size());
 }
 
-// Of a model without a REPEAT: as many runs of parts as each has parts.
+// For a model without a REPEAT: about as many runs as parts per run.
 void number_parts(const Graph& graph, Allowance& made) {
   const Chain chain = chain_of(graph);
   const auto parts = static_cast<double>(chain.parts.size());
@@ -63,7 +64,7 @@ bool is_product_with_parameters(const NodeView& node, const std::vector<bool>& l
   return std::ranges::any_of(node.node().inputs, [&](ValueId input) { return learned[input.value]; });
 }
 
-// By value: made of parameters alone.
+// By value: computed from parameters only.
 std::vector<bool> made_of_parameters(const Graph& graph) {
   std::vector<bool> learned(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -76,7 +77,7 @@ std::vector<bool> made_of_parameters(const Graph& graph) {
   return learned;
 }
 
-// The scopes of that name: "block.3", or "block" for all of its iterations.
+// Whether the scope is within one of that name: "block.3", or "block" for all of its iterations.
 bool is_scope(const Graph& graph, ScopeId scope, std::string_view name) {
   for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
     const plan::Scope& at = graph.scope(scope);
@@ -123,7 +124,8 @@ Status allow_named(const Graph& graph, const Recompute& what, Allowance& made) {
   return {};
 }
 
-// One layer at a time, the last first: what its copies read of others is kept, and free to those then.
+// Processes one layer at a time, from the last. Values that its copies read from other layers are
+// kept, and then cost the others nothing.
 class KeepCutter {
  public:
   KeepCutter(const Graph& graph, const Allowance& allowance)
@@ -148,13 +150,13 @@ class KeepCutter {
   }
 
  private:
-  // What lies in no layer comes last: the head, and what is before the first layer is little.
+  // Nodes in no layer come last: the head, and little before the first layer.
   std::size_t layer(std::size_t node) const {
     const std::int32_t at = allowance_.layer[node];
     return at < 0 ? members_.size() - 1 : static_cast<std::size_t>(at);
   }
 
-  static constexpr double kScale = 1024;  // of a byte, so that little work counts
+  static constexpr double kScale = 1024;  // units per byte, so that small work counts
 
   Amount bytes(ValueId value) const {
     return static_cast<Amount>(kScale * static_cast<double>(graph_.type(value).bytes())) + 1;
@@ -165,7 +167,7 @@ class KeepCutter {
     const double rate =
         allowance_.of_node[node.value] == Of::all ? kBytesAFlopOfLayers : kBytesAFlopSelective;
     const double price = kScale * rate * view.op().work(view).flops;
-    return static_cast<Amount>(std::min(price, 1e17)) + 1;  // of equals what runs less often
+    return static_cast<Amount>(std::min(price, 1e17)) + 1;  // prefers running less often among equals
   }
 
   std::int32_t value_node(ValueId value) {
@@ -173,7 +175,7 @@ class KeepCutter {
     if (!fresh) return found->second;
     found->second = flow_->add_node();
     const NodeId maker = graph_.value(value).producer;
-    if (kept_[value.value] || !is_forward_work(graph_, maker)) return found->second;  // for nothing
+    if (kept_[value.value] || !is_forward_work(graph_, maker)) return found->second;  // no cost
     const auto member = again_.find(maker.value);
     const bool is_view = graph_.node(maker).op->is_view();
     flow_->add_arc(found->second, member == again_.end() ? kSink : member->second,
@@ -211,10 +213,10 @@ class KeepCutter {
 
   const Graph& graph_;
   const Allowance& allowance_;
-  std::vector<bool> needed_, kept_;  // by value: by the backward phase; there whatever is chosen
+  std::vector<bool> needed_, kept_;  // by value: by the backward phase; kept in any case
   std::vector<bool> repeats_;        // by node
   std::vector<std::vector<NodeId>> members_;
-  MaxFlow* flow_ = nullptr;  // of the layer at hand
+  MaxFlow* flow_ = nullptr;  // of the current layer
   std::map<std::uint32_t, std::int32_t> number_, again_;
 };
 

@@ -1,4 +1,4 @@
-// weft/parallel/train/remaker.h -- a plan made again, node by node, with another here and there.
+// weft/parallel/train/remaker.h -- base class for copying a plan with replacements.
 #pragma once
 #include <cstddef>
 #include <span>

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 4> kNames = {"sgd", "momentum", "adam", "
 
 class Updater {
  public:
-  // What does not differ from loss to loss is the first one's.
+  // Options that must be the same for all losses are taken from the first.
   Updater(plan::Graph& graph, std::span<const Goal> goals)
       : graph_(graph), goals_(goals), options_(goals.front().options) {
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -39,7 +39,7 @@ class Updater {
     }
   }
 
-  // Before the first gradient: by what the loss is multiplied, where it is.
+  // Before the first gradient: the loss scale, if the precision needs one.
   Result<ValueId> add_loss_scale() {
     if (!options_.precision.scales_loss) return ValueId();
     WEFT_TRY_STATUS(take(kLossScaleName, "mixed precision keeps the scale of the loss"));
@@ -53,7 +53,7 @@ class Updater {
     return scale;
   }
 
-  // Before the first update: what all of them read.
+  // Before the first update: values that all updates read.
   Status prepare() {
     if (options_.accumulate > 1) {
       WEFT_TRY(due, is_each("accumulate.step", "accumulation counts its steps", options_.accumulate));
@@ -67,7 +67,7 @@ class Updater {
     return {};
   }
 
-  // What follows is done for this loss.
+  // Switches to this loss.
   Status begin(const Goal& goal) {
     options_ = goal.options;
     step_ = {};
@@ -86,7 +86,8 @@ class Updater {
     return {};
   }
 
-  // A gradient as the optimizer takes it: of the type of the weight that it renews, and of the loss itself.
+  // The gradient as the optimizer reads it: in the type of the weight that it updates, and without
+  // the loss scale.
   Result<ValueId> as_taken(ValueId gradient) {
     ops::Formula f(graph_);
     if (options_.precision.mixed) gradient = f.cast(gradient, wide(graph_.type(gradient).dtype));
@@ -98,11 +99,11 @@ class Updater {
     return gradient;
   }
 
-  // A step whose gradients are not all finite changes nothing but the scale, which halves; after enough good ones
-  // it doubles. `squares`: the sum of all of them, squared.
+  // If any gradient is not finite, a step changes nothing except the loss scale, which halves.
+  // After enough good steps it doubles. `squares`: the sum of all squared gradients.
   Status judge(ValueId squares) {
     if (!scale_.valid() || !squares.valid()) return {};
-    constexpr double kLargest = 3.4e38;  // of f32; no comparison with NaN holds
+    constexpr double kLargest = 3.4e38;  // of f32; comparisons with NaN are false
     ops::Formula f(graph_);
     const ValueId finite = f(ops::less(), {squares, f.number(kLargest, squares)});
     const ValueId next = f(ops::add(), {good_, f.number(1, good_)});
@@ -126,7 +127,8 @@ class Updater {
     return {};
   }
 
-  // Adds the gradient to those of the steps before, and returns their mean: of use when an update is due.
+  // Adds the gradient to those of previous steps and returns their mean, which is used when an
+  // update is due.
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
     if (!complete_.valid()) return gradient;
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
@@ -140,8 +142,8 @@ class Updater {
     return mean;
   }
 
-  // REQUIRES: the gradient is as_taken(). `stands`: whether the gradient is the one to go by, else it is the clipped
-  // one; invalid: it is.
+  // REQUIRES: the gradient comes from as_taken(). `stands`: selects the gradient instead of the
+  // clipped one; invalid: always.
   Status update(ValueId parameter, ValueId gradient, ValueId clipped = {}, ValueId stands = {}) {
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
     WEFT_TRY(weight, weight_of(parameter, name));
@@ -173,7 +175,7 @@ class Updater {
   double moment_bytes() const { return moment_bytes_; }
 
  private:
-  // A weight and its moments: momentum has the first alone, sgd none.
+  // A weight and its moments: momentum has only the first, sgd none.
   struct Renewed {
     ValueId weight, first, second;
   };
@@ -206,7 +208,7 @@ class Updater {
                       "give that tensor another name");
   }
 
-  // How many steps Adam's moments have seen: its own count, since other things count other steps.
+  // The number of updates of Adam's moments; other counters count other steps.
   Status count_steps() {
     if (step_.valid()) return {};
     WEFT_TRY_STATUS(take(step_name_, "the optimizer counts its steps"));
@@ -222,7 +224,8 @@ class Updater {
     return options_.decay_vectors || graph_.type(parameter).rank() > 1 ? options_.weight_decay : 0;
   }
 
-  // What the optimizer renews: the master weight of a narrow parameter, where there is one, else the parameter.
+  // The weight that the optimizer updates: the master weight of a narrow parameter if there is one,
+  // else the parameter.
   Result<ValueId> weight_of(ValueId parameter, const std::string& name) {
     const plan::Type type = graph_.type(parameter);
     if (!options_.precision.mixed || !is_narrow(type.dtype)) return parameter;
@@ -243,7 +246,7 @@ class Updater {
     return {};
   }
 
-  // `like` is of the moment's type.
+  // `like` has the type of the moment.
   Result<ValueId> add_moment(ValueId like, std::string_view name, std::string_view which) {
     const std::string moment = fmt::format("{}.{}", name, which);
     WEFT_TRY_STATUS(take(moment, fmt::format("the optimizer keeps a moment of {}", name)));
@@ -252,7 +255,7 @@ class Updater {
     return ops::add_state(graph_, moment, type);
   }
 
-  // Whether this step is one of those that come every so often, by a count of its own.
+  // Whether this step is one of every `steps`, by a counter of its own.
   Result<ValueId> is_each(const std::string& name, std::string_view who, double steps) {
     WEFT_TRY_STATUS(take(name, who));
     WEFT_TRY(type, graph_.intern_type(DType::i64, {}));
@@ -265,7 +268,8 @@ class Updater {
     return due;
   }
 
-  // What a source holds next; where updates come after several steps, what it held until then.
+  // Sets the next value of a source. With gradient accumulation it keeps its value until an update
+  // is due.
   Status put(const std::string& name, ValueId now, ValueId next) {
     WEFT_TRY(chosen, chosen_of(now, next));
     graph_.add_update(name, chosen);
@@ -282,15 +286,16 @@ class Updater {
   TrainingOptions options_;
   std::string step_name_;
   ValueId step_, rate_;
-  ValueId complete_;                // whether the gradients of a set are all there; invalid: they always are
-  ValueId due_;                     // whether parameters change in this step; invalid: in every one
-  ValueId scale_, good_, unscale_;  // of the loss; invalid: it is not scaled
-  ValueId finite_, complete_and_finite_;   // whether the gradients are; invalid: that is not asked
+  ValueId complete_;                // whether all accumulated gradients are there; invalid: always
+  ValueId due_;                     // whether parameters change in this step; invalid: always
+  ValueId scale_, good_, unscale_;  // loss scaling; invalid: none
+  ValueId finite_, complete_and_finite_;   // whether gradients are finite; invalid: not checked
   std::unordered_set<std::string> taken_;  // names of sources
   double moment_bytes_ = 0;
 };
 
-// The squares of all gradients, summed in f32 at least: they leave the range of f16 soon. Invalid without any.
+// The sum of squares of all gradients, at least in f32: squares soon overflow f16. Invalid if there
+// are none.
 Result<ValueId> sum_of_squares(plan::Graph& graph, std::span<const ValueId> gradients) {
   ops::Formula f(graph);
   DType dtype = DType::f32;
@@ -307,10 +312,11 @@ Result<ValueId> sum_of_squares(plan::Graph& graph, std::span<const ValueId> grad
   return total;
 }
 
-// Scales all gradients by one number, so that the norm of them together is `most` at most. Returns that number.
+// Scales all gradients by one factor so that their global norm is at most `most`. Returns the
+// factor.
 Result<ValueId> clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, ValueId total,
                                double most) {
-  constexpr double kLittle = 1e-6;  // keeps a norm of zero from dividing
+  constexpr double kLittle = 1e-6;  // avoids division by zero
   if (!total.valid()) return ValueId();
   ops::Formula f(graph);
   const ValueId norm = f(ops::add(), {f(ops::sqrt(), {total}), f.number(kLittle, total)});
@@ -322,8 +328,8 @@ Result<ValueId> clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradien
   return scale;
 }
 
-// Gradients that are summed in f32 are so from the start: before ranks, and micro-batches, add theirs. A parameter
-// that one product makes the gradient of has it rounded once before.
+// Widens gradients that are summed in f32 before ranks and micro-batches add theirs. A gradient
+// that one product computes has been rounded once by then.
 Status widen_gradients(plan::Graph& graph, std::vector<ValueId>& gradients) {
   for (ValueId& gradient : gradients) {
     if (!gradient.valid()) continue;
@@ -340,7 +346,8 @@ Status widen_gradients(plan::Graph& graph, std::vector<ValueId>& gradients) {
   return {};
 }
 
-// "d_*" fits what begins with d_; a name fits itself and all that is within it: "gen" "gen.w1".
+// "d_*" matches all names with prefix d_; a name matches itself and everything in it: "gen" matches
+// "gen.w1".
 bool fits(std::string_view pattern, std::string_view name) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return name == pattern || (name.starts_with(pattern) && name[pattern.size()] == '.');
@@ -354,7 +361,7 @@ std::string names_of(const plan::Graph& graph, std::span<const ValueId> paramete
   return text + (parameters.size() > kShown ? ", ..." : "");
 }
 
-// A goal made definite: the value to descend on, and the parameters by which.
+// A goal after name resolution: the loss value, and the parameters that it trains.
 struct Descent {
   const Goal* goal = nullptr;
   plan::Output loss;
@@ -394,7 +401,7 @@ Result<plan::Output> find_loss(const plan::Graph& graph, const Goal& goal) {
       goal.span);
 }
 
-// Those of all that a goal names. Each may be of one goal alone.
+// The parameters that a goal names. Each may belong to one goal only.
 Result<std::vector<ValueId>> pick_parameters(const plan::Graph& graph, const Goal& goal,
                                              std::span<const ValueId> all,
                                              std::unordered_map<std::uint32_t, const Goal*>& taken) {
@@ -563,20 +570,21 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
     const std::vector<ValueId>& wanted = descent.parameters;
     const std::vector<ValueId>& gradients = descent.gradients;
     std::vector<ValueId> clipped = gradients;
-    ValueId stands;  // whether what all parameters do at once may stay; invalid: it always may
+    ValueId stands;  // whether the unclipped update may stay; invalid: always
     WEFT_TRY_STATUS(updater.begin(*descent.goal));
     if (const double most = descent.goal->options.clip_norm; most > 0) {
       WEFT_TRY(squares, sum_of_squares(graph, gradients));
       WEFT_TRY(scale_of_all, clip_gradients(graph, clipped, squares, most));
       if (descent.goal->options.post_validation && scale_of_all.valid()) {
-        // Of one a product by it is the gradient itself, to the bit; one that is no number does not stand.
+        // With factor one, the clipped gradient equals the gradient bit for bit; with NaN the
+        // update does not stand.
         ops::Formula f(graph);
         stands = f(ops::equal(), {scale_of_all, f.number(1, scale_of_all)});
         WEFT_TRY_STATUS(f.status());
       }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      // A parameter that the loss does not depend on has no gradient and stays as it is.
+      // A parameter that the loss does not depend on has no gradient and does not change.
       if (gradients[i].valid())
         WEFT_TRY_STATUS(stands.valid() ? updater.update(wanted[i], gradients[i], clipped[i], stands)
                                        : updater.update(wanted[i], clipped[i]));

@@ -1,11 +1,11 @@
-// weft/parallel/train/training_plan.h -- a plan that learns: forward, backward, update.
+// weft/parallel/train/training_plan.h -- training plans: forward, backward, update.
 //
 //   forward    the model's own nodes, up to the loss
 //   backward   the gradient of the loss with respect to every parameter
-//   update     one optimizer node a parameter; its results are the plan's outputs "next NAME"
+//   update     one optimizer node per parameter; its results are the plan's outputs "next NAME"
 //
-// All three are nodes of one graph, appended in that order, and each knows its phase (plan/graph/when.h): whatever
-// reads plans reads training.
+// All three are nodes of one graph, appended in that order, and each knows its phase
+// (plan/graph/when.h). So any code that reads plans also reads training plans.
 #pragma once
 #include <optional>
 #include <span>
@@ -32,72 +32,75 @@ struct TrainingOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0.01;                         // adamw
   bool decay_vectors =
-      true;              // whether it shrinks parameters of fewer than two indices: biases, gains of norms
-  double clip_norm = 0;  // what the gradients' norm, of all of them together, may be at most; 0: anything
-  // Parameters are renewed before that norm is known, as though it were small enough; where it is not, that is
-  // taken back and done again with the clipped gradients. The same bits, for the memory of a second copy.
+      true;              // whether weight decay applies to biases and norm gains: fewer than two indices
+  double clip_norm = 0;  // limit on the global norm of all gradients; 0: none
+  // Updates parameters before the norm is known, as if it were small enough. Otherwise the update
+  // is undone and repeated with the clipped gradients. Bitwise identical results, at the cost of a
+  // second copy in memory.
   bool post_validation = false;
-  double accumulate = 1;     // steps whose gradients are averaged for one update
-  bool scheduled = false;    // the learning rate is multiplied by the state kRateName, which the run writes
-  Precision precision = {};  // what is kept in more bits than the model computes in
-  plan::DType gradients = plan::DType::f32;  // of mixed precision: what they are summed in; else narrow
-  double loss_scale = 65536;                 // of f16, at first
-  double loss_scale_steps = 2000;            // steps without an overflow after which it doubles
+  double accumulate = 1;     // gradient accumulation: steps averaged per update
+  bool scheduled = false;    // multiply the learning rate by the state kRateName, set by the run
+  Precision precision = {};  // policy of types
+  plan::DType gradients = plan::DType::f32;  // with mixed precision: type of gradient sums
+  double loss_scale = 65536;                 // initial scale for f16
+  double loss_scale_steps = 2000;            // steps without overflow until it doubles
 };
 
-// One of several losses, each with parameters and an optimizer of its own. All gradients are those of the
-// weights that a step starts from: losses are descended on at once.
+// One of several losses, each with its own parameters and optimizer. All gradients are taken at the
+// weights at the start of the step: the losses are optimized simultaneously.
 struct Goal {
   std::string loss;               // an output; empty: the first
-  std::vector<std::string> over;  // parameters, layers that hold them, or patterns "d_*"; empty: all
+  std::vector<std::string> over;  // parameters, layers that contain them, or patterns "d_*"; empty: all
   TrainingOptions options;
-  double every = 1;  // steps from one update by this loss to the next
-  Span span;         // where a statement says so
+  double every = 1;  // steps between updates by this loss
+  Span span;         // its position in the statement
 };
 
-// The parameter that an optimizer keeps a moment of under this name: "w1" of "w1.first"; "" where it is none.
+// The parameter that a moment of this name belongs to: "w1" for "w1.first"; "" if it is not a
+// moment.
 std::string_view parameter_of_moment(std::string_view name);
 
 // The f32 weight that a narrow parameter is rounded from: "w1.master".
 inline constexpr std::string_view kMasterSuffix = ".master";
-// What the loss is multiplied by before its gradients are taken, and the good steps since it last changed.
+// The loss scale, and the number of good steps since it last changed.
 inline constexpr std::string_view kLossScaleName = "loss_scale", kGoodStepsName = "loss_scale.good";
-// Below it, scaling only takes precision away.
+// A smaller scale would only lose precision.
 inline constexpr double kLeastLossScale = 1;
 
-// The state that counts the steps which Adam's moments have seen.
+// The state that counts Adam's update steps.
 inline constexpr std::string_view kStepName = "step";
-// Whether a state counts steps so: "step", or "g_loss.step" of one of several losses.
+// Whether the state is such a counter: "step", or "g_loss.step" with several losses.
 bool counts_steps(std::string_view name);
-// The state that a run writes before each step of a schedule.
+// The state that a run sets before each step of a learning rate schedule.
 inline constexpr std::string_view kRateName = "schedule.rate";
 
 struct TrainingPlan {
   plan::Graph graph;
 
-  // The forward results that the backward pass reads, in the order they are made: what a step must
-  // keep from one to the other. Views count as what they view; inputs and parameters are kept anyway.
+  // The forward results that the backward pass reads, in order of computation. Views count as what
+  // they view. Inputs and parameters are excluded, as they are held anyway.
   std::vector<plan::ValueId> kept;
 
-  // What the phases hold in memory, in bytes.
+  // Memory of the phases in bytes.
   double parameter_bytes = 0;
   double gradient_bytes = 0;
   double optimizer_bytes = 0;   // moments and master weights
   double activation_bytes = 0;  // of `kept`
 };
 
-// "18 (weight 2, gradient 4, master 4, moments 8)": bytes that a parameter in the type of the policy takes.
+// "18 (weight 2, gradient 4, master 4, moments 8)": bytes per parameter in the policy's type.
 std::string print_parameter_bytes(const TrainingOptions& options);
 
-// As TrainingPlan::kept, of any plan that learns.
+// TrainingPlan::kept for any training plan.
 std::vector<plan::ValueId> kept_values(const plan::Graph& graph);
 
-// `forward` is a bound model in train mode. Fails when its first output is no scalar to descend on,
-// or an operator on the way has no gradient.
+// `forward` is a bound model in train mode. Fails if its first output is not a scalar loss, or an
+// operator has no gradient.
 Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options);
 
-// The losses of `goals` become the first outputs, in this order. Fails also where a goal names what the model
-// does not have, where two train one parameter, and where a loss depends on none of its own.
+// The losses of `goals` become the first outputs, in this order. Also fails if a goal names
+// something that the model does not have, if two goals train the same parameter, and if a loss
+// depends on none of its parameters.
 Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const Goal> goals);
 
 }  // namespace weft::train

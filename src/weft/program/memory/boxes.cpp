@@ -8,13 +8,13 @@ namespace {
 
 struct Event {
   std::int64_t step;
-  bool birth;  // deaths come first: what dies at a step is gone before what is born there
+  bool birth;  // deaths sort first: a buffer that dies at a step is gone before a birth there
   std::uint32_t box;
 
   friend auto operator<=>(const Event&, const Event&) = default;
 };
 
-// Renumbers the lives [first, past) of `boxes` by moments; returns how many there are.
+// Renumbers the lifetimes [first, past) of `boxes` by moments; returns the number of moments.
 std::int32_t number_moments(std::vector<Event> events, std::span<Box> boxes) {
   std::ranges::sort(events);
   std::int32_t moment = -1;
@@ -39,14 +39,14 @@ Piece make_piece(std::int64_t base, std::span<const Box> boxes) {
   return piece;
 }
 
-// Boxes [begin, end) of a list sorted by birth; the last of them dies at `past`.
+// Boxes [begin, end) of a list sorted by birth; the last death is at `past`.
 struct Run {
   std::size_t begin, end;
   std::int32_t past;
-  std::int64_t base;  // what it rests on
+  std::int64_t base;  // offset of the bottom
 };
 
-// The same boxes in runs that no box connects.
+// Splits the boxes into runs without common moments.
 std::vector<Run> split(std::span<const Box> boxes, const Run& whole) {
   std::vector<Run> runs;
   for (std::size_t i = whole.begin; i < whole.end; ++i) {
@@ -79,7 +79,7 @@ Pieces cut_into_pieces(std::span<const Buffer> buffers, std::int64_t alignment) 
   for (Box& box : boxes) box.size /= unit;
   number_moments(std::move(events), boxes);
 
-  // Sorted so, every piece is a run, and those alive throughout it lead the run.
+  // In this order every group is a run, and boxes alive throughout it come first.
   std::ranges::stable_sort(boxes, [](const Box& a, const Box& b) {
     return a.first != b.first ? a.first < b.first : a.past > b.past;
   });

@@ -1,11 +1,11 @@
-// weft/program/memory/boxes.h -- buffers as the packers see them, and the independent pieces they fall into.
+// weft/program/memory/boxes.h -- buffers as boxes for the packers, and their independent groups.
 //
-// Only the steps matter at which a birth is followed by a death: every other step has a subset of
-// the neighbour's buffers alive, so what does not collide there does not collide here. These steps
-// are numbered and called moments. Lives that differ but meet the same moments become equal:
+// Only steps at which a birth is followed by a death matter: at any other step, the live buffers
+// are a subset of those at a neighbouring step, so they add no conflict. The remaining steps are
+// numbered and called moments. Lifetimes that cover the same moments become equal:
 //
 //   step    0 1 2 3 4 5 6          moment  0 1
-//   a       [-----)                a       [-)         two boxes collide exactly when they
+//   a       [-----)                a       [-)         two boxes conflict exactly if they
 //   b         [-------)            b       [---)       share a moment
 //   c               [---)          c         [-)
 #pragma once
@@ -20,32 +20,32 @@ namespace weft::memory {
 struct Box {
   std::int32_t first = 0, past = 0;  // moments, half-open
   std::int64_t size = 0;             // in units
-  std::uint32_t buffer = 0;          // which buffer it is
+  std::uint32_t buffer = 0;          // its buffer
 
   std::int32_t width() const { return past - first; }
 };
 
-// Boxes that collide with no box outside, resting on what has already been given a place.
+// A group of boxes that conflict with no box outside it, on top of boxes that already have offsets.
 struct Piece {
-  std::int64_t base = 0;     // the offset of its floor, in units
+  std::int64_t base = 0;     // the offset of its bottom, in units
   std::int32_t moments = 0;  // its boxes lie in [0, moments)
   std::vector<Box> boxes;
 };
 
-// A packing problem cut into pieces. Sizes and offsets count in `unit` bytes, the greatest common
-// divisor of all sizes: where every box rests on another, every offset is a multiple of it.
+// A packing problem split into groups. Sizes and offsets count in `unit` bytes, the greatest common
+// divisor of all sizes: since every box rests on others, every offset is a multiple of it.
 struct Pieces {
   std::int64_t unit = 1;
   std::vector<Piece> pieces;
-  std::vector<std::int64_t> offsets;  // of each buffer, in units; those of the pieces still to be set
+  std::vector<std::int64_t> offsets;  // by buffer, in units; not yet set for boxes of the groups
 };
 
-// A box alive throughout its piece collides with all others of it, so it may lie at the bottom as
-// well as anywhere; without it the rest may fall into smaller pieces. No peak is lost this way.
-// REQUIRES: buffers and alignment that pack() accepts.
+// A box that is alive throughout its group conflicts with all others, so it can be placed at the
+// bottom without raising the peak. Without it, the group may split further. REQUIRES: buffers and
+// alignment that pack() accepts.
 Pieces cut_into_pieces(std::span<const Buffer> buffers, std::int64_t alignment);
 
-// The highest edge of the boxes at these offsets.
+// The highest top of the boxes at these offsets.
 std::int64_t highest_edge(const Piece& piece, std::span<const std::int64_t> offsets);
 
 }  // namespace weft::memory

@@ -11,7 +11,7 @@
 namespace weft::memory {
 namespace {
 
-// A stretch of memory in use, found by where it starts.
+// An address range in use, keyed by its start.
 struct Use {
   std::int64_t end;
   std::size_t buffer;
@@ -44,7 +44,8 @@ Status check(std::span<const Buffer> buffers, const Packing& packing, const Pack
     if (buffers[i].size <= 0 || buffers[i].dies <= buffers[i].born) continue;
     const std::int64_t over = buffers[i].size % options.alignment;
     const std::int64_t padding = over == 0 ? 0 : options.alignment - over;
-    // Subtracted from the capacity, not added to the offset: absurd values must not overflow.
+    // Subtracts from the capacity instead of adding to the offset, so that invalid values cannot
+    // overflow.
     if (offset > options.capacity - buffers[i].size - padding)
       return user_error(fmt::format("buffer {} ends above the capacity: {} bytes at {}, capacity {}", i,
                                     print_exact(buffers[i].size), print_exact(offset),

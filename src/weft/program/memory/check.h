@@ -1,7 +1,7 @@
-// weft/program/memory/check.h -- judges a packing.
+// weft/program/memory/check.h -- verifies a packing.
 //
-// Shares no code with what makes packings: it walks through the steps, keeps the stretches of memory
-// in use, and complains at the first buffer that is put where another lies.
+// Shares no code with the packers: it walks through the steps, tracks the address ranges in use,
+// and reports the first buffer that overlaps another.
 #pragma once
 #include <span>
 
@@ -10,8 +10,8 @@
 
 namespace weft::memory {
 
-// Succeeds iff every buffer has an offset that is a multiple of the alignment, no two buffers alive
-// at one step overlap, none ends above the capacity, and the peak is where the highest ends.
+// Succeeds if and only if every offset is a multiple of the alignment, no two buffers alive at the
+// same step overlap, none ends above the capacity, and the peak is the highest end.
 Status check(std::span<const Buffer> buffers, const Packing& packing, const PackOptions& options = {});
 
 }  // namespace weft::memory

@@ -11,14 +11,14 @@
 namespace weft::memory {
 
 Crowd most_crowded(std::span<const Buffer> buffers, std::int64_t alignment) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // at a step, the bytes that come or go
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // step, and bytes allocated or freed there
   for (const Buffer& buffer : buffers) {
     if (!buffer.takes_place()) continue;
     const std::int64_t size = buffer.padded_size(alignment);
     changes.emplace_back(buffer.born, size);
     changes.emplace_back(buffer.dies, -size);
   }
-  std::ranges::sort(changes);  // what goes at a step goes before what comes
+  std::ranges::sort(changes);  // frees at a step precede allocations
   Crowd crowd;
   std::int64_t alive = 0;
   for (const auto& [step, bytes] : changes) {

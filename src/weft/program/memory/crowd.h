@@ -1,4 +1,4 @@
-// weft/program/memory/crowd.h -- the step at which the most bytes are alive.
+// weft/program/memory/crowd.h -- finds the step with the most live bytes.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,9 +10,9 @@
 namespace weft::memory {
 
 struct Crowd {
-  std::int64_t step = 0;               // the first of the most crowded ones
-  std::int64_t bytes = 0;              // alive there, sizes rounded up to the alignment
-  std::vector<std::uint32_t> buffers;  // alive there, the largest first
+  std::int64_t step = 0;               // the first with the most bytes
+  std::int64_t bytes = 0;              // live there, sizes rounded up to the alignment
+  std::vector<std::uint32_t> buffers;  // live there, largest first
 };
 
 // REQUIRES: buffers and alignment that pack() accepts.

@@ -38,7 +38,7 @@ std::vector<std::int64_t> first_fit(const Piece& piece, const Collisions& collis
                                     std::span<const std::uint32_t> order) {
   constexpr std::int64_t kUnplaced = -1;
   std::vector<std::int64_t> offsets(piece.boxes.size(), kUnplaced);
-  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // [offset, end) of what is in the way
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // [offset, end) of conflicting boxes
   for (const std::uint32_t box : order) {
     taken.clear();
     for (const std::uint32_t other : collisions.of(box))

@@ -1,8 +1,8 @@
-// weft/program/memory/first_fit.h -- the patient packer: each box in turn into the lowest gap that takes it.
+// weft/program/memory/first_fit.h -- first-fit packer: the lowest gap that is large enough.
 //
-//   |    b    |   Unlike the skyline's, its gaps may lie below boxes already placed: c goes under b,
-//   +---+-----+   beside a, where the skyline would have called the space wasted. The price is to look
-//   | a | c       at every box that collides, so it is for pieces where these are not too many.
+//   |    b    |   Unlike the skyline packer, it also uses gaps below placed boxes: c goes under b,
+//   +---+-----+   beside a, where the skyline packer would waste the space. It must look at every
+//   | a | c       conflicting box, so it is for groups with few conflicts.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace weft::memory {
 
-// Which boxes collide, both ways.
+// The conflicting boxes of each box (symmetric).
 class Collisions {
  public:
-  // None when there are more than `limit` colliding pairs.
+  // Empty if there are more than `limit` conflicting pairs.
   static std::optional<Collisions> among(const Piece& piece, std::size_t limit);
 
   std::span<const std::uint32_t> of(std::uint32_t position) const {
@@ -28,7 +28,7 @@ class Collisions {
   std::vector<std::uint32_t> others_;
 };
 
-// Offsets of the piece's boxes above its base, placed in the order given.
+// Offsets of the group's boxes above its base, placed in the given order.
 std::vector<std::int64_t> first_fit(const Piece& piece, const Collisions& collisions,
                                     std::span<const std::uint32_t> order);
 

@@ -19,7 +19,7 @@ Frontier::Frontier(const Piece& piece, std::span<const std::uint32_t> order, Hei
 }
 
 std::vector<Part> Frontier::split(std::span<const BoxIndex> boxes) const {
-  std::vector<Moment> reach(top_.size(), 0);  // where the longest box that starts here ends
+  std::vector<Moment> reach(top_.size(), 0);  // end of the longest box that starts here
   for (const BoxIndex b : boxes) reach[boxes_[b].first] = std::max(reach[boxes_[b].first], boxes_[b].past);
   std::vector<Part> parts;
   std::vector<std::uint32_t> part_at(top_.size());
@@ -37,8 +37,8 @@ bool Frontier::still_possible(const Part& part) {
   return raise_floors(part) && stacks_fit(part) && !leaves_a_gap(part);
 }
 
-// A box lies no lower than the highest floor under it, and a moment's floor no lower than the
-// lowest of the boxes over it. False when a floor rises too far.
+// A box is no lower than the highest floor below it, and a moment's floor is no lower than the
+// lowest box over it. False if a floor rises too far.
 bool Frontier::raise_floors(const Part& part) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -58,7 +58,8 @@ bool Frontier::raise_floors(const Part& part) {
   return true;
 }
 
-// Stacked at each moment in the order in which they can come, do the boxes stay below the height?
+// Whether the boxes stay below the height if stacked at each moment in the order of their lowest
+// offsets.
 bool Frontier::stacks_fit(const Part& part) {
   rising_.assign(part.boxes.begin(), part.boxes.end());
   std::ranges::sort(rising_, {}, [&](BoxIndex b) { return lowest_[b]; });
@@ -71,8 +72,8 @@ bool Frontier::stacks_fit(const Part& part) {
   return true;
 }
 
-// Is there space below the floors into which a box still to come would fit? Then in no packing from
-// here on does that box lie as low as it can.
+// Whether a remaining box would fit below the floors. Then no packing from here on has that box as
+// low as possible.
 bool Frontier::leaves_a_gap(const Part& part) const {
   return std::ranges::any_of(part.boxes, [&](BoxIndex b) {
     const Box& box = boxes_[b];
@@ -91,7 +92,7 @@ Question Frontier::choose_question(const Part& part) {
     const bool valley =
         (begin == part.begin || floor_[begin - 1] > floor) && (end == part.end || floor_[end] > floor);
     if (!valley) continue;
-    // A box over m that cannot lie on this floor lies on a higher one, or on a box beside m.
+    // A box over m that cannot rest on this floor rests on a higher one, or on a box beside m.
     for (Moment m = end - 1; m > begin; --m) starts_[m - 1] = std::min(starts_[m - 1], starts_[m]);
     Height left_of = kNever;
     for (Moment m = begin; m < end; ++m) {
@@ -134,7 +135,7 @@ std::vector<BoxIndex> Frontier::candidates(const Part& part, const Question& que
   for (const BoxIndex b : part.boxes) {
     const Box& box = boxes_[b];
     if (box.first > question.moment || box.past <= question.moment || lowest_[b] != question.floor) continue;
-    // Of two boxes with one life, one right on the other, the preferred lies below.
+    // Of two boxes with equal lifetimes, one directly on the other, the preferred one goes below.
     const BoxIndex below = owner_[box.first];
     if (below != kNoBox && below > b && same_life(below, b) && top_[box.first] == question.floor) continue;
     const bool twin = std::ranges::any_of(

@@ -1,16 +1,16 @@
-// weft/program/memory/frontier.h -- where the exact search stands: what is placed, and what can come next.
+// weft/program/memory/frontier.h -- the state of the exact packing search.
 //
-//        +------+                   The boxes placed so far make a skyline, the tops. What is still to
-//   -----+      | . . . .           come lies above it, on the floors (dotted): a floor is a top, or
-//               +--m------+         higher where nothing could lie right on the top.
+//        +------+                   The boxes placed so far form a skyline, the tops. Remaining boxes
+//   -----+      | . . . .           go above it, on the floors (dotted). A floor is a top, or higher
+//               +--m------+         where no box could rest directly on the top.
 //                         +-----
 //
-// Floors that form a valley pose a question each: what lies on the floor at moment m? One of the
-// boxes that cover m and fit between the walls; or nothing, and the floor rises to where the next box
-// over m could rest at the earliest: on a wall, or on a box beside m.
+// Each valley of the floors poses a question: which box is on the floor at moment m? The answer is
+// one of the boxes that cover m and fit between the walls, or none. Then the floor rises to the
+// lowest place where the next box over m could rest: on a wall, or on a box beside m.
 //
-// All this speaks of packings in which no box could lie lower without moving another. If any packing
-// fits the height, one of these does.
+// This considers only packings in which no box could move down without moving another. If any
+// packing fits the height, one of these does.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -23,23 +23,23 @@ namespace weft::memory {
 
 using Moment = std::int32_t;
 using Height = std::int64_t;
-using BoxIndex = std::uint32_t;  // a place in the order of preference
+using BoxIndex = std::uint32_t;  // position in the order of preference
 
-// Boxes still to be placed that collide with no others, and the moments they cover.
+// Unplaced boxes that conflict with no others, and the moments they cover.
 struct Part {
   Moment begin = 0, end = 0;
-  std::vector<BoxIndex> boxes;  // the preferred first
+  std::vector<BoxIndex> boxes;  // in order of preference
 };
 
 struct Question {
   Moment moment = 0;
   Height floor = 0;
-  std::int64_t answers = std::numeric_limits<std::int64_t>::max();  // how many, "nothing" included
-  bool may_stay_bare = false;                                       // whether "nothing" is one
-  Height next_floor = 0;                                            // where the floor rises to then
-  Height slack = 0;  // how much of the height at this moment may be wasted
+  std::int64_t answers = std::numeric_limits<std::int64_t>::max();  // their number, including "none"
+  bool may_stay_bare = false;                                       // whether "none" is possible
+  Height next_floor = 0;                                            // the floor after that answer
+  Height slack = 0;  // how much of the height may be wasted at this moment
 
-  // Few answers make a narrow search, and little slack makes wrong answers fail soon.
+  // Few answers keep the search narrow, and little slack makes wrong answers fail early.
   bool better_than(const Question& other) const {
     if (answers != other.answers) return answers < other.answers;
     return slack != other.slack ? slack < other.slack : floor < other.floor;
@@ -48,16 +48,16 @@ struct Question {
 
 class Frontier {
  public:
-  // `order` has the positions of the piece's boxes, the preferred first.
+  // `order`: positions of the group's boxes in order of preference.
   Frontier(const Piece& piece, std::span<const std::uint32_t> order, Height height);
 
   std::vector<Part> split(std::span<const BoxIndex> boxes) const;
 
-  // Raises the floors of the part as far as they must. False when its boxes cannot stay below the
-  // height any more, or only in a way that is not worth looking at.
+  // Raises the floors of the part as far as necessary. False if its boxes cannot stay below the
+  // height, or only in a dominated way.
   bool still_possible(const Part& part);
 
-  // REQUIRES: still_possible(part), and nothing done since.
+  // REQUIRES: still_possible(part) returned true, and nothing changed since.
   Question choose_question(const Part& part);
   std::vector<BoxIndex> candidates(const Part& part, const Question& question) const;
 
@@ -66,7 +66,7 @@ class Frontier {
 
   Height offset(BoxIndex box) const { return offsets_[box]; }
 
-  // What lies over the moments of a part, to come back to.
+  // The state over the moments of a part, for backtracking.
   struct Memory {
     std::vector<Height> tops, floors;
     std::vector<BoxIndex> owners;
@@ -82,21 +82,21 @@ class Frontier {
   bool same_life(BoxIndex a, BoxIndex b) const;
 
   const Height height_;
-  std::vector<Box> boxes_;                // the preferred first
-  std::vector<Height> lowest_, offsets_;  // by box: where it could lie at the lowest, where it does
+  std::vector<Box> boxes_;                // in order of preference
+  std::vector<Height> lowest_, offsets_;  // by box: its lowest possible offset, its actual one
 
-  // By moment: the upper edge of what is placed, the box that has it, and the floor of what is to come.
+  // By moment: the top of the placed boxes, the box there, and the floor for remaining boxes.
   std::vector<Height> top_, floor_;
   std::vector<BoxIndex> owner_;
 
-  // By moment, made anew for each question. Of the boxes to come over it: their sizes together, how
-  // many can lie right on the floor, the lowest place of the others. And the lowest upper edges of the
-  // boxes that end or start there.
+  // By moment, recomputed for each question, over the remaining boxes there: their total size, how
+  // many can rest directly on the floor, and the lowest offset of the others; and the lowest tops
+  // of boxes that end or start there.
   std::vector<Height> left_, blocked_, ends_, starts_;
   std::vector<std::int64_t> fitting_;
 
   std::vector<Height> stack_;     // by moment: scratch of raise_floors and stacks_fit
-  std::vector<BoxIndex> rising_;  // boxes by where they could lie
+  std::vector<BoxIndex> rising_;  // boxes ordered by their lowest offset
 };
 
 }  // namespace weft::memory

@@ -18,9 +18,9 @@
 namespace weft::memory {
 namespace {
 
-// Above these a piece gets the packers that grow with n log n alone.
-constexpr std::size_t kMostCollisions = 1'000'000;  // 16 MB of them, and a few ms an order
-constexpr std::size_t kMostSearched = 1'000;  // boxes: the search recurses as deep, on an ordinary stack
+// Larger groups use only the n log n packers.
+constexpr std::size_t kMostCollisions = 1'000'000;  // 16 MB, and a few ms per order
+constexpr std::size_t kMostSearched = 1'000;  // boxes: the search recurses this deep
 
 Status accept(std::span<const Buffer> buffers, const PackOptions& options) {
   if (options.alignment < 1)
@@ -40,11 +40,11 @@ Status accept(std::span<const Buffer> buffers, const PackOptions& options) {
   return {};
 }
 
-// A piece with the lowest packing found for it so far.
+// A group with its lowest packing so far.
 struct Packed {
   const Piece* piece;
-  std::vector<std::int64_t> offsets;  // above the piece's base
-  std::int64_t edge = kUnlimited;     // its highest, above the bottom of all memory
+  std::vector<std::int64_t> offsets;  // above the group's base
+  std::int64_t edge = kUnlimited;     // its highest top, above the bottom of all memory
 
   void improve(std::vector<std::int64_t> found) {
     const std::int64_t found_edge = piece->base + highest_edge(*piece, found);
@@ -52,7 +52,7 @@ struct Packed {
   }
 };
 
-// The best of the quick packers, or the first that stays within `goal`.
+// The best result of the heuristics, or the first that stays within `goal`.
 Packed pack_quickly(const Piece& piece, std::int64_t goal) {
   Packed packed{&piece, {}};
   WaitingBoxes waiting(piece.boxes);
@@ -73,7 +73,7 @@ bool searchable(const Packed& packed, std::int64_t effort) {
   return effort > 0 && packed.piece->boxes.size() <= kMostSearched;
 }
 
-// Searches for a packing within `edge`, and keeps it if there is one.
+// Searches for a packing within `edge` and keeps it.
 Verdict search_within(Packed& packed, std::int64_t edge, std::int64_t share, std::int64_t& effort) {
   Outcome outcome = search(*packed.piece, edge - packed.piece->base, std::min(share, effort));
   effort -= outcome.effort;
@@ -81,8 +81,8 @@ Verdict search_within(Packed& packed, std::int64_t edge, std::int64_t share, std
   return outcome.verdict;
 }
 
-// Searches for the lowest packing that is not below `goal`. The first aim is the goal itself, for it
-// is often reached; then each halves what is still open, with a part of the effort that is left.
+// Searches for the lowest packing not below `goal`. The goal is tried first, since it is often
+// reached. Then bisection continues, each time with a share of the remaining effort.
 void search_lowest(Packed& packed, std::int64_t goal, std::int64_t& effort) {
   std::int64_t aim = goal, low = goal;
   while (low < packed.edge && searchable(packed, effort)) {
@@ -120,8 +120,8 @@ Result<Packing> pack(std::span<const Buffer> buffers, const PackOptions& options
   std::vector<Packed> all;
   for (const Piece& piece : cut.pieces) all.push_back(pack_quickly(piece, goal));
 
-  // The piece that stands out most goes first: once it has settled on a peak, the others need not
-  // be lower than that.
+  // The group with the highest peak goes first: once its peak is final, the others need not be
+  // lower.
   std::ranges::stable_sort(all, std::greater<>(), &Packed::edge);
   std::int64_t effort = options.effort;
   bool proved = false;

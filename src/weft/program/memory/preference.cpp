@@ -8,11 +8,11 @@
 namespace weft::memory {
 namespace {
 
-// Integers only: the order must be the same on every machine.
+// Integers only, so that the order is the same on every machine.
 __extension__ using Weight = __int128;
 
 Weight weight(const Box& box, Preference preference) {
-  constexpr Weight kLargestSize = Weight{1} << 40;  // beyond it all are alike, for room in the products
+  constexpr Weight kLargestSize = Weight{1} << 40;  // larger sizes count as equal, so that products fit
   const Weight width = box.width(), size = std::min<Weight>(box.size, kLargestSize);
   switch (preference) {
     case Preference::wide: return width * kLargestSize + size;
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> ranked(std::span<const Box> boxes, Preference prefere
   std::vector<Weight> weights(boxes.size());
   Random random(variant);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
-    // Up to half as much again: neighbours in the order change places, its two ends do not.
+    // Up to 50 % more: swaps neighbours in the order, but not its two ends.
     weights[i] = weight(boxes[i], preference) * (1024 + (variant == 0 ? 0 : random.between(0, 512)));
   }
   std::vector<std::uint32_t> order(boxes.size());

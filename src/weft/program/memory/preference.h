@@ -1,8 +1,8 @@
-// weft/program/memory/preference.h -- which box to place first, where several could go.
+// weft/program/memory/preference.h -- the orders in which packers place boxes.
 //
-// Width is life and height is size. No one order is best for all problems: wide boxes first keeps the skyline
-// flat, tall ones first leaves the small change for the end. So the packers try several and keep what came
-// out best.
+// Width is lifetime and height is size. No single order is best for all problems: wide boxes first
+// keeps the skyline flat, tall ones first leaves small boxes for the end. So the packers try
+// several and keep the best result.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,8 +19,8 @@ inline constexpr std::array kPreferences = {Preference::wide, Preference::tall_a
                                             Preference::tall, Preference::wide_area,
                                             Preference::area, Preference::wide_and_flat};
 
-// The positions of `boxes`, the preferred first; ties keep their order. A variant other than zero
-// shakes the order a little, each in its own way.
+// The positions of `boxes` in order of preference, stable for ties. Each nonzero variant perturbs
+// the order slightly in its own way.
 std::vector<std::uint32_t> ranked(std::span<const Box> boxes, Preference preference,
                                   std::uint64_t variant = 0);
 

@@ -40,7 +40,7 @@ Status accept(const RecomputeGraph& graph) {
         return wrong("inputs must be earlier nodes or -1", input);
       if (input >= 0) read[static_cast<std::size_t>(input)] = true;
     }
-    // x and its gradient, twice over: no sum below runs over.
+    // x and its gradient, twice: no sum below overflows.
     std::int64_t four = 0;
     if (__builtin_mul_overflow(node.size, std::int64_t{4}, &four) ||
         __builtin_add_overflow(total, four, &total))
@@ -64,7 +64,7 @@ double time_of(const RecomputeGraph& graph, std::span<const RecomputeStep> steps
   return time;
 }
 
-// Keeps the quickest steps that it is shown.
+// Keeps the fastest steps offered.
 class Best {
  public:
   Best(const RecomputeGraph& graph, std::vector<RecomputeStep> steps)
@@ -82,7 +82,7 @@ class Best {
   std::vector<RecomputeStep> steps_;
 };
 
-// Steps that drop nothing, and the memory for them.
+// The steps that drop nothing, and the memory that they need.
 std::pair<std::vector<RecomputeStep>, std::int64_t> keeping_all(const RecomputeModel& model) {
   std::vector<RecomputeStep> steps;
   std::int64_t all = 0, most = 0;
@@ -95,13 +95,13 @@ std::pair<std::vector<RecomputeStep>, std::int64_t> keeping_all(const RecomputeM
   return {std::move(steps), most};
 }
 
-// What is mended or found by a rule of thumb may be worse with more memory. So it is done at fixed levels, and all
-// of them up to `memory` are looked at: then more never costs more.
+// Polishing and heuristics may give worse results with more memory. So they run at fixed memory
+// levels, and all levels up to `memory` are tried: then more memory never costs more time.
 std::vector<RecomputeStep> steps_within(const RecomputeGraph& graph, const RecomputeModel& model,
                                         const LeastMemory& least, std::int64_t memory) {
   constexpr std::int64_t kLevels = 12;
-  constexpr std::size_t kMostMended = 8000;      // steps: to mend them grows with their square
-  constexpr std::size_t kMostGreedyNodes = 300;  // and a greedy run with the cube of these
+  constexpr std::size_t kMostMended = 8000;      // steps: polishing takes quadratic time
+  constexpr std::size_t kMostGreedyNodes = 300;  // a greedy run takes cubic time
   const auto [all_kept, enough] = keeping_all(model);
   if (memory >= enough) return all_kept;
   Best best(graph, least.steps);

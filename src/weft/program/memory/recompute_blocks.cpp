@@ -13,24 +13,24 @@ namespace {
 
 using Kind = RecomputeStep::Kind;
 
-// Blocks are joined until there are at most so many: the solver of chains grows with their cube.
+// Blocks are joined until there are at most this many: the chain solver takes cubic time.
 constexpr std::size_t kMostBlocks = 200;
-constexpr std::size_t kMostBlockNodes = 12;  // of a joined one, and of any
-constexpr std::size_t kAllWaysNodes = 6;  // below which every subset of a block's nodes is a way through it
-// Cells of the tables of chains, and decisions to fill them: 64 MB, and half a second.
+constexpr std::size_t kMostBlockNodes = 12;  // of a joined block, and of any block
+constexpr std::size_t kAllWaysNodes = 6;  // up to here, every subset of the nodes is a way
+// Table entries of the chain solver, and decisions to fill them: 64 MB and half a second.
 constexpr double kMostCells = 8e6, kMostDecisions = 4.5e8;
 constexpr double kNoPath = std::numeric_limits<double>::infinity();
 
 std::int64_t units_of(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit; }
 
-// The cost of all B from `there`, by memory up to what is enough for anything.
+// The cost of all B from `there`, for each amount of memory up to `enough`.
 std::vector<double> costs_from(const RecomputeModel& model, std::uint32_t there, std::int64_t enough) {
   std::vector<double> costs(static_cast<std::size_t>(enough) + 1);
   const auto cost = [&](std::int64_t memory) {
     const auto path = cheapest_path(model, memory, there);
     return path ? path->cost : kNoPath;
   };
-  // A staircase: where both ends agree, so does all between.
+  // A monotonic step function: if both ends are equal, so is everything between.
   const auto fill = [&](const auto& self, std::int64_t low, std::int64_t high) -> void {
     const double at_low = costs[static_cast<std::size_t>(low)],
                  at_high = costs[static_cast<std::size_t>(high)];
@@ -50,7 +50,7 @@ std::vector<double> costs_from(const RecomputeModel& model, std::uint32_t there,
   return costs;
 }
 
-// Whether `way` holds no less than `other` and costs no less, whatever the memory.
+// Whether `way` is dominated by `other`: it holds no less and costs no less, for any memory.
 bool needless(const BlockWay& way, const BlockWay& other) {
   if (way.bytes < other.bytes || way.peak < other.peak) return false;
   for (std::size_t m = 0; m < way.after.size(); ++m)
@@ -78,7 +78,8 @@ BlockKind kind_of(RecomputeModel model, std::int64_t base) {
           way.dropped += model.forward[v];
       ways.push_back(std::move(way));
     }
-    // The cheapest first, so that of two alike the later goes; the first stays, for it is the way of sweeps.
+    // Drops ways that an earlier one dominates; of two equal ways the later goes. The first always
+    // stays, because advances use it.
     for (BlockWay& way : ways)
       if (kind.ways.empty() ||
           std::ranges::none_of(kind.ways, [&](const BlockWay& other) { return needless(way, other); }))
@@ -97,7 +98,7 @@ bool same_model(const RecomputeModel& a, const RecomputeModel& b) {
 void number_stretches(Blocks& result, const std::vector<std::size_t>& kinds) {
   const std::size_t count = kinds.size();
   result.stretch_of.assign((count + 1) * (count + 1), 0);
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;  // a shorter one and its next kind
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;  // by a shorter range and its next kind
   for (std::size_t length = 1; length <= count; ++length) {
     for (std::size_t i = 0; i + length <= count; ++i) {
       const std::size_t j = i + length, at = i * (count + 1) + j;
@@ -109,7 +110,7 @@ void number_stretches(Blocks& result, const std::vector<std::size_t>& kinds) {
   }
 }
 
-// How many rows of memory the tables of all stretches may have.
+// The number of memory entries that the tables of all ranges can afford.
 double affordable_rows(const Blocks& result) {
   double choices = 0;
   for (const auto& [i, j] : result.stretches) choices += static_cast<double>(j - i + 2);
@@ -136,7 +137,8 @@ std::optional<std::vector<std::pair<std::size_t, std::size_t>>> block_bounds(
   return bounds;
 }
 
-// All subsets of a small block, else the dearest nodes for their size, more and more of them.
+// All subsets for a small block; otherwise increasing sets of the nodes with the most time per
+// byte.
 std::vector<std::uint32_t> kept_sets(const RecomputeModel& model) {
   const std::size_t inner = model.nodes - 1;
   const std::uint32_t end = 1u << inner;
@@ -196,7 +198,7 @@ std::optional<Blocks> cut_into_blocks(const RecomputeGraph& graph) {
     const auto [begin, end] = bounds[b];
     return model_of(nodes, begin, end, begin == 0 ? 0 : nodes[begin - 1].size, b + 1 == bounds.size());
   };
-  // First in bytes, for what repeats does so in any unit.
+  // First in bytes, since repetitions in bytes are repetitions in any unit.
   std::vector<RecomputeNode> nodes = graph.nodes;
   std::vector<RecomputeModel> models;
   std::vector<std::int64_t> bases;

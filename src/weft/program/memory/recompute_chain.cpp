@@ -18,23 +18,24 @@ using Kind = RecomputeStep::Kind;
 ChainSchedules::ChainSchedules(const Blocks& blocks) : blocks_(blocks), count_(blocks.blocks.size()) {
   const auto cells = static_cast<std::size_t>(blocks_.most) + 1;
   spans_.resize(blocks_.stretches.size());
-  // Shorter ones have smaller numbers.
+  // Shorter ranges have lower numbers.
   for (std::size_t s = 0; s < spans_.size(); ++s) {
     const auto [i, j] = blocks_.stretches[s];
     spans_[s].cold.assign(cells, kNoSchedule);
     fill(i, j, false);
-    if (j == count_) continue;  // its end comes once, with the loss
+    if (j == count_) continue;  // its end is made once, with the loss
     spans_[s].warm.assign(cells, kNoSchedule);
     fill(i, j, true);
   }
 }
 
 std::int64_t ChainSchedules::held(std::size_t j, bool warm) const {
-  if (j == count_) return 0;  // the loss comes when all sweeps towards it are over
+  if (j == count_) return 0;  // the loss is made after all advances to it
   return kind(j - 1).end_size * (warm ? 2 : 1);
 }
 
-// take(choice, cost, least memory, [m] -> table of the rest at m - less, that table's `less`, [m] -> cost of what follows)
+// take(choice, cost, least memory, table for the rest, memory offset into that table, table for
+// what follows)
 template <class Take>
 void ChainSchedules::each_choice(std::size_t i, std::size_t j, bool warm, Take take) const {
   const auto rest = [&](std::size_t k) -> const std::vector<double>& {

@@ -1,12 +1,13 @@
-// weft/program/memory/recompute_chain.h -- dynamic programming over a chain of blocks, however long.
+// weft/program/memory/recompute_chain.h -- dynamic programming over a chain of blocks.
 //
-//   i |--- sweep, keeping the end of k alone ---> k |--- solve(k, j) ---| j     then solve(i, k)
+//   i |-- advance, keeping only the end of k ----> k |--- solve(k, j) ---| j     then solve(i, k)
 //   i |- block, keeping some of it -> i+1 |------- solve(i+1, j) -------| j     then the block's B
 //
-// solve(i, j) has the base of block i and the gradient of block j's end, and ends with the gradient of that base.
-// Exact among schedules that keep what a sweep leaves until its B, for sizes that are multiples of the unit: the
-// recursion of Griewank and Walther's revolve ("Algorithm 799", TOMS 2000) and of Beaumont et al. for unequal
-// stages ("Optimal checkpointing for heterogeneous chains", 2019), with blocks solved exactly in the stages' place.
+// solve(i, j) starts with the base of block i and the gradient of block j's end, and finishes with
+// the gradient of that base. It is exact among schedules that keep the end of an advance until its
+// B, for sizes that are multiples of the unit. This is the recursion of Griewank and Walther's
+// revolve ("Algorithm 799", TOMS 2000) and of Beaumont et al. for heterogeneous stages ("Optimal
+// checkpointing for heterogeneous chains", 2019), with exactly solved blocks in place of stages.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,22 +22,24 @@ class ChainSchedules {
  public:
   explicit ChainSchedules(const Blocks& blocks);
 
-  // The least time spent twice within `memory` bytes, the graph's input not counted; infinite when none is found.
+  // The least recomputation time within `memory` bytes, without the graph's input; infinite if
+  // nothing was found.
   double cost(std::int64_t memory) const;
   std::vector<RecomputeStep> steps(std::int64_t memory) const;  // REQUIRES: a finite cost
 
  private:
-  // What solve() costs, by memory in units. Cold: the end of the last block is not there. Warm: it is.
+  // The cost of solve(), by memory in units. Cold: the end of the last block is not held. Warm: it
+  // is.
   struct Span {
     std::vector<double> cold, warm;
   };
   struct Choice {
-    std::size_t split = 0, way = 0;  // the sweep's last block; or split 0 and a way through the first block
+    std::size_t split = 0, way = 0;  // the last block of the advance; or 0 and a way of the first block
   };
 
   const Span& span(std::size_t i, std::size_t j) const { return spans_[blocks_.stretch(i, j)]; }
   const BlockKind& kind(std::size_t block) const { return blocks_.kinds[blocks_.blocks[block].kind]; }
-  std::int64_t held(std::size_t j, bool warm) const;  // gradient and end of the last block while sweeping
+  std::int64_t held(std::size_t j, bool warm) const;  // gradient and end of the last block during an advance
   void fill(std::size_t i, std::size_t j, bool warm);
   template <class Take>
   void each_choice(std::size_t i, std::size_t j, bool warm, Take take) const;
@@ -46,7 +49,7 @@ class ChainSchedules {
 
   const Blocks& blocks_;
   std::size_t count_;
-  std::vector<Span> spans_;  // by stretch
+  std::vector<Span> spans_;  // by range
   mutable std::vector<RecomputeStep> steps_;
 };
 

@@ -35,7 +35,7 @@ class GreedyRun {
 
  private:
   bool backward(std::size_t v) {
-    // The inputs first: they need the memory of what is computed on the way to them.
+    // Inputs first: computing them needs additional memory.
     std::vector<std::size_t> pinned;
     const auto hold = [&](std::size_t u) {
       if (!there_[u] && !compute(u, 0)) return false;
@@ -56,7 +56,7 @@ class GreedyRun {
   }
 
   bool compute(std::size_t u, std::size_t depth) {
-    constexpr std::size_t kMostDepth = 2000;  // an ordinary stack holds as many
+    constexpr std::size_t kMostDepth = 2000;  // limits recursion to an ordinary stack
     if (depth > kMostDepth || steps_.size() > most_steps_) return false;
     std::size_t pinned = 0;
     bool fits = true;
@@ -100,7 +100,7 @@ class GreedyRun {
     return cost / (static_cast<double>(model_.size[u]) * std::pow(steps_until_read(u), rule_.distance));
   }
 
-  // F of u and of all before it that is not there.
+  // F of u and of all its missing ancestors.
   double cost_again(std::size_t u) {
     constexpr std::size_t kMostLookedAt = 64;
     ++mark_;

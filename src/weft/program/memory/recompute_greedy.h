@@ -1,8 +1,9 @@
-// weft/program/memory/recompute_greedy.h -- computes what is asked for, and drops what will be missed least.
+// weft/program/memory/recompute_greedy.h -- computes on demand, and evicts the cheapest values.
 //
-// For any graph. When an F finds no room, that x goes which costs least time for its bytes and for how long it
-// is not read: the rule of Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR'21), except that here the
-// order of the backward steps is known, and so is when each x is read next.
+// For any graph. If memory is full, it drops the x with the least recomputation time per byte and
+// per time until its next use. This is the rule of Kirisame et al., "Dynamic Tensor
+// Rematerialization" (ICLR'21), except that the order of the backward steps, and thus the next use
+// of each x, is known here.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,11 +14,11 @@
 namespace weft::memory {
 
 struct GreedyRule {
-  double distance = 1;      // the power to which the time until the next reading counts
-  bool with_inputs = true;  // whether what must be computed first counts with it
+  double distance = 1;      // exponent of the time until the next use
+  bool with_inputs = true;  // whether to count missing inputs that must be recomputed first
 };
 
-// Nothing where it does not come through with `memory`, the graph's input not counted.
+// Empty if it fails with `memory`, which excludes the graph's input.
 std::optional<std::vector<RecomputeStep>> greedy_steps(const RecomputeModel& model, std::int64_t memory,
                                                        const GreedyRule& rule);
 

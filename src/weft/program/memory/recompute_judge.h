@@ -1,6 +1,6 @@
-// weft/program/memory/recompute_judge.h -- replays steps of a recomputation and says what they take.
+// weft/program/memory/recompute_judge.h -- replays recomputation steps and measures them.
 //
-// Shares no code with what finds the steps: it keeps one flag for every x and every gradient, and obeys.
+// Shares no code with the solvers: it keeps a flag per x and per gradient, and executes the steps.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,12 +13,12 @@ namespace weft::memory {
 
 struct RecomputeReplay {
   double time = 0;
-  std::int64_t peak = 0;      // the most that is resident at once, the input included
-  std::size_t peak_step = 0;  // during which, the first such
-  std::string held;           // what is resident then: "the input, x of a and b, gradients of b"
+  std::int64_t peak = 0;      // most memory in use at once, including the input
+  std::size_t peak_step = 0;  // the first step with that memory
+  std::string held;           // what is held then: "the input, x of a and b, gradients of b"
 };
 
-// Fails at the first step that cannot be done, or where a B is missing. The budget is the caller's to compare.
+// Fails at the first invalid step, and if a B is missing. The caller compares with the budget.
 // REQUIRES: a graph that recompute() accepts.
 Result<RecomputeReplay> replay(const RecomputeGraph& graph, std::span<const RecomputeStep> steps);
 

@@ -14,13 +14,14 @@ namespace weft::memory {
 namespace {
 
 using Kind = RecomputeStep::Kind;
-constexpr std::size_t kMostLeastBlocks = 600;  // their cube is counted through in tenths of a second
+constexpr std::size_t kMostLeastBlocks = 600;  // cubic time: tenths of a second
 constexpr std::int64_t kNoMemory = std::numeric_limits<std::int64_t>::max();
 
-// The recursion of recompute_chain.h with memory in the place of time: one number for each stretch of blocks.
+// The recursion of recompute_chain.h for memory instead of time: one number per range of blocks.
 class LeastChain {
  public:
-  // `drops_bases`: whether the base of a block may be dropped while the block is worked on, and swept to again.
+  // `drops_bases`: whether the base of a block may be dropped during its B and recomputed by
+  // another advance.
   LeastChain(const RecomputeGraph& graph, std::span<const std::pair<std::size_t, std::size_t>> bounds,
              bool drops_bases)
       : graph_(graph), bounds_(bounds), count_(bounds.size()), drops_bases_(drops_bases) {
@@ -41,7 +42,7 @@ class LeastChain {
  private:
   struct Way {
     std::uint32_t kept = 0;
-    std::int64_t bytes = 0, peak = 0, after = 0;  // `after`: the least for all B from there
+    std::int64_t bytes = 0, peak = 0, after = 0;  // `after`: least memory for all B from there
   };
   struct LeastBlock {
     RecomputeModel model;
@@ -73,7 +74,8 @@ class LeastChain {
 
   std::size_t at(std::size_t i, std::size_t j) const { return i * (count_ + 1) + j; }
 
-  // The last block of [i, j) with its base as a node of its own, whose F is the sweep that leads to it.
+  // The last block of [i, j) with its base as an additional node, whose F is the advance that leads
+  // to it.
   RecomputeModel with_base(std::size_t i, std::size_t j) const {
     const auto [begin, end] = bounds_[j - 1];
     RecomputeModel model = model_of(graph_.nodes, begin - 1, end, 0, j == count_);
@@ -89,7 +91,7 @@ class LeastChain {
   }
 
   std::uint32_t end_of_last(std::size_t j, bool warm) const {
-    return warm ? 1u << blocks_[j - 1].model.nodes : 0;  // the base stands before the block's nodes
+    return warm ? 1u << blocks_[j - 1].model.nodes : 0;  // the base precedes the block's nodes
   }
 
   std::int64_t least_with_base(std::size_t i, std::size_t j, bool warm) {
@@ -98,7 +100,7 @@ class LeastChain {
     return std::max(place->second, warm_[at(i, j - 1)]);
   }
 
-  // take(least memory, the sweep's last block or 0, the way, what is held while the rest is done)
+  // take(least memory, last block of the advance or 0, way, memory held while the rest is solved)
   template <class Take>
   void each_choice(std::size_t i, std::size_t j, bool warm, Take take) const {
     const std::int64_t held = j == count_ ? 0 : blocks_[j - 1].end_size() * (warm ? 2 : 1);
@@ -132,7 +134,7 @@ class LeastChain {
     }
   }
 
-  // Of what fits, the most of a block that can be kept, or the sweep to the middle.
+  // Among the feasible choices, keeps the most of a block, or advances to the middle.
   void emit(std::size_t i, std::size_t j, std::int64_t memory, bool warm) {
     if (j == i + 1) {
       backward(i, warm ? blocks_[i].ways.front().kept : 0, memory);
@@ -179,7 +181,7 @@ class LeastChain {
         for (std::size_t block = i; block + 1 < j; ++block)
           forward(block, 1u << (blocks_[block].model.nodes - 1), block > i);
     }
-    // The B of the base itself is the next stretch's.
+    // The B of the base itself belongs to the next range.
     emit(i, j - 1, memory, true);
   }
 
@@ -202,13 +204,13 @@ class LeastChain {
   const std::span<const std::pair<std::size_t, std::size_t>> bounds_;
   const std::size_t count_;
   const bool drops_bases_;
-  std::map<std::tuple<std::size_t, std::int64_t, bool>, std::int64_t> with_base_;  // last block, sweep, warm
+  std::map<std::tuple<std::size_t, std::int64_t, bool>, std::int64_t> with_base_;  // block, peak, warm
   std::vector<LeastBlock> blocks_;
   std::vector<std::int64_t> cold_, warm_;
   std::vector<RecomputeStep> steps_;
 };
 
-// For each B: all that it needs is computed anew, each node once and dropped after its last reader.
+// For each B, recomputes all its operands, each node once, and drops each after its last reader.
 LeastMemory from_nothing(const RecomputeModel& model) {
   LeastMemory least;
   for (std::size_t v = model.nodes; v-- > 0;) {

@@ -1,4 +1,4 @@
-// weft/program/memory/recompute_least.h -- the least budget, and steps that get by with it, whatever they cost.
+// weft/program/memory/recompute_least.h -- the smallest feasible budget, with steps for it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,12 +9,12 @@ namespace weft::memory {
 
 struct LeastMemory {
   std::int64_t bytes = 0;  // without the graph's input
-  bool proven = false;     // no steps take less
+  bool proven = false;     // whether no steps take less
   std::vector<RecomputeStep> steps;
 };
 
-// By dynamic programming over blocks where the graph falls into small ones; else by computing what each B needs
-// from nothing. Proven where one B takes as much by itself.
+// By dynamic programming over blocks if the graph splits into small ones; otherwise by recomputing
+// the operands of each B from scratch. Proven if a single B needs as much.
 LeastMemory least_memory_of(const RecomputeGraph& graph);
 
 }  // namespace weft::memory

@@ -67,7 +67,7 @@ std::vector<std::int32_t> cut_nodes(std::span<const RecomputeNode> nodes) {
     for (const std::int32_t input : nodes[v].inputs)
       if (input >= 0) last_reader[static_cast<std::size_t>(input)] = static_cast<std::int32_t>(v);
   std::vector<std::int32_t> cuts;
-  std::int32_t reached = 0;  // the furthest that a node before reads into
+  std::int32_t reached = 0;  // the last reader of any earlier node
   for (std::size_t v = 0; v < nodes.size(); ++v) {
     const auto place = static_cast<std::int32_t>(v);
     if (reached <= place) cuts.push_back(place);

@@ -7,13 +7,13 @@ namespace {
 
 using Kind = RecomputeStep::Kind;
 
-// x that is away between two steps.
+// An interval between a drop and the recomputation of x.
 struct Absence {
   std::size_t drop = 0, again = 0;
-  double worth = 0;  // time for a byte and a step
+  double worth = 0;  // time per byte and step
 };
 
-// What is resident during each step.
+// Bytes held during each step.
 std::vector<std::int64_t> bytes_during(const RecomputeModel& model, const std::vector<RecomputeStep>& steps) {
   std::vector<std::int64_t> during;
   during.reserve(steps.size());
@@ -53,10 +53,10 @@ std::vector<Absence> absences(const RecomputeModel& model, const std::vector<Rec
   return found;
 }
 
-// An F that nothing reads before its drop: what needed it is not done any more.
+// Removes an F that is dropped before it is read, because its readers were removed.
 bool remove_unread(const RecomputeModel& model, std::vector<RecomputeStep>& steps) {
   constexpr std::size_t kRead = ~std::size_t{0};
-  std::vector<std::size_t> unread(model.nodes, kRead);  // where its last F stands
+  std::vector<std::size_t> unread(model.nodes, kRead);  // position of its last F
   std::vector<bool> gone(steps.size());
   bool any = false;
   for (std::size_t at = 0; at < steps.size(); ++at) {
@@ -67,7 +67,7 @@ bool remove_unread(const RecomputeModel& model, std::vector<RecomputeStep>& step
       continue;
     }
     for (const std::int32_t input : model.inputs[node]) unread[static_cast<std::size_t>(input)] = kRead;
-    // The last F may be the one that brings the loss.
+    // The last F may be the one that makes the loss gradient.
     unread[node] = steps[at].kind == Kind::forward && node + 1 < model.nodes ? at : kRead;
   }
   std::size_t kept = 0;
@@ -85,7 +85,7 @@ bool remove_drops(const RecomputeModel& model, std::vector<RecomputeStep>& steps
   bool any = false;
   for (const Absence& absence : candidates) {
     const std::int64_t size = model.size[static_cast<std::size_t>(steps[absence.drop].node)];
-    // During its own F it is there already.
+    // During its own F it is already counted.
     const auto begin = during.begin() + static_cast<std::ptrdiff_t>(absence.drop) + 1,
                end = during.begin() + static_cast<std::ptrdiff_t>(absence.again);
     if (std::any_of(begin, end, [&](std::int64_t bytes) { return bytes + size > memory; })) continue;

@@ -1,4 +1,4 @@
-// weft/program/memory/recompute_polish.h -- takes back drops that were not needed.
+// weft/program/memory/recompute_polish.h -- removes unnecessary drops.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace weft::memory {
 
-// Where what is dropped and computed again fits into `memory` all the time between, it is not dropped. The most
-// time for the bytes that it holds comes first.
-// REQUIRES: steps that the judge accepts, `memory` without the graph's input.
+// Removes a drop and its recomputation if the value fits in `memory` in between. Those with the
+// most time per byte held come first. REQUIRES: steps that replay() accepts; `memory` excludes the
+// graph's input.
 std::vector<RecomputeStep> without_needless_drops(const RecomputeModel& model,
                                                   std::vector<RecomputeStep> steps, std::int64_t memory);
 

@@ -13,12 +13,12 @@ constexpr double kFar = std::numeric_limits<double>::infinity();
 using StateIndex = std::uint32_t;
 using Kind = RecomputeStep::Kind;
 
-// The states of a model, numbered, and where one step leads from each.
+// The numbered states of a model, and the transitions from each.
 class StateSpace {
  public:
   static constexpr StateIndex kDone = 1;
-  // How a state is reached: node + 1 by F, -(node + 1) by a drop, and
-  static constexpr std::int8_t kBackward = 0, kLoss = 127;  // the F that brings the loss
+  // How a state was reached: node + 1 by F, -(node + 1) by a drop, and
+  static constexpr std::int8_t kBackward = 0, kLoss = 127;  // the F that makes the loss gradient
 
   explicit StateSpace(const RecomputeModel& model) : model_(model), nodes_(model.nodes), reads_(model.nodes) {
     for (std::size_t v = 0; v < nodes_; ++v)
@@ -27,7 +27,7 @@ class StateSpace {
 
   std::size_t count() const { return std::size_t{3} << nodes_; }
 
-  // Before the loss is seen no gradient lives: a phase of its own, after that of the last node.
+  // Before the loss gradient is made, none is held: a separate phase, after that of the last node.
   StateIndex start(std::uint32_t there) const { return index(model_.loss ? nodes_ : nodes_ - 1, there); }
 
   std::int64_t bytes(StateIndex state) const {
@@ -35,7 +35,7 @@ class StateSpace {
     return bytes_of(state - index(phase, 0)) + gradients(phase);
   }
 
-  // visit(next state, how, bytes needed for the step, time that it throws away)
+  // visit(next state, how, memory for the step, time lost by a drop)
   template <class Visit>
   void each_step(StateIndex state, Visit visit) const {
     const std::size_t phase = phase_of(state);
@@ -60,7 +60,7 @@ class StateSpace {
           kept + model_.gradients_during[phase], 0.0);
   }
 
-  // The state before, and the step from there.
+  // The previous state, and the step from it.
   std::pair<StateIndex, RecomputeStep> before(StateIndex state, std::int8_t how) const {
     if (how == kBackward) {
       const std::size_t phase = state == kDone ? 0 : phase_of(state) + 1;
@@ -75,7 +75,7 @@ class StateSpace {
   }
 
  private:
-  // Phase p has the bits of p + 1 nodes: it lies at 2^(p + 1); the forward phase lies behind them.
+  // Phase p has p + 1 bits and starts at 2^(p + 1); the forward phase comes after them.
   StateIndex index(std::size_t phase, std::uint32_t there) const {
     return static_cast<StateIndex>((std::size_t{2} << phase) + there);
   }
@@ -104,7 +104,7 @@ class CheapestPath {
     how_.resize(space_.count());
     expanded_.resize(space_.count());
     cost_[start] = 0;
-    // What costs nothing more is followed at once, depth first; the queue holds the rest.
+    // Steps without cost are followed at once, depth first; the queue holds the rest.
     stack_.push_back(start);
     for (double cost = 0;;) {
       while (!stack_.empty()) {
@@ -164,7 +164,7 @@ std::optional<StatePath> cheapest_path(const RecomputeModel& model, std::int64_t
   return CheapestPath(model, memory).run(there);
 }
 
-// A path's memory is the most of its steps: the search is that for shortest paths, with max in place of +.
+// The memory of a path is the maximum over its steps: a shortest-path search with max instead of +.
 std::int64_t least_memory(const RecomputeModel& model, std::uint32_t there) {
   const StateSpace space(model);
   std::vector<std::int64_t> peak(space.count(), std::numeric_limits<std::int64_t>::max());
@@ -172,7 +172,8 @@ std::int64_t least_memory(const RecomputeModel& model, std::uint32_t there) {
                       std::greater<>>
       queue;
   std::vector<StateIndex> stack;
-  // All that stays below what some B takes by itself is alike: the search then goes straight for the end.
+  // States below the memory that some B needs anyway count as equal, so the search heads straight
+  // for the end.
   const StateIndex start = space.start(there);
   peak[start] = std::max(space.bytes(start), model.needed_at_once());
   queue.emplace(peak[start], start);

@@ -10,7 +10,7 @@
 namespace weft::memory {
 namespace {
 
-// One depth-first search, with one order of preference.
+// One depth-first search with one order of preference.
 class Search {
  public:
   Search(const Piece& piece, std::span<const std::uint32_t> order, Height height, std::int64_t effort)
@@ -26,8 +26,8 @@ class Search {
   Height offset(BoxIndex box) const { return frontier_.offset(box); }
 
  private:
-  // Parts share no moment, so each is solved once: if one cannot be, no other way to solve the rest
-  // would help. The small ones go first, for they are quick to fail.
+  // Parts share no moment, so each is solved once: if one fails, no other solution of the rest
+  // helps. Small parts go first, because they fail fast.
   Verdict solve_all(std::span<const BoxIndex> boxes) {
     std::vector<Part> parts = frontier_.split(boxes);
     std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.boxes.size(); });
@@ -49,8 +49,8 @@ class Search {
     }
   }
 
-  // Puts the box there and solves what is left of the part. If that fails, all of the part is as it
-  // was before: some of its smaller parts may have been solved by then.
+  // Places the box and solves the rest of the part. On failure, restores the whole part, since some
+  // of its smaller parts may have been solved already.
   Verdict answer(const Part& part, const Question& question, BoxIndex box) {
     const Frontier::Memory before = frontier_.remember(part);
     frontier_.place(box, question.floor);
@@ -69,7 +69,7 @@ class Search {
 }  // namespace
 
 Outcome search(const Piece& piece, std::int64_t height, std::int64_t effort) {
-  // A search that goes well takes about one decision a box; one that goes badly seldom recovers.
+  // A successful search takes about one decision per box; one that gets stuck seldom recovers.
   std::int64_t patience = 1000 + std::ssize(piece.boxes);
   Outcome outcome;
   for (std::uint64_t variant = 0; outcome.effort < effort; ++variant) {

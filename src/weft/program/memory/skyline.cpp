@@ -15,12 +15,12 @@ using Moment = std::int32_t;
 
 constexpr Height kWall = std::numeric_limits<Height>::max();
 
-// Heights over the moments, kept as the longest runs of equal height.
+// Heights over the moments, as maximal runs of equal height.
 class Skyline {
  public:
   struct Valley {
     Moment begin, end;
-    Height floor, lower_wall;  // lower_wall is kWall when the floor spans all moments
+    Height floor, lower_wall;  // lower_wall is kWall if the floor spans all moments
   };
 
   explicit Skyline(Moment moments) : moments_(moments) { open(0, 0); }
@@ -30,7 +30,7 @@ class Skyline {
       const auto [height, begin] = lowest_.top();
       const auto run = runs_.find(begin);
       if (run == runs_.end() || run->second != height) {
-        lowest_.pop();  // since merged into another run, or raised
+        lowest_.pop();  // outdated: merged into another run, or raised
         continue;
       }
       const auto next = std::next(run);
@@ -40,7 +40,7 @@ class Skyline {
     }
   }
 
-  // Raises [begin, end), which lies within one run, to `height`.
+  // Raises [begin, end), which is within one run, to `height`.
   void raise(Moment begin, Moment end, Height height) {
     auto run = std::prev(runs_.upper_bound(begin));
     const Height below = run->second;
@@ -63,7 +63,7 @@ class Skyline {
   }
 
   const Moment moments_;
-  std::map<Moment, Height> runs_;  // from where to the next key
+  std::map<Moment, Height> runs_;  // key: begin; each run ends at the next key
   std::priority_queue<std::pair<Height, Moment>, std::vector<std::pair<Height, Moment>>, std::greater<>>
       lowest_;
 };

@@ -1,11 +1,11 @@
-// weft/program/memory/skyline.h -- the quick packer: fills the lowest valley of the skyline first.
+// weft/program/memory/skyline.h -- skyline packer: fills the lowest valley first.
 //
-//        +------+                   The most preferred box that fits between the walls of the lowest
-//   -----+      |                   valley lies down in it. When none fits, the valley is filled up
-//               +---------+         to its lower wall, and what is under there is wasted.
+//        +------+                   Puts the most preferred box that fits between the walls of the
+//   -----+      |                   lowest valley at its bottom. If none fits, the valley is raised
+//               +---------+         to its lower wall, and the space below is wasted.
 //               |  valley +-----
 //
-// Takes about n log n steps for n boxes, however many of them collide.
+// Takes about n log n steps for n boxes, however many of them conflict.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,8 +16,8 @@
 
 namespace weft::memory {
 
-// Offsets of the piece's boxes above its base. `waiting` must have been made of these boxes; `order`
-// says which are preferred.
+// Offsets of the group's boxes above its base. `waiting` must have been built from these boxes;
+// `order` lists them by preference.
 std::vector<std::int64_t> fill_valleys(const Piece& piece, WaitingBoxes& waiting,
                                        std::span<const std::uint32_t> order);
 

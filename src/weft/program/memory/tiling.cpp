@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostTiles = 1 << 20;
 
-// Where tensors are while steps run.
+// Tracks where tensors are while steps run.
 class TilingRun {
  public:
   TilingRun(const TilingProblem& problem, std::span<const TilingStep> steps)
@@ -107,8 +107,8 @@ class TilingRun {
     return latency_of(problem_, *shape, step, residence, order);
   }
 
-  // What step s makes for others: outputs of the whole, what nobody in the step reads, what is retained, and what
-  // a later step reads without making it itself.
+  // The tensors that step s must store: final outputs, tensors that no operator of the step reads,
+  // retained ones, and those that a later step reads without making them.
   std::vector<bool> written_by(std::size_t s, const std::vector<bool>& retained) const {
     const auto made_in = [&](const TilingStep& step) {
       std::vector<bool> made(problem_.widths.size());
@@ -185,7 +185,7 @@ Status check(const TilingProblem& problem) {
         return wrong("the sizes of a product and its inputs do not match");
     }
   }
-  // No operator may wait for itself.
+  // Rejects cycles.
   std::vector<std::uint8_t> state(problem.operators.size());
   const auto settle = [&](std::size_t first) {
     std::vector<std::pair<std::size_t, std::size_t>> stack{{first, 0}};

@@ -12,10 +12,10 @@ namespace {
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 
-// Operators of a step, readers before what they read.
+// The operators of a step in reverse topological order.
 std::vector<std::int32_t> readers_first(const TilingProblem& problem,
                                         std::span<const std::int32_t> operators) {
-  std::map<std::int32_t, std::int32_t> maker;  // of a tensor, within the step
+  std::map<std::int32_t, std::int32_t> maker;  // by tensor, within the step
   for (const std::int32_t op : operators) maker[problem.operators[static_cast<std::size_t>(op)].output] = op;
   std::vector<std::int32_t> order;
   std::map<std::int32_t, bool> seen;
@@ -34,7 +34,7 @@ struct TileSize {
   std::int64_t width = 0, height = 0;
 };
 
-// A pointwise input that is smaller than the output is read over and over.
+// A pointwise input that is smaller than the output is read repeatedly.
 std::int64_t along(Extent extent, std::int64_t tile, std::int64_t strip, std::int64_t all) {
   return extent == Extent::all ? all : std::min(all, extent == Extent::tile ? tile : strip);
 }
@@ -50,7 +50,7 @@ bool streams(const TilingSlice& slice) {
   return slice.width == Extent::strip || slice.height == Extent::strip;
 }
 
-// One tile after another: what each strip loads, computes and stores.
+// The time of each tile: what each strip loads, computes and stores.
 class TileClock {
  public:
   TileClock(const TilingProblem& problem, const TilingShape& shape, const TilingStep& tile,
@@ -65,10 +65,11 @@ class TileClock {
   const std::vector<TilingSlice>& loaded() const { return loaded_; }
   bool in_one_strip(const TilingSlice& slice) const { return parts(slice.reduction, depth_) <= 1; }
 
-  // `kept`: which of the loaded slices the tile before has left, a bit each.
+  // `kept`: a bit per loaded slice that is left from the previous tile.
   double latency(TileSize size, std::uint64_t kept) const {
     double total = 0;
-    // Strips between the first and the last are alike as long as they are whole and all reductions go on.
+    // Strips between the first and the last are equal as long as they are full and no reduction
+    // ends.
     for (std::int64_t strip = 0; strip < strips_;) {
       std::int64_t same = 1;
       if (strip > 0 && strip + 1 < strips_) {
@@ -144,7 +145,7 @@ Result<TilingShape> shape_of(const TilingProblem& problem, std::span<const std::
     wanted[tensor].push_back({tensor, Extent::tile, Extent::tile, 0});
   }
   if (shape.written.empty()) return user_error("a step must leave something that others need, found nothing");
-  std::vector<bool> after_product(problem.widths.size());  // tensors that hold a finished product's tile
+  std::vector<bool> after_product(problem.widths.size());  // tensors that hold the tile of a finished product
   const auto want = [&](TilingSlice slice) {
     if (slice.width != Extent::strip && slice.height != Extent::strip) slice.reduction = 0;
     auto& slices = made[static_cast<std::size_t>(slice.tensor)] ? wanted[slice.tensor] : shape.read;
@@ -172,7 +173,7 @@ Result<TilingShape> shape_of(const TilingProblem& problem, std::span<const std::
       shape.work.push_back(work);
     }
   }
-  // A strip of what is there whole is not read again.
+  // Drops strips of tensors that are also read whole.
   const auto covers = [](Extent more, Extent less) {
     return more == less || (more == Extent::all && less == Extent::strip);
   };
@@ -183,7 +184,7 @@ Result<TilingShape> shape_of(const TilingProblem& problem, std::span<const std::
              covers(other.height, slice.height);
     });
   });
-  // Makers first, so that what follows a product is known: a pointwise tile over one waits for its last strip.
+  // In topological order: a pointwise tile after a product waits for the product's last strip.
   for (std::size_t i = shape.work.size(); i-- > 0;) {
     TilingWork& work = shape.work[i];
     const TilingOperator& own = problem.operators[static_cast<std::size_t>(work.index)];
@@ -211,7 +212,7 @@ std::int64_t elements_held(const TilingProblem& problem, const TilingShape& shap
   }
   for (const std::int32_t tensor : shape.written)
     if (!residence.after[static_cast<std::size_t>(tensor)]) ++tiles_written;
-  // Written tiles take the place of those that were read.
+  // Written tiles reuse the space of tiles that were read.
   return held + std::max(tiles_read, tiles_written) * size.width * size.height;
 }
 

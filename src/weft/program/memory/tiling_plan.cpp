@@ -24,8 +24,8 @@ struct TiledStep {
   double latency = std::numeric_limits<double>::infinity();
 };
 
-// Sides that a tile may have: the whole in a few even parts, which move least and take the least memory for it; these
-// up to multiples of the native side, which compute least; and the whole halved down to a part of a native side.
+// Candidate tile sides: a few even divisions of the whole, which need the least traffic and memory;
+// those rounded up to multiples of the native side, which compute least; and repeated halvings.
 std::vector<std::int64_t> tile_sides(std::int64_t whole, std::int64_t native) {
   constexpr std::int64_t kMostParts = 12;
   std::vector<std::int64_t> sides;
@@ -78,7 +78,8 @@ class TilingPlanner {
 
   const TilingOperator& at(std::int32_t op) const { return problem_.operators[static_cast<std::size_t>(op)]; }
 
-  // With groups that hold every operator once, what one leaves is what others read, or nobody.
+  // Each operator is in one group, so a group must store what other groups read, or what is never
+  // read.
   std::vector<bool> written(const Operators& group) const {
     std::vector<bool> is_written(problem_.widths.size());
     for (const std::int32_t op : group) {
@@ -108,7 +109,7 @@ class TilingPlanner {
     return found;
   }
 
-  // Strips that fit: the deepest, one that cuts the reduction evenly, and halvings.
+  // Strip depths that fit: the largest, one that divides the reduction evenly, and halvings.
   std::vector<std::int64_t> depths(const TilingShape& shape, std::int64_t width, std::int64_t height,
                                    const TilingResidence& residence) const {
     TilingStep step;
@@ -143,7 +144,8 @@ class TilingPlanner {
                        rows = (shape.height + step.height - 1) / step.height;
     constexpr std::int64_t kMostPlannedTiles = 4096;
     if (rows * columns > kMostPlannedTiles && found.latency < kNoTile) return;
-    // An order pays only where the next tile reads something again: not a tile, and not strips that have gone by.
+    // An order only helps if the next tile reads some data again: not the tile's own data, and not
+    // strips that have passed.
     const bool keeps_any = std::ranges::any_of(shape.read, [&](const TilingSlice& slice) {
       const bool is_tile = slice.width == Extent::tile && slice.height == Extent::tile;
       return !is_tile && slice.reduction <= step.depth;
@@ -167,7 +169,7 @@ class TilingPlanner {
     return place->second;
   }
 
-  // Whether a way leads from one group to the other through a third: then they cannot be one step.
+  // Whether a path leads from one group to the other through a third: then they cannot be fused.
   bool circular(std::size_t a, std::size_t b) const {
     std::map<std::int32_t, std::size_t> group_of;
     for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -224,7 +226,8 @@ class TilingPlanner {
     }
   }
 
-  // Makers before readers; a reader of what was just made comes next, so that it may find it in fast memory.
+  // Topological order; a reader of the latest output comes next, so that it may find it in fast
+  // memory.
   std::vector<std::size_t> in_order() const {
     std::vector<std::size_t> order;
     std::vector<bool> done(groups_.size());
@@ -263,7 +266,8 @@ class TilingPlanner {
     return order;
   }
 
-  // What a step makes for the next alone, or both read, stays where that is quicker for the two together.
+  // Retains a tensor that a step makes only for the next, or that both read, if that reduces their
+  // total time.
   void retain(std::vector<TilingStep>& steps) {
     std::vector<TilingResidence> residences(
         steps.size(), {std::vector<bool>(problem_.widths.size()), std::vector<bool>(problem_.widths.size())});
@@ -298,7 +302,7 @@ class TilingPlanner {
       bool later = false;
       for (std::size_t after = s + 2; after < steps.size(); ++after)
         later = later || reads(steps[after], tensor);
-      // A retained output does not reach slow memory, where later steps would look for it.
+      // A retained output does not reach slow memory, so later steps could not read it.
       if (makes ? !later : reads(steps[s], tensor)) found.push_back(tensor);
     }
     return found;

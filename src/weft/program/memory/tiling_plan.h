@@ -1,9 +1,10 @@
 // weft/program/memory/tiling_plan.h -- finds a schedule for tiling.h.
 //
-// Operators start alone, each with its best tile. Then the two steps that gain most by becoming one are joined,
-// those that feed each other or read the same tensor, until no pair gains; then tensors are retained between steps
-// that follow each other. Tiles are even parts of the outputs, as they are and up to multiples of the native tile, and
-// halvings; strips are those of the reduction, orders plain or back and forth. No operator is run twice.
+// Each operator starts as a step with its best tile. Then the pair of steps that gains most is
+// fused, repeatedly, until no pair gains; candidates feed each other or read the same tensor.
+// Finally, tensors are retained between consecutive steps. Tile sizes are even divisions of the
+// outputs, those rounded up to multiples of the native tile, and halvings. Strips are those of the
+// reduction; orders are plain or back and forth. No operator runs twice.
 #pragma once
 #include <vector>
 
@@ -16,7 +17,7 @@ struct TilingPlan {
   TilingPrice price;
 };
 
-// Fails where check() does, or where some operator does not fit by itself, whatever its tile.
+// Fails if check() does, and if some operator does not fit alone with any tile.
 Result<TilingPlan> plan_tiling(const TilingProblem& problem);
 
 }  // namespace weft::memory

@@ -59,7 +59,7 @@ void WaitingBoxes::find(std::size_t node, std::int32_t first, std::int32_t past,
     best_rank = here.best_rank;
     return;
   }
-  // The more promising half first: what it finds may spare the other.
+  // The more promising half first: its result may prune the other.
   const std::size_t low = 2 * node + 1, high = 2 * node + 2;
   const bool low_first = nodes_[low].best_rank < nodes_[high].best_rank;
   find(low_first ? low : high, first, past, best_rank);

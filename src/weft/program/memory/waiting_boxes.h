@@ -1,8 +1,8 @@
-// weft/program/memory/waiting_boxes.h -- the boxes not yet placed, asked for by where they fit.
+// weft/program/memory/waiting_boxes.h -- unplaced boxes, indexed by where they fit.
 //
-// A k-d tree over the points (first, past): the boxes that lie within some moments are those right
-// of one line and below another. Each node knows the most preferred box still waiting under it, so
-// a question looks at few nodes beside the path to its answer.
+// A k-d tree over the points (first, past): the boxes within a range of moments are those right of
+// one line and below another. Each node stores its most preferred unplaced box, so a query visits
+// few nodes besides the path to its answer.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,10 +18,10 @@ class WaitingBoxes {
 
   explicit WaitingBoxes(std::span<const Box> boxes);
 
-  // All boxes wait again, the preferred first in `order`: a permutation of their positions.
+  // Makes all boxes unplaced again. `order`: a permutation of their positions, by preference.
   void reset(std::span<const std::uint32_t> order);
 
-  // The position of the most preferred box that waits and lies within [first, past), or kNone.
+  // The position of the most preferred unplaced box within [first, past), or kNone.
   std::uint32_t find_within(std::int32_t first, std::int32_t past) const;
 
   void remove(std::uint32_t position);
@@ -30,7 +30,7 @@ class WaitingBoxes {
   // The children of node i are 2i + 1 and 2i + 2; a leaf holds one box.
   struct Node {
     std::int32_t least_first = 0, most_first = 0, least_past = 0, most_past = 0;
-    std::uint32_t best_rank = kNone;  // of what still waits
+    std::uint32_t best_rank = kNone;  // among unplaced boxes
     bool leaf = false;
   };
 

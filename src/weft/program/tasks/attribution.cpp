@@ -22,13 +22,15 @@ std::vector<double> unit_seconds(const Program& program, std::span<const Timelin
   return seconds;
 }
 
-// Whose result lies in each buffer, unit after unit. A loop may write its result over an operand, so
-// the value that a buffer is named after need not be the one that a later copy finds there.
+// The node whose result is in each buffer, updated unit by unit. A loop may write its result over
+// an operand, so the value that a buffer is named after need not be the one that a later copy reads
+// there.
 class Makers {
  public:
   explicit Makers(const Program& program) : program_(program), makers_(program.buffers.size()) {}
 
-  // The node that a unit without nodes works for; invalid for a copy of what no node computes.
+  // The node that a unit without nodes works for; invalid for a copy of a value that no node
+  // computes.
   NodeId served_by(const Unit& unit) const {
     if (const auto* copy = std::get_if<Copy>(&unit.kernel)) return of(copy->from.buffer);
     if (const auto* combine = std::get_if<Combine>(&unit.kernel)) return of(combine->partials);

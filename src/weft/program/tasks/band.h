@@ -1,11 +1,12 @@
 // weft/program/tasks/band.h -- the part of a matrix product that need not be computed.
 //
-//        n                 scores of a causal model, n > m:           values, k > m:
-//      . # # # #           nobody reads what is marked #, so          the left operand is zero at #, so row i
-//   m  . . # # #           a block that lies in it stays zero         sums its first i + 1 products alone
+//        n                 scores of a causal model, n > m:    values, k > m:
+//      . # # # #           elements at # are never read,       the left operand is zero at #, so row i
+//   m  . . # # #           so blocks inside stay zero          sums only its first i + 1 products
 //      . . . # #
 //
-// A region says so of the elements of a value, by its indices; a band says it of a product, by its sides.
+// A Region describes this for the elements of a value, by its indices; a Band for a product, by its
+// sides.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace weft::program {
 
-// The elements of a value at which index `later` > index `earlier` + offset, both counted from 0.
+// The elements of a value with index `later` > index `earlier` + offset, both counted from 0.
 struct Region {
   Symbol later, earlier;
   std::int64_t offset = 0;
@@ -23,7 +24,7 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-// What lies in both, where they are of the same indices.
+// The intersection of two regions over the same indices.
 inline std::optional<Region> both(const std::optional<Region>& x, const std::optional<Region>& y) {
   if (!x || !y || x->later != y->later || x->earlier != y->earlier) return std::nullopt;
   return Region{x->later, x->earlier, std::max(x->offset, y->offset)};
@@ -38,7 +39,7 @@ struct Range {
 
 enum class Side : std::uint8_t { m, n, k };
 
-// Rows, columns and summands of a product.
+// Ranges of rows, columns and summands of a product.
 struct ProductBlock {
   Range m, n, k;
 
@@ -46,12 +47,12 @@ struct ProductBlock {
   bool empty() const { return m.empty() || n.empty() || k.empty(); }
 };
 
-// Nothing where `later` > `earlier` + offset, two different sides.
+// The region `later` > `earlier` + offset of two different sides needs no computation.
 struct Band {
   Side later = Side::n, earlier = Side::m;
   std::int64_t offset = 0;
 
-  // The smallest block that holds all that is left of this one.
+  // The smallest block that contains everything of this block that must be computed.
   ProductBlock needed(ProductBlock block) const {
     Range &high = block[later], &low = block[earlier];
     const std::int64_t begin = high.begin - offset, end = low.end + offset;
@@ -60,7 +61,7 @@ struct Band {
     return block;
   }
 
-  // The band of the part of the product that begins at row m, column n and summand k.
+  // The band relative to the part of the product that begins at row m, column n and summand k.
   Band from(std::int64_t m, std::int64_t n, std::int64_t k = 0) const {
     const auto begin = [&](Side side) { return side == Side::m ? m : side == Side::n ? n : k; };
     return {later, earlier, offset + begin(earlier) - begin(later)};

@@ -1,8 +1,9 @@
-// weft/program/tasks/by_definition.h -- which operators of a program the processor has no kernel for.
+// weft/program/tasks/by_definition.h -- finds operators of a program without a CPU kernel.
 //
 //   top-k ×2, softmax (its elements are bf16); contract (it multiplies 3 factors at once)
 //
-// They are computed as ops/ defines them, element by element and in doubles: right, but hundreds of times slower.
+// They run by their reference definition in ops/, element by element in double precision: correct,
+// but hundreds of times slower.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,7 +21,7 @@ struct ByDefinition {
   friend bool operator==(const ByDefinition&, const ByDefinition&) = default;
 };
 
-// In the order they come first.
+// In the order of first occurrence.
 std::vector<ByDefinition> find_by_definition(const Program& program);
 
 std::string print(std::span<const ByDefinition> found);

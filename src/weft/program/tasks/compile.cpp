@@ -1,4 +1,5 @@
-// From a plan to the program of one rank: group, write the loops, order, place in memory, cut into tasks.
+// Compiles a plan to the program of one rank: group, write loops, order, assign memory, split into
+// tasks.
 #include <algorithm>
 
 #include "weft/base/check.h"
@@ -34,8 +35,8 @@ constexpr std::int64_t kAlignment = 64;  // a cache line
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The nodes that the outputs depend on, every source, which a user may feed or save, and every exchange,
-// which the other ranks wait for.
+// The nodes that the outputs depend on, every source, which a user may feed or save, and every
+// exchange, which other ranks wait for.
 std::vector<bool> needed_nodes(const plan::Graph& graph) {
   std::vector<bool> needed(graph.node_count());
   for (const plan::Output& output : graph.outputs()) needed[graph.value(output.value).producer.value] = true;
@@ -119,7 +120,7 @@ class Compiler {
     }
   }
 
-  // Several copies may fill one buffer, and several values a bucket's.
+  // Several copies may fill one buffer, and several values the buffer of a bucket.
   void size_buffer(const Place& place) {
     std::int64_t& bytes = program_.buffers[place.buffer.value].bytes;
     bytes = std::max(bytes, extent(place).end);
@@ -156,7 +157,7 @@ class Compiler {
     program_.units.push_back(std::move(unit));
   }
 
-  // A place with the axes of another, in their order, repeated along those it lacks.
+  // A place with the axes of another, in that order, repeated along axes that it lacks.
   static Place seen_as(const Place& place, const Place& like) {
     Place seen{place.buffer, place.offset, place.dtype, {}};
     for (const Axis& axis : like.axes) seen.axes.push_back({axis.index, axis.size, place.stride(axis.index)});
@@ -211,19 +212,19 @@ class Compiler {
     Unit unit;
     unit.nodes = group.nodes;
     unit.items = loop.rows() * loop.blocks();
-    // An accelerator shares out rows itself, and has one sum at the end.
+    // An accelerator splits rows itself and makes one final sum.
     WEFT_CHECK(!options_.accelerated || !options_.tiles, "tasks of rows have a sum each");
     const std::int64_t chunks = options_.accelerated ? 1 : row_loop_chunks(loop);
     std::vector<Unit> combines;
     for (Accumulator& accumulator : loop.accumulators) {
-      // Sums of narrow numbers are f32 until they are done; accelerators have them in registers.
+      // Sums of narrow types accumulate in f32; accelerators keep them in registers.
       const bool adds_there = options_.any_float || accumulator.result.dtype == plan::DType::f32;
       if (chunks == 1 && accumulator.divisor == 1 && adds_there) continue;
       accumulator.partials = new_buffer(chunks * accumulator.elements * 4);
       RowOperand& operand = loop.operands[accumulator.memory];
       operand.partial = true;
       operand.place.buffer = accumulator.partials;
-      operand.place.offset = 0;  // the sum itself may lie in the middle of a bucket
+      operand.place.offset = 0;  // the sum itself may be inside a bucket
       operand.place.dtype = plan::DType::f32;
       Unit combine;
       combine.kernel = Combine{accumulator.partials, accumulator.result, chunks,
@@ -244,8 +245,8 @@ class Compiler {
     for (Unit& combine : combines) program_.units.push_back(std::move(combine));
   }
 
-  // What was made to bring values in order belongs to the unit that comes after it, what was made to add up to
-  // the one before; what is kept at the end is of the last turn.
+  // Units without nodes: a copy that prepares operands belongs to the turn of the next unit, a
+  // combine to that of the previous one, and copies of next values to the last turn.
   void take_turns() {
     if (options_.turns.empty()) return;
     std::uint32_t turn = std::ranges::max(options_.turns);
@@ -259,7 +260,7 @@ class Compiler {
         program_.units[u].turn = program_.units[u - 1].turn;
   }
 
-  // A unit waits for the flag that leaves it out, so its group must come after the flag's in any case.
+  // A unit waits for the flag that skips it, so its group must come after the flag's in any case.
   void leave_out() {
     const std::vector<ValueId> flags = flags_to_leave_out(graph_, readers_, needed_);
     for (Unit& unit : program_.units) {
@@ -290,7 +291,7 @@ class Compiler {
       if (!needed_[reader.value]) continue;
       const NodeView node = graph_.view(reader);
       if (node.result_count() == 0) return true;
-      // A view lies in memory, whoever reads it, and so do parts that are put together.
+      // Views and parts of a concat must be in memory for any reader.
       if (is_placed_view(node.op()) || &node.op() == &ops::concat() ||
           grouping_.group[node.result(0).value] != group)
         return true;
@@ -298,9 +299,9 @@ class Compiler {
     return std::ranges::any_of(graph_.outputs(), [&](const plan::Output& o) { return o.value == value; });
   }
 
-  // -- what is kept, fed and read out -------------------------------------------------------------
+  // -- kept values, inputs and outputs ------------------------------------------------------------
 
-  // Copies what a source is to hold next, where its maker has not written it there.
+  // Copies the next value of a source if its producer has not written it in place.
   void keep_next_values() {
     const std::vector<ValueId> next = next_values(graph_);
     for (std::size_t v = 0; v < next.size(); ++v) {
@@ -362,12 +363,13 @@ class Compiler {
 
   std::int64_t over_limit() {
     if (options_.resident_limit <= 0) return 0;
-    // An accelerator reaches the host's memory where it is; of a page that both have a part in it has all.
+    // An accelerator accesses host memory in place; a page that is partly spilled counts as
+    // resident.
     program_.spill_window = options_.accelerated ? kHostPages : spill_window(program_, options_.workers);
     return program_.resident_bytes() - options_.resident_limit;
   }
 
-  // Those in a file first, and apart by whole pages.
+  // Spilled buffers come first, padded to whole pages.
   void place_persistent(bool spilled) {
     for (Buffer& buffer : program_.buffers) {
       if (!is_persistent(buffer.role) || buffer.spilled != spilled) continue;
@@ -415,7 +417,7 @@ class Compiler {
     }
     program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
     if (!options_.pack) return place_apart(temporaries);
-    // Enough for the small programs that are worth it; large ones pack well without a search.
+    // Enough for small programs, where it pays; large ones pack well without a search.
     constexpr std::int64_t kEffort = 5'000;
     WEFT_TRY(packing, memory::pack(lives, {.alignment = kAlignment, .effort = kEffort}));
     for (std::size_t i = 0; i < temporaries.size(); ++i)

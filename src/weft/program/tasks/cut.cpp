@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMostChunks = 16;
 
 struct Interval {
-  std::int64_t low = 0, high = 0;  // of elements, both included
+  std::int64_t low = 0, high = 0;  // of elements, inclusive
 };
 
 Extent extent_of(BufferId buffer, plan::DType dtype, Interval elements) {
@@ -21,9 +21,9 @@ Extent extent_of(BufferId buffer, plan::DType dtype, Interval elements) {
   return {buffer, elements.low * width, (elements.high + 1) * width};
 }
 
-// -- loops over rows ------------------------------------------------------------------------------
+// -- row loops ------------------------------------------------------------------------------------
 
-// Where a row of an operand begins.
+// The offset of a row of an operand.
 std::int64_t row_offset(const RowLoop& loop, const RowOperand& operand, std::int64_t row) {
   std::int64_t offset = operand.place.offset;
   for (std::size_t i = loop.outer.size(); i-- > 0;) {
@@ -33,9 +33,9 @@ std::int64_t row_offset(const RowLoop& loop, const RowOperand& operand, std::int
   return offset;
 }
 
-// True when later rows never begin before earlier ones.
+// Whether rows begin at non-decreasing offsets.
 bool is_monotone(const RowLoop& loop, const RowOperand& operand) {
-  std::int64_t inner = 0;  // how far the faster loops reach
+  std::int64_t inner = 0;  // extent of the faster loops
   for (std::size_t i = loop.outer.size(); i-- > 0;) {
     if (loop.outer[i] == 1) continue;
     if (operand.outer[i] < inner) return false;
@@ -60,7 +60,7 @@ void cut_rows(Program& program, std::uint32_t u, const RowLoop& loop) {
   const Unit& unit = program.units[u];
   const std::int64_t chunks = row_loop_chunks(loop);
   const std::vector<bool> writes = written_operands(loop);
-  // Whole rows where there are enough, so that neighbours do not share one.
+  // Whole rows if there are enough, so that neighbouring tasks do not share one.
   const std::int64_t grain = loop.rows() >= chunks ? loop.blocks() : 1;
   for (std::int64_t c = 0; c < chunks; ++c) {
     Task task{.unit = u, .chunk = static_cast<std::uint32_t>(c)};
@@ -90,7 +90,7 @@ Interval reach(std::span<const ProductLoop> loops, Step step) {
   return interval;
 }
 
-// What points [begin, end) of the outer loops reach.
+// The elements reached by points [begin, end) of the outer loops.
 Interval reach_of_points(const MatrixProduct& product, Step step, std::int64_t begin, std::int64_t end) {
   Interval interval{std::numeric_limits<std::int64_t>::max(), 0};
   for (std::int64_t point = begin; point < end; ++point) {
@@ -105,7 +105,7 @@ Interval reach_of_points(const MatrixProduct& product, Step step, std::int64_t b
   return interval;
 }
 
-// Rows [r0, r1) and columns [c0, c1) of a stored matrix.
+// The elements of rows [r0, r1) and columns [c0, c1) of a stored matrix.
 Interval reach_of_matrix(const Operand& operand, std::int64_t r0, std::int64_t r1, std::int64_t c0,
                          std::int64_t c1) {
   if (operand.transposed) {
@@ -117,7 +117,7 @@ Interval reach_of_matrix(const Operand& operand, std::int64_t r0, std::int64_t r
 
 void cut_product(Program& program, std::uint32_t u, const MatrixProduct& product, int workers) {
   Unit& unit = program.units[u];
-  constexpr double kWorthwhile = 4e6;  // flops of a task: some 100 us
+  constexpr double kWorthwhile = 4e6;  // flops per task: some 100 us
   std::int64_t points = 1;
   for (const ProductLoop& loop : product.outer) points *= loop.size;
   std::int64_t parts = std::int64_t{1};
@@ -132,7 +132,7 @@ void cut_product(Program& program, std::uint32_t u, const MatrixProduct& product
     unit.cut = Cut::rows, unit.items = product.m;
   else
     unit.cut = Cut::columns, unit.items = product.n;
-  // Whole tiles of the kernel inside.
+  // Whole tiles of the inner kernel.
   const std::int64_t grain = unit.cut == Cut::rows || unit.cut == Cut::columns ? 16 : 1;
   const std::int64_t grains = (unit.items + grain - 1) / grain;
   parts = std::min(parts, grains);
@@ -172,7 +172,7 @@ Extent share_of(const Place& place, std::int64_t begin, std::int64_t end, std::i
 void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
   const plan::NodeView node = program.graph->view(call.node);
   const Unit& unit = program.units[u];
-  constexpr double kWorthwhile = 1e5;  // flops or bytes of a task
+  constexpr double kWorthwhile = 1e5;  // flops or bytes per task
   const plan::Work work = node.op().work(node);
   const std::int64_t chunks = std::clamp(static_cast<std::int64_t>((work.flops + work.bytes()) / kWorthwhile),
                                          std::int64_t{1}, std::min(kMostChunks, unit.items));
@@ -192,7 +192,7 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
   }
 }
 
-// What a part of a pass reads and writes; the room is the last result.
+// Adds what a part of a pass reads and writes; the scratch buffer is the last result.
 void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTiles::Item& item, Task& task) {
   using enum LossTiles::Pass;
   constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kBias = 3;
@@ -260,7 +260,7 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
   }
 }
 
-// Chunks are counted in each pass by itself, so that the next waits for it (waits.cpp).
+// Chunks are numbered separately in each pass, so that the next pass waits for it (waits.cpp).
 void cut_loss(Program& program, std::uint32_t u, const OperatorCall& call, int workers) {
   Unit& unit = program.units[u];
   const LossTiles tiles = loss_tiles(program.graph->view(call.node), workers);
@@ -295,11 +295,11 @@ std::vector<bool> written_operands(const RowLoop& loop) {
 }
 
 std::int64_t row_loop_chunks(const RowLoop& loop) {
-  constexpr std::int64_t kWorthwhile = 1 << 17;  // operations of a task: some 50 us
+  constexpr std::int64_t kWorthwhile = 1 << 17;  // operations per task: some 50 us
   const std::int64_t elements = loop.rows() * loop.length;
   std::int64_t operations = elements * static_cast<std::int64_t>(loop.code.size());
   std::int64_t most = std::min(kMostChunks, loop.rows() * loop.blocks());
-  // Copies of accumulators must stay small beside what is summed.
+  // Copies of accumulators must be small compared with the summed data.
   for (const Accumulator& accumulator : loop.accumulators)
     most = std::min(most, elements / (4 * accumulator.elements));
   return std::clamp<std::int64_t>(operations / kWorthwhile, 1, std::max<std::int64_t>(most, 1));

@@ -1,8 +1,8 @@
-// weft/program/tasks/cut.h -- cuts units into tasks: enough for every worker, none too small to be worth it.
+// weft/program/tasks/cut.h -- splits units into tasks: enough for every worker, but none too small.
 //
-// Loops over rows and operators' own kernels are cut the same for any number of workers, so sums
-// over rows have the same bits on one as on many. Matrix products are cut for the workers there
-// are: each cut costs the library a pass over the other operand.
+// Row loops and operator kernels are split in the same way for any number of workers, so that sums
+// over rows are bitwise identical. Matrix products are split by the number of workers: each split
+// makes the library read the other operand once more.
 #pragma once
 #include <cstdint>
 
@@ -10,15 +10,15 @@
 
 namespace weft::program {
 
-// Which of a loop's operands it writes; it reads the others.
+// By operand of a loop: whether the loop writes it; it reads the others.
 std::vector<bool> written_operands(const RowLoop& loop);
 
-// How many tasks a loop over rows becomes.
+// The number of tasks of a row loop.
 std::int64_t row_loop_chunks(const RowLoop& loop);
 
-// Fills in Program::tasks, without what they wait for.
+// Fills in Program::tasks except their waits.
 void cut_into_tasks(Program& program, int workers);
-// The same with one task a unit.
+// The same with one task per unit.
 void take_units_whole(Program& program);
 
 }  // namespace weft::program

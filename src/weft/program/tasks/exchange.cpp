@@ -7,7 +7,7 @@
 namespace weft::program {
 namespace {
 
-// The elements of each rank's block along one index of a side's type; none where the side is empty.
+// The elements of each rank's block along one index of a side's type; zero if the side is empty.
 std::vector<std::int64_t> blocks_along(bool any, const plan::Type& type, Symbol index, std::int32_t ranks) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks));
   if (!any) return counts;
@@ -17,7 +17,7 @@ std::vector<std::int64_t> blocks_along(bool any, const plan::Type& type, Symbol 
   return counts;
 }
 
-// From the first place to the end of the last; one is taken as it is.
+// The range from the first place to the end of the last; a single place is returned unchanged.
 Place stretch(std::span<const Place> places) {
   if (places.size() == 1) return places[0];
   Place all{places[0].buffer, places[0].offset, places[0].dtype, {}};
@@ -25,7 +25,7 @@ Place stretch(std::span<const Place> places) {
   return all;
 }
 
-// The elements that go between this rank and each of the group, where a rank gives or gets any.
+// The halo elements exchanged between this rank and each rank of the group, if any.
 std::vector<std::int64_t> halo_counts(const ops::LocalExchange& what, const plan::Type& type, bool gives) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(what.ranks));
   if (!(gives ? what.gives : what.takes)) return counts;

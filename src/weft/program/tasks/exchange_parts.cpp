@@ -14,7 +14,7 @@ std::int64_t calls_of(const Program& program, const Unit& unit) {
   return ops::read_local_exchange(program.graph->view(exchange->node)).calls;
 }
 
-// Elements [begin, end) of a place without gaps; nowhere where there are none.
+// Elements [begin, end) of a dense place; an empty place if there are none.
 Place stretch_of(const Place& place, std::int64_t begin, std::int64_t end) {
   if (!place.buffer.valid() || begin == end) return {};
   Place part{place.buffer, place.offset + begin, place.dtype, {}};
@@ -26,7 +26,7 @@ std::vector<Unit> parts_of_unit(const Unit& unit, std::int64_t calls) {
   constexpr std::int64_t kLine = 64;
   const auto& whole = std::get<Exchange>(unit.kernel);
   const std::int64_t elements = whole.counts.at(0);
-  std::vector<std::int64_t> tensors;  // where they end
+  std::vector<std::int64_t> tensors;  // where tensors end
   if (whole.operand.buffer.valid())
     for (const Place& place : unit.reads)
       tensors.push_back(place.offset - whole.operand.offset + place.elements());
@@ -54,7 +54,8 @@ std::vector<Unit> parts_of_unit(const Unit& unit, std::int64_t calls) {
 
 std::vector<std::int64_t> part_ends(std::int64_t elements, std::int64_t line,
                                     std::span<const std::int64_t> ends, std::int64_t parts) {
-  // Members of a bucket begin on cache lines: where one ends the next one's line is meant.
+  // Members of a bucket begin on cache lines: the end of one stands for the start of the next one's
+  // line.
   const auto on_line = [&](std::int64_t at) { return std::min((at + line - 1) / line * line, elements); };
   const std::int64_t nearby = std::max(elements / parts / 8 - line, std::int64_t{0});
   std::vector<std::int64_t> found;

@@ -1,13 +1,15 @@
-// weft/program/tasks/exchange_parts.h -- an all-reduce in parts: several calls, so that what is there first is read first.
+// weft/program/tasks/exchange_parts.h -- partitioned all-reduce.
 //
 //   bucket        | g9 | g8 |     g7      |                one call      |=====g9 g8 g7=====|
 //   in 2 parts    | g9   g8 | |   g7      |                two           |==g9 g8==||===g7==|
 //                                                          updates                  |g9|g8| |g7|
 //
-// Each part is an exchange of its own over a stretch of the same memory: it begins when what it gives is made, and
-// whoever reads a tensor waits for the parts that hold it, as addresses say (waits.h). Parts go one after the other,
-// so no more than one of them is under way. They are even, but end where a tensor does if one ends nearby, so none
-// is larger than the others by more than a quarter; else on a cache line. All ranks cut alike: an exchange of few elements has parts that are empty.
+// Several calls let early results be read early. Each part is a separate exchange over a range of
+// the same memory. It starts when its operands are ready, and the readers of a tensor wait for the
+// parts that contain it, as determined by addresses (waits.h). Parts run one after the other, so
+// only one is in flight. They are even, but end at the end of a tensor if one is nearby, so that
+// none is more than a quarter larger than the others; otherwise on a cache line. All ranks split
+// alike, so an exchange of few elements has empty parts.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,12 +19,13 @@
 
 namespace weft::program {
 
-// Where the parts of `elements` end, of which `line` lie on a cache line; a tensor ends at each of `ends`, ascending.
+// The ends of the parts of `elements`, with `line` elements per cache line; tensors end at `ends`,
+// ascending.
 std::vector<std::int64_t> part_ends(std::int64_t elements, std::int64_t line,
                                     std::span<const std::int64_t> ends, std::int64_t parts);
 
-// Takes every exchange whose plan says so in its parts. Buffers must have been shared: the numbers of units change.
-// Whether any was.
+// Splits every exchange for which the plan requests parts; returns whether there was any. REQUIRES:
+// buffers have been shared. Unit numbers change.
 bool take_exchanges_in_parts(Program& program);
 
 }  // namespace weft::program

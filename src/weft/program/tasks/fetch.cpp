@@ -17,7 +17,7 @@ bool reads_again(const Program& program, const Unit& unit) {
   return node.op().work(node).multiply_adds > 0;
 }
 
-// All of a buffer, one element after the other.
+// A whole buffer as contiguous elements.
 Place all_of(const Program& program, BufferId buffer, plan::DType dtype) {
   Place place{buffer, 0, dtype, {}};
   place.axes.push_back({Symbol(), program.buffer(buffer).bytes / plan::size_in_bytes(dtype), 1});

@@ -1,12 +1,12 @@
-// weft/program/tasks/grouper.h -- group_nodes at work: the groups so far, and the node that comes next.
+// weft/program/tasks/grouper.h -- the implementation of group_nodes.
 //
-//   grouping.cpp            what kind of group a node belongs to; copies, products, calls
+//   grouping.cpp            the kind of a node's group; copies, products, calls
 //   grouping_rows.cpp       which nodes share a pass over the same rows
-//   grouping_exchange.cpp   how shares lie in memory when they travel
-//   grouping_joined.cpp     parts that are made where they are put together
-//   grouping_apart.cpp      tables that lie as products read and write them
+//   grouping_exchange.cpp   memory layout of exchanged shards
+//   grouping_joined.cpp     results written directly into a concatenation
+//   grouping_apart.cpp      tables in the layout that products read and write
 //
-// Included by those alone.
+// Included only by those.
 #pragma once
 #include <optional>
 #include <span>
@@ -19,7 +19,8 @@
 
 namespace weft::program {
 
-// A place with rows, along what runs fastest, that begin at multiples of eight elements.
+// The place with a row pitch that is a multiple of eight elements, for rows along the fastest
+// index.
 Place with_even_rows(Place place);
 
 class Grouper {
@@ -30,7 +31,7 @@ class Grouper {
   Grouping run();
 
  private:
-  // How a node would have the row: `fixed` when it must be exactly that.
+  // The row that a node needs: `fixed` if it must be exactly that.
   struct Row {
     std::size_t size;
     bool fixed;
@@ -44,8 +45,9 @@ class Grouper {
   void add_attention(const plan::NodeView& node);
   void add_exchange(const plan::NodeView& node);
 
-  // Accelerators' scatter-add and gather take rows that lie apart, see axes_of(): where all who read what a scatter-add
-  // makes see its rows split, it lies as products want that; where only gathers read what is merged, it stays as it lies.
+  // On accelerators, scatter-add and gather accept a row index stored as several axes, see
+  // axes_of(). If all readers of a scatter-add see its rows split, it gets the layout that products
+  // want. If only gathers read a merged value, it keeps its layout.
   bool add_scattered_apart(const plan::NodeView& node);
   bool is_gathered_apart(const plan::NodeView& merge) const;
 
@@ -53,80 +55,82 @@ class Grouper {
     return is_real(dtype) && (any_float_ || dtype != plan::DType::f64);
   }
   static bool is_narrow(plan::DType dtype) { return dtype == plan::DType::bf16 || dtype == plan::DType::f16; }
-  // Lanes are floats: truth is 1 or 0 there, and fewer bits are for memory.
+  // Lanes are floats: booleans are 1 or 0, and narrow types occur only in memory.
   bool is_lane(plan::DType dtype) const { return is_float(dtype) || dtype == plan::DType::boolean; }
-  // Constants, positions, and pointwise functions of these alone.
+  // Constants, positions, and pointwise functions of these only.
   bool is_recomputed(const plan::NodeView& node) const;
   bool is_product(const plan::NodeView& node) const;
-  // A cast to f32 for losses over classes and optimizers alone, whose kernels on accelerators read narrow numbers
-  // themselves.
+  // Whether it is a cast to f32 that only optimizers and losses over classes read, whose
+  // accelerator kernels read narrow types directly.
   bool is_read_narrow(const plan::NodeView& node) const;
-  // Such a loss's gradient goes to a cast to a narrow type alone: what that makes, which the kernel then writes.
+  // For such a loss whose gradient only a cast to a narrow type reads: the cast's result, which the
+  // kernel then writes.
   std::optional<plan::ValueId> narrow_result(const plan::NodeView& node) const;
-  // Where rows may begin at multiples of 16 bytes: logits that losses over classes read alone, which lie in rows of
-  // classes, and such losses' gradients that products read alone.
+  // Whether rows may be padded to multiples of 16 bytes: for logits that only losses over classes
+  // read, with classes as rows, and gradients of such losses that only products read.
   bool is_logits(const plan::NodeView& product, const Place& place) const;
-  // Sums that do not lie side by side make many products of one, which add up in memory: on accelerators a copy that
-  // puts them so is far cheaper.
+  // Summed indices that are not adjacent split one product into many that accumulate in memory. On
+  // accelerators a copy that makes them adjacent is far cheaper.
   void join_sums(const plan::NodeView& node, Place& a, Place& b, const Place& c);
   bool feeds_products(plan::ValueId value) const;
-  // The operand of a loss over classes as it lies, where its rows are evenly spaced.
+  // The loss' operand in its own layout, if its rows are evenly spaced.
   std::optional<Place> in_even_rows(const plan::NodeView& loss);
   bool runs_by_rows(const plan::NodeView& node) const;
 
-  // The place of a value, stored now if it was not meant to be.
+  // The place of a value; stores it now if it was not stored.
   const Place& stored(plan::ValueId value);
-  // The same in the order of its type and without gaps.
+  // The same in the order of its type and dense.
   Place plain(plan::ValueId value);
-  // The same in that order and without gaps.
+  // The same in that order and dense.
   Place ordered(plan::ValueId value, const Order& order);
   Place copied(plan::ValueId value, Place to);
-  // The same, one for all who want it so: on accelerators, which have the memory and copy slowly.
+  // Like copied(), but all readers share the copy: accelerators have the memory, and copies are
+  // slow there.
   Place copied_once(plan::ValueId value, const Place& to);
-  // `from` is the value's place, or a part of it.
+  // `from`: the value's place, or a part of it.
   void add_copy(plan::ValueId value, const Place& from, const Place& to);
-  // The same numbers, as they lie, in f32.
+  // Copies the value to f32 in the same layout.
   Place widened(plan::ValueId value, const Place& place);
 
-  // What the node runs over, in the order of the operand that has it all.
+  // The node's index space, in the order of the operand that has all indices.
   std::vector<plan::Dim> domain_of(const plan::NodeView& node) const;
   static std::optional<Row> row_wish(const plan::NodeView& node, std::span<const plan::Dim> domain);
-  // True when the group can take the node as well; the group's row is then as both need it.
+  // Whether the group can include the node; then `row` is the row that both need.
   static bool fits(const Group& group, const plan::NodeView& node, std::span<const plan::Dim> domain,
                    Row& row);
   bool has_even_operands(const plan::NodeView& node, std::span<const plan::Dim> domain,
                          std::size_t row) const;
-  // Not when an operand is ready only after the group: its own sums, or what depends on it. Nor when
-  // the group is long past and joining it saves no store: the backward pass would then compute what
-  // it needs during the forward pass, and keep it.
+  // False if an operand is ready only after the group: the group's own sums, or values that depend
+  // on it. Also false if the group is much earlier and joining saves no store: the forward pass
+  // would compute what the backward pass needs, and keep it.
   bool may_join(std::uint32_t candidate, const plan::NodeView& node) const;
   plan::ValueId owner(plan::ValueId value) const;
 
   Place with_sums_last(const plan::NodeView& node, std::size_t operand) const;
   Place staged(const plan::NodeView& node, const ops::LocalExchange& what);
-  // `fresh`: from this buffer on, copies that were made for it.
+  // `fresh`: the first of the buffers of copies made for it.
   void add_bucket(const plan::NodeView& node, const ops::LocalExchange& what, Group& group, BufferId fresh);
-  // Whether nobody but a bucket reads the memory of this value, so that it may lie wherever the bucket does.
+  // Whether only a bucket reads the memory of this value, so that it can be stored in the bucket.
   bool is_movable(plan::ValueId value, const Place& place) const;
-  // Without a copy, or with fewer; false where a concat must copy all its operands.
+  // Adds a concat with few or no copies; false if it must copy all its operands.
   bool add_joined(const plan::NodeView& node);
   bool is_part(const plan::NodeView& node, std::size_t operand, const Place& place, const Order& order,
                bool is_cut_again) const;
-  // Whether a part of it is read, through views or not.
+  // Whether a slice of it is read, directly or through views.
   bool is_sliced(plan::ValueId value) const;
-  // Where the place is once buffers have moved.
+  // The place after buffers have been moved.
   Place moved(Place place) const;
-  // An optimizer's results take the place of the parameter and the moments they renew.
+  // Writes an optimizer's results over the parameter and the moments that it updates.
   void write_in_place(const plan::NodeView& node, Group& group) const;
 
-  // Takes into the group of a product of eight bits the nodes that multiply it by scales and nothing else, and says
-  // what it then makes; `scales` are what they multiply by.
+  // Adds to the group of an f8 product the nodes that multiply it by scales, and returns the final
+  // result; `scales` are the factors.
   plan::ValueId take_scales(const plan::NodeView& product, Group& group, std::vector<plan::ValueId>& scales);
 
-  // `also`: read beside the operands of the node.
+  // `also`: read in addition to the node's operands.
   void finish(Group group, const plan::NodeView& node, std::span<const plan::ValueId> also = {});
   void set(plan::ValueId value, const Place& place, std::uint32_t group);
-  // Past every group that makes one of `values`, other than `except`.
+  // One more than the depth of every group that makes one of `values`, except `except`.
   std::uint32_t depth_after(std::span<const plan::ValueId> values, std::uint32_t except = kNoGroup) const;
   void mark_read(std::uint32_t reader, std::span<const plan::ValueId> values);
 
@@ -141,11 +145,12 @@ class Grouper {
   Grouping made_;
   std::uint32_t heavy_ = 0;                                       // products, calls and exchanges so far
   std::uint32_t last_exchange_ = kNoGroup;                        // the group of the latest
-  std::unordered_map<std::uint32_t, std::size_t> copies_;         // by the buffer of the copy: its group
-  std::unordered_map<std::uint32_t, std::vector<Place>> copied_;  // by value: where copied_once() has put it
+  std::unordered_map<std::uint32_t, std::size_t> copies_;         // by buffer of the copy: its group
+  std::unordered_map<std::uint32_t, std::vector<Place>> copied_;  // by value: results of copied_once()
   std::unordered_set<std::uint32_t>
-      joined_;  // buffers that others became parts of: these stay where they are
-  // By buffer: the one that it becomes a part of, and from which element on. See add_bucket(), add_joined().
+      joined_;  // buffers that contain others: these do not move
+  // By buffer: the buffer that it becomes a part of, and its first element there. See add_bucket(),
+  // add_joined().
   std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;
 };
 

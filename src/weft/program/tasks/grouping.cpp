@@ -107,7 +107,7 @@ Place Grouper::copied(ValueId value, Place to) {
 }
 
 Place Grouper::copied_once(ValueId value, const Place& to) {
-  // Not across turns, between which it would be held.
+  // Not shared across turns, since the copy would be held between them.
   if (!accelerated_ || !turns_.empty()) return copied(value, to);
   std::vector<Place>& known = copied_[value.value];
   for (const Place& place : known)
@@ -145,7 +145,7 @@ void Grouper::add_view(const NodeView& node) {
   if (!place && is_gathered_apart(node)) place = of;
   if (!place) place = view_place(node, of = plain(from));
   made_.places[result.value] = *place;
-  // A view of a copy is made by the copy; of what is put together, by the last of its parts.
+  // The group of a view of a copy is the copy's; for a view of a concat it is the last part's.
   const auto copy = joined_.contains(of.buffer.value) ? copies_.end() : copies_.find(of.buffer.value);
   made_.group[result.value] =
       copy != copies_.end() ? static_cast<std::uint32_t>(copy->second) : made_.group[from.value];
@@ -167,14 +167,14 @@ bool is_graph_output(const plan::Graph& graph, ValueId value) {
 bool Grouper::is_read_narrow(const NodeView& node) const {
   if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
   const ValueId wide = node.result(0);
-  // A value of a loop over rows is stored for those outside that read it; this cast would not be one of them.
+  // A row loop stores values for outside readers, and this cast would not count as one.
   const std::uint32_t maker = made_.group[node.input(0).value];
   if (maker != kNoGroup && made_.groups[maker].kind == GroupKind::rows) return false;
   return is_narrow(node.input_type(0).dtype) && graph_.type(wide).dtype == plan::DType::f32 &&
          !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) &&
          !readers_.of(wide).empty() && std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
            const NodeView kernel = graph_.view(reader);
-           // Its gradient; the logits.
+           // Operand 1 of an optimizer is the gradient; operand 0 of a loss are the logits.
            const std::size_t taken = accelerated_ && is_optimizer(kernel.op()) ? 1 : 0;
            return (taken == 1 || is_loss_over_classes(kernel.op())) && kernel.input(taken) == wide &&
                   std::ranges::count(kernel.node().inputs, wide) == 1;
@@ -226,7 +226,7 @@ void Grouper::add_call(const NodeView& node) {
   if (takes_any_rows(node)) return add_attention(node);
   if (&node.op() == &ops::scatter_add() && add_scattered_apart(node)) return;
   if (accelerated_ && &node.op() == &ops::rotary()) {
-    // Pairs are turned where they lie, and lie so afterwards.
+    // Pairs are rotated in their own layout, which the result keeps.
     group.operands = {stored(node.input(0))};
     group.results = {
         place_in_order(BufferId(node.result(0).value), node.result_type(0), order_of(group.operands[0]))};
@@ -241,10 +241,11 @@ void Grouper::add_call(const NodeView& node) {
     for (const Dim& dim : node.input_type(0).dims)
       if (std::ranges::find(row, dim.index) == row.end()) add(dim.index);
     for (const Symbol index : row) add(index);
-    for (const Dim& dim : type.dims) add(dim.index);  // what the operator adds
+    for (const Dim& dim : type.dims) add(dim.index);  // indices added by the operator
     return order;
   };
-  // Accelerators have kernels for all; those of the processor widen what they read and round what they write.
+  // Accelerators have kernels for all types; those of the CPU convert operands to f32 and round
+  // results.
   const bool in_f32 = !any_float_ && computes_in_f32(node);
   bool rounds = false;
   for (const ValueId input : node.node().inputs) {
@@ -300,7 +301,8 @@ void Grouper::add_call(const NodeView& node) {
   }
 }
 
-// Operands stay where they lie as long as their rows are whole there; results run as the queries do.
+// Operands keep their layout if their rows are contiguous there; results have the order of the
+// queries.
 void Grouper::add_attention(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
   const auto with_row_last = [](const Order& from, std::span<const Dim> row) {
@@ -324,7 +326,7 @@ void Grouper::add_attention(const NodeView& node) {
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     const plan::Type type = node.result_type(k);
     const bool is_gradient = node.result_count() == 3;
-    Order like;  // of the operand that the result goes with, what the result has
+    Order like;  // the result's indices in the order of the corresponding operand
     for (const Symbol index : order_of(group.operands[is_gradient ? k : 0]))
       if (type.has(index)) like.push_back(index);
     for (const Dim& dim : type.dims)
@@ -337,7 +339,7 @@ void Grouper::add_attention(const NodeView& node) {
 
 void Grouper::write_in_place(const NodeView& node, Group& group) const {
   for (std::size_t k = 0; k < node.result_count(); ++k) {
-    const std::size_t renewed = k == 0 ? 0 : k + 1;  // the gradient, operand 1, has no successor
+    const std::size_t renewed = k == 0 ? 0 : k + 1;  // operand 1 is the gradient and is not updated
     const ValueId source = node.input(renewed);
     if (next_[source.value] == node.result(k) && readers_.of(node.result(k)).empty())
       group.results[k] = group.operands[renewed];

@@ -1,10 +1,11 @@
-// Tables whose rows lie apart:
+// Tables whose row index is stored as two axes:
 //
-//   sent[b, n, d]    is scattered to, and read as [b, x, c, d] by products that have a matrix for each x
+//   sent[b, n, d]    is a scatter target, read as [b, x, c, d] by products with one matrix per x
 //                    in memory [x, b, c, d]: b and c are one side of these
-//   done[b, x, c, d] comes out of such products, and [b, n, d] of it is gathered from
+//   done[b, x, c, d] is the result of such products, and rows of [b, n, d] are gathered from it
 //
-// A row n is (n / c, n mod c), two steps instead of one: no copy brings one to the other.
+// Row n is at (n / c, n mod c), with two strides instead of one, so no copy between the layouts is
+// needed.
 #include <algorithm>
 
 #include "weft/plan/ops/operators.h"
@@ -18,7 +19,7 @@ using plan::ValueId;
 
 namespace {
 
-// An index of the same name would be taken for the part.
+// An index with the same name would be confused with the part.
 bool has_any(const plan::Type& type, std::span<const Symbol> parts) {
   return std::ranges::any_of(parts, [&](Symbol part) { return type.has(part); });
 }

@@ -9,9 +9,9 @@ namespace weft::program {
 using plan::Dim;
 using plan::NodeView;
 
-// Ranks with other shares must lay out the same elements in the same order, so the order follows from the
-// type alone, never from what would suit this rank. Exchanges go in the plan's order on every rank, so each
-// one waits for the one before it as if it read its result.
+// Ranks with different shards must use the same element order, so it depends only on the type and
+// not on the rank. Exchanges run in plan order on every rank, so each waits for the previous one as
+// if it read its result.
 void Grouper::add_exchange(const NodeView& node) {
   const ops::LocalExchange what = ops::read_local_exchange(node);
   Group group{.kind = GroupKind::exchange, .nodes = {node.id()}};
@@ -36,9 +36,10 @@ void Grouper::add_exchange(const NodeView& node) {
   last_exchange_ = static_cast<std::uint32_t>(made_.groups.size() - 1);
 }
 
-// Members of a bucket lie side by side, so that one call moves them all and nobody copies: whoever makes one
-// writes it there, and whoever reads one reads it there. What others read as well, or what lies in memory that is
-// not its own, is copied. Each member begins on a cache line; what lies between them travels too.
+// Members of a bucket are adjacent, so one call moves them all without copies: each producer writes
+// its member there, and each reader reads it there. Members that others also read, or that do not
+// own their memory, are copied. Each member begins on a cache line; the padding between them is
+// sent too.
 void Grouper::add_bucket(const NodeView& node, const ops::LocalExchange& what, Group& group, BufferId fresh) {
   constexpr std::int64_t kLine = 64;
   const std::int64_t line = kLine / plan::size_in_bytes(node.input_type(0).dtype);
@@ -51,7 +52,7 @@ void Grouper::add_bucket(const NodeView& node, const ops::LocalExchange& what, G
   const BufferId results(made_.buffer_count++);
   for (std::size_t k = 0; k < group.results.size(); ++k)
     moves_[group.results[k].buffer.value] = {results, offsets[k]};
-  // What another bucket left behind lies as this one needs it, if it is the same values.
+  // The result of another bucket is used directly if it has the same values in the same layout.
   const BufferId first = moved(group.operands[0]).buffer;
   bool as_it_is = first.value >= graph_.value_count();
   for (std::size_t k = 0; k < group.operands.size() && as_it_is; ++k) {
@@ -92,8 +93,9 @@ Place Grouper::moved(Place place) const {
   return place;
 }
 
-// What goes to one rank of an all-to-all lies together, in the order in which that rank keeps it. Blocks of
-// an even size move as one copy, with the ranks for an index; the shorter last one moves by itself.
+// The data for one rank of an all-to-all is contiguous, in the order in which that rank keeps it.
+// Blocks of equal size move in one copy, with the rank as an index; a shorter last block moves
+// separately.
 Place Grouper::staged(const NodeView& node, const ops::LocalExchange& what) {
   const plan::Type type = node.input_type(0);
   const std::int64_t whole = type.size_of(what.parts);

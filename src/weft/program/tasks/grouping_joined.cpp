@@ -7,15 +7,16 @@ namespace weft::program {
 
 using plan::NodeView;
 
-// What is laid end to end along its slowest index needs no copy: whoever makes a part writes it where it belongs, and
-// whoever reads it reads it there. What is not its maker's to place, or would not begin on a cache line, is copied.
+// A concat along the slowest index needs no copy: each producer writes its part in place, and
+// readers read it there. Parts that their producer cannot place, or that would not begin on a cache
+// line, are copied.
 bool Grouper::add_joined(const NodeView& node) {
   if (!turns_.empty()) return false;
   const Symbol along = node.symbol(0);
   const plan::Type type = node.result_type(0);
   std::vector<Place> parts;
   for (const plan::ValueId input : node.node().inputs) parts.push_back(stored(input));
-  // As the first part lies: parts of a chain that was cut lie alike.
+  // The order of the first part: parts of a chain that was split have the same layout.
   const Order order = order_of(parts[0]);
   for (const Symbol index : order) {
     if (index == along) break;
@@ -54,8 +55,8 @@ bool Grouper::add_joined(const NodeView& node) {
   return true;
 }
 
-// A loop over rows may take in what reads its results: of a slice of the whole that might be before the other parts
-// are there.
+// A row loop may include readers of its results. A reader of a slice of the whole might then run
+// before the other parts are ready.
 bool Grouper::is_part(const NodeView& node, std::size_t operand, const Place& place, const Order& order,
                       bool is_cut_again) const {
   const plan::ValueId value = node.input(operand);

@@ -1,4 +1,5 @@
-// Contractions of two values as matrix products: where operands lie, or are brought to, and results are to lie.
+// Contractions of two values as matrix products: the layouts of operands, their copies, and
+// results.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -40,7 +41,7 @@ void Grouper::add_product(const NodeView& node) {
     a = plain(node.input(0));
     b = plain(node.input(1));
     if (!find_c()) {
-      // Neither order has a side of stride 1 where it is needed: move the summed indices to the end.
+      // No order has a side of stride 1 where it is needed: move the summed indices to the end.
       a = copied_once(node.input(0), with_sums_last(node, 0));
       b = copied_once(node.input(1), with_sums_last(node, 1));
       if (!as_matrix_product(a, b, c)) return add_call(node);
@@ -62,7 +63,7 @@ void Grouper::add_product(const NodeView& node) {
 
 namespace {
 
-// Indices of a place, the slowest first.
+// The indices of a place, slowest first.
 Order slowest_first(const Place& place) {
   std::vector<Axis> axes(place.axes.begin(), place.axes.end());
   std::ranges::stable_sort(axes, std::greater{}, &Axis::stride);
@@ -71,7 +72,7 @@ Order slowest_first(const Place& place) {
   return order;
 }
 
-// How many products add up in one place; nothing where it is no product.
+// The number of products that accumulate in one place; empty if it is not a product.
 std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Place& c) {
   const auto product = as_matrix_product(a, b, c);
   if (!product) return {};
@@ -84,8 +85,9 @@ std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Pla
 
 void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c) {
   if (sums_apart(a, b, c).value_or(1) <= 1) return;
-  // Of an operand's indices those of all three, in c's order; then the summed ones, in the order of the other operand, and
-  // those of c: whichever of the two has the fastest index where it lies comes last, so that whole rows are copied.
+  // Orders an operand's indices: first those in all three, in c's order; then the summed ones, in
+  // the other operand's order, and the remaining ones of c. Of these two groups, the one with the
+  // operand's fastest index comes last, so that whole rows are copied.
   const auto with_joined = [&](std::size_t operand, const Place& from, const Place& other) {
     const plan::Type type = node.input_type(operand);
     Order order, own, summed;
@@ -93,7 +95,7 @@ void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c
       if (type.has(index)) (other.find(index) != nullptr ? order : own).push_back(index);
     for (const Symbol index : slowest_first(other))
       if (type.has(index) && !node.result_type(0).has(index)) summed.push_back(index);
-    for (const Dim& dim : type.dims)  // summed in this operand alone
+    for (const Dim& dim : type.dims)  // summed in this operand only
       if (!node.result_type(0).has(dim.index) && std::ranges::find(summed, dim.index) == summed.end())
         summed.push_back(dim.index);
     const bool keeps_rows = !own.empty() && slowest_first(from).back() == own.back();

@@ -19,9 +19,10 @@ bool contains(std::span<const Dim> dims, Symbol index) {
   return std::ranges::any_of(dims, [&](const Dim& dim) { return dim.index == index; });
 }
 
-// Rows, columns and a sum: a matrix product. With one of them missing memory is the limit, and a pass over
-// the larger operand is as good, if it has all indices: a batch of one row is a product still, since no
-// operand says in what order to walk it.
+// Whether the contraction has rows, columns and a sum, and thus is a matrix product. Without one of
+// them it is memory-bound, and a row loop over the larger operand is as good if that has all
+// indices. A batch with one row still counts as a product, because no operand defines an order for
+// a row loop.
 bool has_all_parts(const NodeView& node) {
   const plan::Type a = node.input_type(0), b = node.input_type(1), c = node.result_type(0);
   bool rows = false, columns = false, sums = false;
@@ -77,7 +78,7 @@ std::vector<Dim> Grouper::domain_of(const NodeView& node) const {
     all = std::move(ordered);
     break;
   }
-  // What a window runs over is its row, wherever it lies in memory.
+  // The indices that a window function runs over form its row, wherever they are in memory.
   if (&node.op() == &ops::softmax() || is_norm(node.op())) {
     const std::span<const Symbol> over = node.indices(0);
     std::stable_partition(all.begin(), all.end(),
@@ -102,14 +103,14 @@ bool Grouper::fits(const Group& group, const NodeView& node, std::span<const Dim
   row = {group.row, group.row_fixed};
   const std::size_t outer = group.domain.size() - group.row;
   if (domain.size() == outer && group.row_fixed && group.row > 0 && ops::is_pointwise(node.op())) {
-    // Work on one number a row.
+    // Work on one number per row.
     return std::ranges::equal(domain, std::span(group.domain).first(outer));
   }
   if (!std::ranges::equal(domain, group.domain)) return false;
   const std::optional<Row> wish = row_wish(node, domain);
   if (!wish) return true;
   if (wish->fixed && row.fixed) {
-    // A reduction of the row and more sums the rest up outside.
+    // A reduction of the row and further indices sums the rest over rows.
     return wish->size == row.size || (is_reduction(node) && wish->size > row.size);
   }
   if (wish->fixed) {
@@ -129,11 +130,11 @@ bool Grouper::has_even_operands(const NodeView& node, std::span<const Dim> domai
 }
 
 void Grouper::add_rows(const NodeView& node) {
-  // A recomputed operand that lanes cannot hold as numbers of a row is stored by its reader.
+  // A recomputed operand that does not fit in lanes is stored by its reader.
   const std::vector<Dim> domain = domain_of(node);
   std::uint32_t joined = kNoGroup;
   Row row{domain.size(), false};
-  // The latest group first: the others are more likely to be done before it.
+  // The latest group first: the others are more likely to be finished before it.
   std::vector<std::uint32_t> candidates;
   for (const ValueId input : node.node().inputs)
     if (made_.group[input.value] != kNoGroup) candidates.push_back(made_.group[input.value]);
@@ -151,7 +152,7 @@ void Grouper::add_rows(const NodeView& node) {
   if (joined == kNoGroup) {
     joined = static_cast<std::uint32_t>(made_.groups.size());
     if (const auto wish = row_wish(node, domain)) row = {wish->size, wish->fixed};
-    // What a shorter row does not sum is summed over the rows.
+    // What a shorter row does not sum is summed over rows.
     while (is_reduction(node) && row.fixed && row.size > 1 && !has_even_operands(node, domain, row.size))
       --row.size;
     made_.groups.push_back({.kind = GroupKind::rows, .domain = domain});
@@ -189,7 +190,7 @@ bool Grouper::may_join(std::uint32_t candidate, const NodeView& node) const {
       const ValueId value = owner(input);
       const NodeView producer = graph_.view(graph_.value(value).producer);
       if (is_accumulated(group, producer)) return false;
-      // A view that reads the group's rows in another order needs them all.
+      // A view that reads the group's rows in another order needs all of them.
       if (value != input) return false;
     } else if (group.is_read && depth_after({&input, 1}) > group.depth) {
       return false;

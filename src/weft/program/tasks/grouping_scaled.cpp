@@ -1,9 +1,9 @@
-// Products of eight bits with their scales:
+// f8 products with their scales:
 //
 //   y[m, n] = (sum over k of q[m, k] r[k, n]) s[m] t[n]
 //
-// Accelerators' products of eight bits take s and t as operands, and multiply the sum before they round it: no pass of
-// its own. The processor's do not, and multiply in the pass that comes after.
+// On accelerators, f8 products take s and t as operands and multiply the sum before rounding it,
+// without a separate pass. On the CPU, a later pass multiplies.
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
 #include "weft/program/tasks/grouper.h"

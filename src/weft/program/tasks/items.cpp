@@ -32,7 +32,7 @@ bool is_optimizer_step(const NodeView& node) {
   return is_any(node, ops::sgd, ops::momentum, ops::adam, ops::adamw);
 }
 
-// The operators of device/cpu/call_kernel.cpp.
+// The operators with kernels in device/cpu/call_kernel.cpp.
 bool has_own_kernel(const NodeView& node) {
   return is_class_loss(node) || is_optimizer_step(node) ||
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
@@ -44,14 +44,15 @@ bool has_own_kernel(const NodeView& node) {
 
 std::vector<plan::Dim> row_of(const plan::Dim* begin, const plan::Dim* end) { return {begin, end}; }
 
-// Statistics by channel, or by share of the batch and channel.
+// Whether statistics are per channel, or per batch share and channel.
 bool has_channels(const NodeView& node) {
   const Type x = node.input_type(0), channel = node.input_type(1);
   return channel.rank() == 1 || (channel.rank() == 2 && x.position(channel.dims[0].index) == 0 &&
                                  std::ranges::equal(channel.dims, node.input_type(2).dims));
 }
 
-// Narrow gradients of keys and values are summed beside, one sum for all heads that share them: they must share both.
+// Narrow gradients of keys and values are accumulated in separate f32 sums, one for all heads that
+// share them: keys and values must be shared alike.
 bool sums_in_place(const NodeView& node) {
   const Type k = node.input_type(1), v = node.input_type(2);
   if (k.dtype == DType::f32 && v.dtype == DType::f32) return true;
@@ -60,7 +61,7 @@ bool sums_in_place(const NodeView& node) {
   return true;
 }
 
-// Rows of hidden, words and labels one after the other, or words the other way round.
+// Whether hidden, words and labels are stored row by row, or words transposed.
 bool lies_as_matrices(const NodeView& node) {
   const ops::Classifying of = ops::classifying(node);
   const auto joined = [](std::span<const plan::Dim> first, std::span<const plan::Dim> last) {
@@ -75,14 +76,14 @@ bool lies_as_matrices(const NodeView& node) {
           std::ranges::equal(words.dims, joined(of.inner, {&of.over, 1})));
 }
 
-// A queue for each expert is counted in a worker's own memory.
+// Each worker counts a queue per expert in its own memory.
 constexpr std::int64_t kMostExperts = std::int64_t{1} << 20;
 
 bool is_float(DType dtype) { return is_real(dtype) && dtype != DType::f64; }
 
-// Elements of other types than the kernels know.
+// The reason if an element type has no kernel; otherwise empty.
 std::string why_by_type(const NodeView& node) {
-  // A move does not care what it moves.
+  // Operators that only move data accept any type.
   const bool moves = is_any(node, ops::gather);
   const auto refused = [&](DType dtype) { return is_real(dtype) && !is_float(dtype); };
   for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -90,7 +91,7 @@ std::string why_by_type(const NodeView& node) {
     if (moves && i == 1) continue;
     if (refused(dtype)) return fmt::format("its elements are {}", plan::name(dtype));
   }
-  // What is summed, ranked or turned is f32.
+  // Data that is summed, ranked or rotated must be float.
   const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot, ops::labelled, ops::decode);
   const DType worked = node.input_type(is_any(node, ops::scatter_add) ? 1 : 0).dtype;
   if ((!whole_first || is_any(node, ops::scatter_add)) && !is_float(worked))
@@ -137,7 +138,7 @@ std::vector<Symbol> rows_over(const NodeView& node) {
   if (is_any(node, ops::encode, ops::decode)) return ops::coded_indices(node);
   if (is_any(node, ops::slot)) return {node.indices(2).begin(), node.indices(2).end()};
   if (is_any(node, ops::rotary)) {
-    // Pairs last and positions before them; what lies between the two does not matter.
+    // Pairs last and positions before them; indices in between do not matter.
     const Type x = node.input_type(0);
     const int along = x.position(node.symbol(0)), pairs = x.position(node.symbol(1));
     if (pairs + 1 == static_cast<int>(x.rank()) && along < pairs) return {};
@@ -150,7 +151,8 @@ bool takes_any_rows(const NodeView& node) {
   return is_any(node, ops::attention, ops::attention_gradient) && why_by_definition(node).empty();
 }
 
-// q and k have what a score sums, v and what is made of it the elements of a value; sums and masks neither.
+// For q and k, the indices that a score sums; for v and values like it, the elements of a value;
+// none for sums and masks.
 std::vector<plan::Dim> row_of_operand(const NodeView& node, std::size_t operand) {
   const ops::Attending of = ops::attending(node);
   if (operand < 2) return row_of(of.inner.begin(), of.inner.end());
@@ -191,7 +193,7 @@ std::int64_t item_count(const NodeView& node) {
                : of.row_count() / of.along.size * ((of.along.size + kQueryTile - 1) / kQueryTile);
   }
   if (is_any(node, ops::attention_gradient)) {
-    // Heads that share keys and values add to the same gradients.
+    // Heads that share keys and values accumulate into the same gradients.
     std::int64_t apart = 1;
     for (const plan::Dim& dim : ops::attending(node).rows)
       if (node.input_type(1).has(dim.index) && node.input_type(2).has(dim.index)) apart *= dim.size;
@@ -209,7 +211,7 @@ std::int64_t item_count(const NodeView& node) {
   }
   if (is_any(node, ops::concat, ops::pad)) return type.elements();
   if (is_any(node, ops::scatter_add)) {
-    // Every task reads all positions: worth it where what they move is more.
+    // Every task reads all positions, so splitting pays only if much more data is moved.
     constexpr std::int64_t kWide = 16;
     const bool wide = node.input_type(1).elements() >= kWide * node.input_type(0).elements();
     const bool by_row = type.dims.front().index == node.symbol(0);
@@ -236,7 +238,7 @@ bool results_have_items(const NodeView& node) {
 
 std::int64_t channels_per_item(const NodeView& node) {
   if (is_any(node, ops::conv2d_weight_gradient)) {
-    constexpr std::int64_t kDeep = 128;  // columns of a product that runs at nearly full speed
+    constexpr std::int64_t kDeep = 128;  // columns for nearly the full speed of a product
     const Type w = node.result_type(0);
     return std::max<std::int64_t>(kDeep / (w.dims[2].size * w.dims[3].size), 1);
   }

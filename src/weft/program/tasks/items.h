@@ -1,7 +1,7 @@
-// weft/program/tasks/items.h -- what an operator's own kernel can be cut into, and how it wants its operands.
+// weft/program/tasks/items.h -- how operator kernels can be split, and which layouts they need.
 //
-// Items are independent: a kernel that does items [3, 7) writes what it would write for them when
-// doing all. conv2d has images, cross-entropy rows, an optimizer elements.
+// Items are independent: running items [3, 7) writes the same as running all. conv2d has images,
+// cross-entropy rows, an optimizer elements.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,38 +12,39 @@
 
 namespace weft::program {
 
-// Why no kernel of the processor computes a call of this node but the definition, element by element: "its
-// elements are bf16". Empty where one does.
+// Why no CPU kernel supports this node, so that it runs by its reference definition: "its elements
+// are bf16". Empty if one does.
 std::string why_by_definition(const plan::NodeView& node);
 
-// Whether the processor's kernel for a call of this node works on f32 alone: what is bf16 or f16 of its operands
-// and results is converted before and after.
+// Whether the CPU kernel for this node supports only f32, so that bf16 or f16 operands and results
+// are converted.
 bool computes_in_f32(const plan::NodeView& node);
 
 std::int64_t item_count(const plan::NodeView& node);
 
-// True when each item reads its own share of the operand, the shares lying one after the other.
+// Whether each item reads its own share of the operand, and shares are contiguous.
 bool operand_has_items(const plan::NodeView& node, std::size_t operand);
-// True when each item writes its own share of every result, likewise; else their shares lie between each other.
+// Whether each item writes its own share of every result, likewise; otherwise shares are
+// interleaved.
 bool results_have_items(const plan::NodeView& node);
 
-// Of batch-norm: one where a channel has a run of elements to itself, else as many as a cache line holds. Of
-// a convolution's weight gradient: as many as make a matrix product worth while.
+// For batch-norm: one if a channel is contiguous, else as many as fit in a cache line. For the
+// weight gradient of a convolution: enough for an efficient matrix product.
 std::int64_t channels_per_item(const plan::NodeView& node);
 
-// Queries that attention goes through together: one item. Measured, as kKeyTile in device/cpu/attention.cpp is; two
-// tiles of scores stay in the second cache.
+// Queries per item of attention. Measured, like kKeyTile in device/cpu/attention.cpp; two tiles of
+// scores fit in the L2 cache.
 constexpr std::int64_t kQueryTile = 192;
 
-// Whether the node's kernel takes operands and writes results wherever their rows lie: attention's.
+// Whether the node's kernel accepts any row layout of operands and results, as attention's does.
 bool takes_any_rows(const plan::NodeView& node);
-// Of such a node the indices that must run fastest in an operand, or in a result, without gaps; the others may run
-// in any order.
+// For such a node, the indices that must be fastest and dense in an operand or result; the others
+// may have any order.
 std::vector<plan::Dim> row_of_operand(const plan::NodeView& node, std::size_t operand);
 std::vector<plan::Dim> row_of_result(const plan::NodeView& node, std::size_t result);
 
-// The indices that run fastest in the operands and results of a call, in this order, where that is another
-// order than their types': rows that a kernel reads from start to end.
+// The indices that must be fastest in operands and results of a call, in this order, if it differs
+// from their types': rows that a kernel reads sequentially.
 std::vector<Symbol> rows_over(const plan::NodeView& node);
 
 }  // namespace weft::program

@@ -12,7 +12,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// The flag where which holds a reader does nothing with what it reads as `value`.
+// A flag that, if true, means that the reader ignores the operand `value`.
 ValueId flag_of_reader(const NodeView& reader, ValueId value, const std::vector<ValueId>& flags) {
   if (&reader.op() != &ops::select()) return flags[reader.id().value];
   const bool is_other_case = reader.input(2) == value && reader.input(1) != value && reader.input(0) != value;
@@ -34,7 +34,7 @@ std::vector<ValueId> flags_to_leave_out(const plan::Graph& graph, const Readers&
     ValueId flag;
     bool is_left_out = node.result_count() > 0;
     for (std::size_t r = 0; r < node.result_count() && is_left_out; ++r) {
-      // What is one number costs less than to wait for the flag.
+      // Computing a scalar costs less than waiting for the flag.
       is_left_out = !is_output[node.result(r).value] && node.result_type(r).rank() > 0;
       for (const NodeId reader : readers.of(node.result(r))) {
         if (!needed[reader.value] || !is_left_out) continue;

@@ -1,9 +1,9 @@
-// weft/program/tasks/left_out.h -- what an update computes in case, and leaves out where it turns out not to be needed.
+// weft/program/tasks/left_out.h -- speculative updates: nodes to skip if they are not needed.
 //
 //   %20 = adam %1, %10, ..              the step, taken at once
-//   %30 = equal %29, %2                 whether it stands: known when all ranks have said their part of a norm
-//   %31 = mul %10, %29                  left out where it stands
-//   %32 = adam %1, %31, ..              left out where it stands
+//   %30 = equal %29, %2                 whether it stands: known after a norm over all ranks
+//   %31 = mul %10, %29                  skipped if it stands
+//   %32 = adam %1, %31, ..              skipped if it stands
 //   %33 = select %30, %20, %32
 #pragma once
 #include <vector>
@@ -13,8 +13,9 @@
 
 namespace weft::program {
 
-// By node: the flag, a single one, where which holds nobody reads the node's results; invalid for the rest.
-// Exchanges are never left out: other ranks wait for them. REQUIRES: `needed` is by node.
+// By node: a scalar flag; if it is true, the node's results are not read. Invalid for all other
+// nodes. Exchanges are never skipped, since other ranks wait for them. REQUIRES: `needed` is by
+// node.
 std::vector<plan::ValueId> flags_to_leave_out(const plan::Graph& graph, const Readers& readers,
                                               const std::vector<bool>& needed);
 

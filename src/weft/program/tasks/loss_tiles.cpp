@@ -7,7 +7,8 @@
 namespace weft::program {
 namespace {
 
-// Rows of a tile at most: with fewer the gradient of the words, which every tile adds to, is moved too often.
+// Rows per tile. With fewer, the gradient of the words, to which every tile adds, would be moved
+// too often.
 constexpr std::int64_t kLossTile = 512;
 constexpr std::int64_t kPassesOfLosses = 2;
 

@@ -14,7 +14,7 @@ using plan::NodeView;
 using plan::ValueId;
 using MaybeRegion = std::optional<Region>;
 
-// Kernels compare positions as floats, which count no further without gaps.
+// Kernels compare positions as floats, which are exact only up to here.
 constexpr std::int64_t kFurthest = std::int64_t{1} << 24;
 
 // Positions along an index, counted from `first`.
@@ -23,12 +23,12 @@ struct Positions {
   std::int64_t first = 0, size = 0;
 };
 
-// Where a truth is known.
+// Where a boolean is known.
 struct Truth {
   MaybeRegion when_true, when_false;
 };
 
-// Where x > y + extra.
+// The region where x > y + extra.
 Region where_more(const Positions& x, const Positions& y, std::int64_t extra) {
   return {x.index, y.index, y.first - x.first + extra};
 }
@@ -39,7 +39,7 @@ MaybeRegion if_within(const MaybeRegion& region, const plan::Type& type) {
   return region && type.has(region->later) && type.has(region->earlier) ? region : std::nullopt;
 }
 
-// A renamed value has the same dims in the same places.
+// A renamed value has the same dims in the same order.
 MaybeRegion renamed(const MaybeRegion& region, const plan::Type& from, const plan::Type& to) {
   if (!if_within(region, from)) return std::nullopt;
   const auto name = [&](Symbol index) {
@@ -63,14 +63,14 @@ class Finder {
   }
 
  private:
-  // -- what is zero -------------------------------------------------------------------------------
+  // -- zero regions -------------------------------------------------------------------------------
 
   void go_forward(const NodeView& node) {
     const plan::Operator* op = &node.op();
     if (op == &ops::position()) {
       note(node, {node.symbol(0), node.integer(2), node.integer(1)});
     } else if (truths_.empty() && positions_.empty()) {
-      return;  // nothing to start from: most plans
+      return;  // nothing to propagate, as in most plans
     } else if (op == &ops::add() || op == &ops::sub()) {
       shift(node);
     } else if (const MaybeTruth truth = truth_of(node)) {
@@ -80,7 +80,7 @@ class Finder {
     }
   }
 
-  // Positions and a whole number, added or subtracted, are positions.
+  // Positions plus or minus an integer are positions.
   void shift(const NodeView& node) {
     const bool adds = &node.op() == &ops::add();
     for (const std::size_t i : {0, 1}) {
@@ -153,14 +153,14 @@ class Finder {
     return std::nullopt;
   }
 
-  // Where a select takes that number.
+  // The region where a select yields that number.
   MaybeRegion filled(const NodeView& select, double with) const {
     if (number(select.input(2)) == with) return dropped_by(select, 1);
     if (number(select.input(1)) == with) return dropped_by(select, 2);
     return std::nullopt;
   }
 
-  // Where a select does not take that operand.
+  // The region where a select does not yield that operand.
   MaybeRegion dropped_by(const NodeView& select, std::size_t operand) const {
     const auto truth = truths_.find(select.input(0).value);
     if (truth == truths_.end()) return std::nullopt;
@@ -175,10 +175,10 @@ class Finder {
 
   bool is_finite(ValueId value) const { return std::isfinite(number(value).value_or(INFINITY)); }
 
-  // -- what nobody reads --------------------------------------------------------------------------
+  // -- unread regions -----------------------------------------------------------------------------
 
   void find_unread() {
-    std::vector<bool> seen(graph_.value_count());  // has a reader: `unread` is what all so far agree on
+    std::vector<bool> seen(graph_.value_count());  // has a reader: `unread` is the intersection so far
     for (const plan::Output& output : graph_.outputs()) seen[output.value.value] = true;
     for (std::size_t n = graph_.node_count(); n-- > 0;) {
       if (!needed_[n]) continue;

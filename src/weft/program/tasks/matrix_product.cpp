@@ -7,8 +7,8 @@ namespace {
 
 using Loops = InlineVector<ProductLoop, 4>;
 
-// Neighbours that step evenly in every operand become one loop. The loops of one part move in the
-// same operands, so asking all three asks the right ones: the others stay at zero.
+// Merges adjacent loops that are evenly spaced in every operand. Loops of one role step in the same
+// operands and have stride 0 in the others, so all three can be checked.
 Loops merged(Loops loops) {
   std::ranges::sort(loops, [](const ProductLoop& x, const ProductLoop& y) {
     return std::max({x.a, x.b, x.c}) > std::max({y.a, y.b, y.c});
@@ -27,7 +27,7 @@ Loops merged(Loops loops) {
   return merged;
 }
 
-// A matrix of `rows` x `columns`, if one of its strides is 1 and BLAS can express the other.
+// Stores a `rows` x `columns` matrix, if one stride is 1 and BLAS can express the other.
 bool store(Operand& operand, std::int64_t rows, std::int64_t row_step, std::int64_t columns,
            std::int64_t column_step) {
   if (column_step == 1 || columns == 1) {
@@ -71,8 +71,8 @@ double MatrixProduct::flops() const {
 }
 
 double MatrixProduct::estimate() const {
-  // Half speed at 16 rows, columns or summands; a microsecond a call. Rough, but the choices that
-  // matter differ by factors.
+  // Half speed at 16 rows, columns or summands; one microsecond per call. Rough, but the
+  // alternatives that matter differ by large factors.
   constexpr double kRate = 60e9, kHalf = 16, kCall = 1e-6;
   const double slowdown = (1 + kHalf / static_cast<double>(m)) * (1 + kHalf / static_cast<double>(n)) *
                           (1 + kHalf / static_cast<double>(k));
@@ -87,7 +87,7 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
     const bool in_a = a.find(axis.index) != nullptr, in_b = b.find(axis.index) != nullptr;
     const ProductLoop loop{axis.size, a.stride(axis.index), b.stride(axis.index), c.stride(axis.index),
                            axis.index};
-    if (summed && !(in_a && in_b)) return false;  // a plain sum of one operand: not a product
+    if (summed && !(in_a && in_b)) return false;  // a sum over one operand is not a product
     if (!in_a && !in_b) return false;
     (summed ? sums : in_a && in_b ? outer : in_a ? rows : columns).push_back(loop);
     return true;
@@ -117,7 +117,7 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
         way.b = {b.buffer, b.offset, false, 0, b.dtype};
         way.c = {c.buffer, c.offset, false, 0, c.dtype};
         if (!store(way.c, m.size, m.c, n.size, n.c)) continue;
-        // (a b)' = b' a': a c that lies column by column is the transpose of one that does not.
+        // (a b)' = b' a': a column-major c is the transpose of a row-major one.
         const bool swapped = way.c.transposed;
         if (!store(way.a, m.size, m.a, k.size, k.a) || !store(way.b, k.size, k.b, n.size, n.b)) continue;
         for (const ProductLoop& loop : outer) way.outer.push_back(loop);

@@ -4,9 +4,9 @@
 //
 //       (b s) x d   times   d x (h e)   =   (b s) x (h e)          one product of 2048 x 384 x 384
 //
-// Each index plays one part: rows (in a and c), columns (in b and c), summed (in a and b), or
-// outer (in all three). Indices of one part that lie evenly spaced in both places run as one loop;
-// the largest loop of each part becomes the product's m, n or k, what is left is looped around it.
+// Each index has one role: row (in a and c), column (in b and c), summed (in a and b), or outer (in
+// all three). Indices of one role that are evenly spaced in both places merge into one loop. The
+// largest loop of each role becomes the product's m, n or k; the others are loops around it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,11 +17,11 @@
 
 namespace weft::program {
 
-// A loop around the product, with how far a step moves in each of the three.
+// A loop around the product, with its step in each of the three operands.
 struct ProductLoop {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
-  Symbol index = {};  // invalid where several run as one
+  Symbol index = {};  // invalid if several indices are merged
 };
 
 struct Operand {
@@ -32,23 +32,23 @@ struct Operand {
   plan::DType dtype = plan::DType::f32;
 };
 
-// c = a * b, summed in f32, for every point of `outer`, summed over every point of `summed`.
+// c = a * b, accumulated in f32, for every point of `outer`, summed over every point of `summed`.
 struct MatrixProduct {
   std::int64_t m = 1, n = 1, k = 1;
   Operand a, b, c;                      // c is never transposed
-  InlineVector<ProductLoop, 4> outer;   // each point writes a c of its own
+  InlineVector<ProductLoop, 4> outer;   // each point writes its own c
   InlineVector<ProductLoop, 4> summed;  // each point adds to the same c
   std::optional<Band> nothing = {};     // where c is not read, or a or b is zero: c may be zero there
 
   std::int64_t calls() const;
   double flops() const;
-  // How long it takes on a processor that does `flops_per_second` on large products: small and
-  // thin ones do worse. For choosing between ways, not for EXPLAIN.
+  // Estimated time on a processor with `flops_per_second` for large products; small and thin
+  // products are slower. For choosing between variants, not for EXPLAIN.
   double estimate() const;
 };
 
-// Nothing when no choice of m, n and k leaves each of the three with a side of stride 1. `masked` is where c
-// is not read, or one of the operands is zero; the product makes use of it where both indices are sides.
+// Empty if no choice of m, n and k gives each operand a side of stride 1. `masked`: where c is not
+// read, or an operand is zero; used if both of its indices are sides.
 std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, const Place& c,
                                                const std::optional<Region>& masked = {});
 

@@ -15,14 +15,14 @@ namespace {
 using plan::NodeView;
 using plan::ValueId;
 
-// A node that will read the result, perhaps after pointwise work and renaming.
+// A node that reads the result, possibly after pointwise nodes and renames.
 struct Reader {
   NodeView node;
   std::size_t operand;
-  std::vector<Symbol> names;  // of the result's indices there, in the result's type's order
+  std::vector<Symbol> names;  // its names for the result's indices, in the order of the result's type
 };
 
-// Follows the result through nodes that keep its order, to those that care about it.
+// Follows the result through nodes that keep its order to those that depend on it.
 void find_readers(const plan::Graph& graph, ValueId value, const std::vector<Symbol>& names,
                   const Readers& readers, int depth, std::vector<Reader>& found) {
   constexpr int kDeepest = 12;
@@ -59,8 +59,8 @@ void append(Order& order, std::span<const plan::Dim> dims, const auto& wanted) {
     if (wanted(dim.index) && !has(order, dim.index)) order.push_back(dim.index);
 }
 
-// The order that a reader would like best; a contraction: what it keeps, what it sums, the rest. As
-// positions in the result's type, since the reader may know the indices by other names.
+// The order that a reader prefers; for a contraction: kept indices, summed ones, the rest. As
+// positions in the result's type, since the reader may use other index names.
 std::vector<std::size_t> wished_order(const Reader& reader) {
   Order order;
   if (is_product(reader.node)) {
@@ -80,7 +80,7 @@ std::vector<std::size_t> wished_order(const Reader& reader) {
   return positions;
 }
 
-// Seconds that a reader takes when the result lies at `place`, beyond what it takes anyway.
+// Additional seconds of a reader if the result is stored at `place`.
 double reader_cost(const Reader& reader, const Place& place) {
   constexpr double kSecondsPerCopiedElement = 1e-9;
   const double copy = kSecondsPerCopiedElement * static_cast<double>(place.elements());
@@ -91,7 +91,7 @@ double reader_cost(const Reader& reader, const Place& place) {
     const plan::Type other_type = node.input_type(1 - reader.operand);
     const Place other = plain_place({}, other_type);
     double best = -1;
-    // Its result's order is its own affair: take the better of two.
+    // The order of its own result is free, so the better of two counts.
     for (const bool own_first : {true, false}) {
       Order order;
       const plan::Type to = node.result_type(0);
@@ -121,7 +121,8 @@ double reader_cost(const Reader& reader, const Place& place) {
   return is_plain(seen) ? 0 : copy;
 }
 
-// All that a choice looks at, as numbers: where the operands lie, and what reads the result as what.
+// Everything that a choice depends on, as integers: the operands' layouts, and what reads the
+// result under which names.
 std::vector<std::uint64_t> key_of(const plan::NodeView& contraction, const Place& a, const Place& b,
                                   std::span<const Reader> readers) {
   std::vector<std::uint64_t> key;
@@ -144,7 +145,7 @@ std::vector<std::uint64_t> key_of(const plan::NodeView& contraction, const Place
     key.push_back(reinterpret_cast<std::uintptr_t>(&node.op()));
     add_symbols(reader.names);
     if (&node.op() == &ops::local_exchange()) {
-      // What else travels with it makes no difference.
+      // Other operands of the exchange do not matter.
       key.push_back(type(node.input(reader.operand)));
       add_symbols(wanted_by_exchange(node, reader.operand));
       continue;
@@ -182,7 +183,7 @@ Order order_of(const Place& place) {
     if ((x.stride == 0) != (y.stride == 0)) return x.stride == 0;
     return x.stride > y.stride;
   };
-  // A handful: inserted one by one, equals in their order, without the memory that stable_sort takes.
+  // Insertion sort: stable, few elements, and without the allocation of stable_sort.
   for (std::size_t i = 1; i < axes.size(); ++i)
     for (std::size_t k = i; k > 0 && before(axes[k], axes[k - 1]); --k) std::swap(axes[k], axes[k - 1]);
   Order order;

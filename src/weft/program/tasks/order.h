@@ -1,9 +1,9 @@
-// weft/program/tasks/order.h -- in what order the indices of a contraction's result should lie in memory.
+// weft/program/tasks/order.h -- chooses the index order in memory of a contraction's result.
 //
-// The plan leaves it open, and it decides how many matrix products a contraction takes. In a
-// transformer, heads written as [b, s, h, e] come out of one large product; as [b, h, s, e] they
-// would take one for each head of each sentence. What is done with the result counts too, so the
-// choice looks at its readers.
+// The plan leaves it open, and it determines how many matrix products a contraction takes. In a
+// transformer, heads written as [b, s, h, e] come from one large product; as [b, h, s, e] they
+// would take one product per head and sentence. The readers of the result matter too, so the choice
+// considers them.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -32,20 +32,21 @@ class Readers {
 // The indices of a place from slowest to fastest. Repeated ones (stride 0) come first.
 Order order_of(const Place& place);
 
-// The orders chosen for contractions of one graph, so that those of layers that are alike are chosen once.
+// Caches the orders chosen for contractions of one graph, so that identical layers share them.
 class ProductOrders {
  public:
   explicit ProductOrders(const Readers& readers) : readers_(readers) {}
 
-  // For a contraction of two values that lie at `a` and `b`.
+  // For a contraction of two values stored at `a` and `b`.
   Order choose(const plan::NodeView& contraction, const Place& a, const Place& b);
-  // As the first product that reads the value would have it, perhaps after pointwise work: what tells its matrices apart
-  // comes first, so that the rest of a side is one. The value's own order where no product does.
+  // The order that suits the first product reading the value, possibly after pointwise nodes:
+  // indices that distinguish its matrices come first, so that the rest of a side is one loop. The
+  // value's own order if no product reads it.
   Order with_matrices_first(const plan::Graph& graph, plan::ValueId value) const;
 
  private:
   const Readers& readers_;
-  std::map<std::vector<std::uint64_t>, Order> chosen_;  // by all that a choice looks at
+  std::map<std::vector<std::uint64_t>, Order> chosen_;  // keyed by everything that a choice depends on
 };
 
 }  // namespace weft::program

@@ -91,7 +91,7 @@ std::optional<std::int64_t> step_along(const Place& place, std::span<const plan:
       continue;
     }
     if (!any) {
-      // Below an index that the value lacks it would repeat.
+      // The value would repeat below an index that it lacks.
       if (!all) return std::nullopt;
       step = stride;
     } else if (!all || stride != size * step) {
@@ -155,7 +155,7 @@ std::optional<Place> view_place(const plan::NodeView& node, const Place& of) {
       }
       for (std::size_t i = inner.size(); i-- > 0;) place.axes.push_back(inner[i]);
     } else {
-      // Evenly spaced: each part steps over all of the next.
+      // Evenly spaced: the stride of each part is the span of the next.
       std::int64_t size = 1, stride = 0;
       for (std::size_t i = parts; i-- > 0;) {
         const Axis& axis = of.axes[at + i];
@@ -172,7 +172,7 @@ std::optional<Place> view_place(const plan::NodeView& node, const Place& of) {
     for (std::size_t i = at + taken; i < of.axes.size(); ++i) place.axes.push_back(of.axes[i]);
     return place;
   }
-  // transpose and broadcast: the same axes by name, others repeated.
+  // transpose and broadcast: the same axes by name, with repeated ones added.
   for (const plan::Dim& dim : type.dims) place.axes.push_back({dim.index, dim.size, of.stride(dim.index)});
   return place;
 }

@@ -1,4 +1,4 @@
-// Programs as text: what a rank will do, for people and tests to read.
+// Prints programs as text, for users and tests.
 #include <iterator>
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string loops(std::span<const ProductLoop> loops, std::string_view word) {
   return text;
 }
 
-// "[b 384, s 1]": a place by its strides, slowest first.
+// "b12+64(b 384, s 1)": a place with its strides, in the order of its axes.
 std::string steps(const Program& program, const Place& place) {
   std::string text = fmt::format("b{}", place.buffer.value);
   if (place.offset != 0) text += fmt::format("+{}", place.offset);
@@ -69,8 +69,8 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
   add(text, "\n");
 }
 
-// "all-gather over gpu [3, 3, 2] using direct: b4 = b3"; a dash stands for nothing. The stream is named where
-// it is not that of the axis.
+// "all-gather over gpu [3, 3, 2] using direct: b4 = b3"; a dash stands for an empty side. The
+// stream is named if it is not that of the axis.
 void print_exchange(Text& text, const Exchange& exchange, std::string_view stream) {
   const auto place = [](const Place& of) {
     if (!of.buffer.valid()) return std::string("-");

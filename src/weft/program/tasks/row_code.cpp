@@ -22,7 +22,7 @@ bool is_narrower(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16 || plan::is_f8(dtype);
 }
 
-// Whether every number of one type is one of the other's.
+// Whether `type` represents every value of `of` exactly.
 bool holds_all(plan::DType type, plan::DType of) {
   if (type == of || of == plan::DType::boolean) return true;
   return plan::is_f8(of) && !plan::is_f8(type);
@@ -30,7 +30,7 @@ bool holds_all(plan::DType type, plan::DType of) {
 
 bool is_constant(const NodeView& node) { return &node.op() == &ops::constant(); }
 
-// Whether a result of the node, computed in f32 from operands of their types, is of its type as it is.
+// Whether a result computed in f32 from operands of their types fits its own type without rounding.
 bool is_exact(const NodeView& node, std::size_t result) {
   const plan::DType dtype = node.result_type(result).dtype;
   if (!is_narrower(dtype)) return true;
@@ -64,7 +64,7 @@ class Writer {
     for (const Dim& dim : row_dims_) loop_.length *= dim.size;
     loop_.block = loop_.length;
     if (!group_.row_fixed) {
-      // Even blocks that a dozen registers of keep within a first-level cache.
+      // Even blocks, small enough that a dozen registers fit in the L1 cache.
       constexpr std::int64_t kLongest = 1024, kLanes = 16;
       const std::int64_t blocks = (loop_.length + kLongest - 1) / kLongest;
       loop_.block = ((loop_.length + blocks - 1) / blocks + kLanes - 1) / kLanes * kLanes;
@@ -78,9 +78,9 @@ class Writer {
  private:
   std::span<const Dim> domain() const { return group_.domain; }
 
-  // The longest row along which every operand stands still or runs. Where that is short, a longer one
-  // is worth a copy of the small operands that it would walk unevenly: a bias of 16 channels, repeated
-  // over the 64 places of an image, serves every image of a batch.
+  // The longest row along which every operand is constant or contiguous. If that is short, a longer
+  // row may justify copies of small operands that are uneven along it. For example, a bias of 16
+  // channels, repeated over the 64 pixels of an image, serves every image of a batch.
   std::size_t choose_row() const {
     if (group_.row_fixed || domain().empty()) return group_.row;
     std::size_t size = std::max<std::size_t>(group_.row, 1);
@@ -91,7 +91,7 @@ class Writer {
     return size;
   }
 
-  // What the group reads and writes in memory, or might.
+  // The places that the group reads and writes in memory, or might.
   template <class Act>
   void for_each_place(const Act& act) const {
     for (const plan::NodeId id : group_.nodes) {
@@ -110,7 +110,7 @@ class Writer {
   }
 
   bool is_worth_copies(std::size_t row) const {
-    constexpr std::int64_t kShare = 8;  // of what the loop walks
+    constexpr std::int64_t kShare = 8;  // fraction of the loop's elements that may be copied
     bool worth = true;
     for_each_place([&](const Place& place) {
       const auto step = step_along(place, domain().last(row));
@@ -150,13 +150,13 @@ class Writer {
     return static_cast<std::uint16_t>(loop_.operands.size() - 1);
   }
 
-  // The register that holds a value as its type does, computed or loaded where it is first asked for.
+  // The register with a value rounded to its type, computed or loaded on first use.
   std::uint16_t get(ValueId value) {
     if (const auto found = registers_.find(value.value); found != registers_.end()) return rounded(value);
     std::uint16_t reg = RowInstruction::kNone;
     const NodeView maker = in_.graph.view(in_.graph.value(value).producer);
-    // Whole numbers are no lanes: where one is read here it is a constant or a position, which may have been
-    // stored since, for another reader.
+    // Lanes do not hold integers: an integer read here is a constant or a position, even if it has
+    // been stored for another reader.
     if (in_.grouping.recomputed[value.value] || is_constant(maker) ||
         is_integer(in_.graph.type(value).dtype)) {
       reg = recompute(maker);
@@ -183,7 +183,7 @@ class Writer {
     return reg = push(instruction, is_run(reg));
   }
 
-  // A value that the row walks unevenly is moved first, repeated along the row's indices that it lacks.
+  // Copies a value that is uneven along the row, repeated along row indices that it lacks.
   Place even_copy(ValueId value, const Place& place) const {
     std::vector<Dim> dims;
     Order order;
@@ -221,7 +221,7 @@ class Writer {
   }
 
   std::uint16_t compute(const NodeView& node) {
-    // Lanes are f32 or truth; what a narrower type loses is lost where the value is stored or read.
+    // Lanes are f32 or boolean; narrower types are rounded when they are stored or read.
     if (&node.op() == &ops::cast() && node.result_type(0).dtype != plan::DType::boolean)
       return get(node.input(0));
     RowInstruction instruction{.step = RowStep::compute, .node = node.id(), .op = &node.op()};
@@ -233,7 +233,7 @@ class Writer {
     return push(instruction, run);
   }
 
-  // A repeated value, where a step needs an element for each place of the row.
+  // Spreads a single where a step needs one element per position of the row.
   std::uint16_t as_run(std::uint16_t reg) {
     if (is_run(reg) || row_dims_.empty()) return reg;
     RowInstruction instruction{.step = RowStep::spread};
@@ -293,7 +293,7 @@ class Writer {
       operands[0] = push(size, is_run(operands[0]));
     }
 
-    if (!along_row && !over_rows) {  // nothing is summed: a product
+    if (!along_row && !over_rows) {  // no sum: a product
       RowInstruction instruction{.step = RowStep::compute, .node = node.id(), .op = &ops::mul()};
       if (operands.size() == 1) return finish(node, 0, operands[0]);
       instruction.operands = {operands[0], operands[1], RowInstruction::kNone};
@@ -338,7 +338,7 @@ class Writer {
   const std::span<const Dim> outer_dims_, row_dims_;
   RowLoop loop_;
   std::unordered_map<std::uint32_t, std::uint16_t> registers_;  // by value
-  std::unordered_set<std::uint32_t> wide_;  // values whose registers hold more bits than their types do
+  std::unordered_set<std::uint32_t> wide_;  // values whose registers are more precise than their types
 };
 
 }  // namespace

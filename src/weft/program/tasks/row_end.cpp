@@ -10,7 +10,7 @@ namespace {
 using plan::NodeView;
 using plan::ValueId;
 
-// Where the places of a row add nothing to what the node makes of the whole row.
+// Where elements of a row contribute nothing to the node's result for the whole row.
 std::optional<Region> adds_nothing(const NodeView& node, const MaskedRegions& masked) {
   if (&node.op() == &ops::softmax()) return masked.zero[node.result(0).value];
   if (&node.op() == &ops::contract() || (&node.op() == &ops::reduce() && node.word(0) == "sum"))

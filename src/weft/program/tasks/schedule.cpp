@@ -11,7 +11,7 @@
 namespace weft::program {
 namespace {
 
-// Time is counted in operations: what the rank could compute meanwhile.
+// Time is measured in operations that the rank could compute meanwhile.
 using Work = double;
 
 class Scheduler {
@@ -53,7 +53,7 @@ class Scheduler {
   }
 
  private:
-  // A collective: those of all ranks come in one order. Messages come as they are ready.
+  // A collective; these run in the same order on all ranks. Messages run as soon as they are ready.
   bool is_exchange(std::uint32_t u) const {
     const auto* const exchange = std::get_if<Exchange>(&units_[u].kernel);
     return exchange != nullptr && !plan::is_message(exchange->kind);
@@ -77,7 +77,7 @@ class Scheduler {
     ++waiting_[to];
   }
 
-  // What a unit reads or writes of a buffer.
+  // A unit and the part of a buffer that it reads or writes.
   struct Part {
     std::uint32_t unit;
     Extent extent;
@@ -94,7 +94,7 @@ class Scheduler {
             is_source(BufferId(b)) ? edge(reader.unit, writer.unit) : edge(writer.unit, reader.unit);
   }
 
-  // Whether what is read of a buffer is what the writer writes of it: parts may be made one by one.
+  // Whether the writer makes the part of a buffer that is read: parts may be made separately.
   bool meet(const Part& writer, const Extent& read) const {
     return writers_[read.buffer.value].size() == 1 || writer.extent.overlaps(read);
   }
@@ -104,7 +104,7 @@ class Scheduler {
            program_.graph->phase(units_[u].nodes.front()) == plan::Phase::backward;
   }
 
-  // An order that runs, the plan's where it can be.
+  // A valid order, close to the plan's.
   std::vector<std::uint32_t> runnable_order() const {
     std::vector<std::uint32_t> waiting = waiting_, order;
     Earliest<Priority> ready;
@@ -119,8 +119,8 @@ class Scheduler {
     return order;
   }
 
-  // What is done again in the backward phase waits for the gradient that it is done for. Units come in an order that
-  // runs already, so none of these edges closes a circle.
+  // Recomputation in the backward phase waits for the gradient that needs it. Units are visited in
+  // a valid order, so these edges create no cycles.
   void hold_back() {
     std::optional<std::uint32_t> before;
     for (const std::uint32_t u : runnable_order()) {
@@ -136,9 +136,10 @@ class Scheduler {
     }
   }
 
-  // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that puts them in
-  // order waits its turn as well, which is the first's where several fetch what it made. Sums of what sources hold are of
-  // the step before: they are read at its end, so they are no fetches, and begin at once.
+  // Chains the exchanges, and finds fetches: exchanges that read only sources, possibly through a
+  // copy. That copy waits as well; if several fetches share it, it waits with the first. Reductions
+  // of sources belong to the previous step and are needed at the end of this one, so they are not
+  // fetches and start at once.
   void find_fetches() {
     is_fetch_.resize(units_.size());
     std::optional<std::uint32_t> last;
@@ -172,7 +173,8 @@ class Scheduler {
     return copy != nullptr && is_source(copy->from.buffer);
   }
 
-  // By unit: of the backward phase, though it computes with what sources hold alone: sums of the step before.
+  // By unit: whether it is in the backward phase but reads only sources, so that it reduces values
+  // of the previous step.
   std::vector<bool> of_step_before() const {
     std::vector<bool> found(units_.size());
     for (std::uint32_t u = 0; u < units_.size(); ++u)
@@ -185,7 +187,7 @@ class Scheduler {
     return found;
   }
 
-  // Whether it need not hurry: what it applies was made in the step before, and may still be under way.
+  // Whether it can wait: its gradient is from the previous step, and may still be in transit.
   bool applies_late(std::uint32_t u, const std::vector<bool>& before) const {
     return std::ranges::any_of(units_[u].reads, [&](const Place& place) {
       return std::ranges::any_of(writers_[place.buffer.value], [&](const Part& writer) {
@@ -202,7 +204,8 @@ class Scheduler {
       const bool soon =
           units_[u].nodes.empty() || is_message(u) ||
           (is_optimizer(*program_.graph->node(units_[u].nodes[0]).op) && !applies_late(u, before));
-      // A receive counts to the turn before its own, after what is there; a copy of a source could always go.
+      // A receive counts for the turn before its own, after ready units; a copy of a source is
+      // always possible.
       const std::uint32_t ahead = is(Exchange::Kind::receive, u) && units_[u].turn > 0 ? 1 : 0;
       priority_.push_back({units_[u].turn - ahead, soon ? u : (std::uint64_t{last_node} + 1) << 32 | u});
     }
@@ -215,7 +218,7 @@ class Scheduler {
   }
 
   Work work_of(const Unit& unit) const {
-    constexpr Work kFlopsPerMovedByte = 16;  // between a processor's 5 and an accelerator's 100
+    constexpr Work kFlopsPerMovedByte = 16;  // between a CPU's 5 and an accelerator's 100
     Work work = kFlopsPerMovedByte * static_cast<double>(bytes_of(unit.reads) + bytes_of(unit.writes));
     for (const plan::NodeId id : unit.nodes) {
       const plan::NodeView node = program_.graph->view(id);
@@ -224,7 +227,7 @@ class Scheduler {
     return work;
   }
 
-  // -- choosing -----------------------------------------------------------------------------------
+  // -- choice of the next unit --------------------------------------------------------------------
 
   void make_ready(std::uint32_t u) {
     if (is_exchange(u)) {
@@ -285,7 +288,7 @@ class Scheduler {
       if (--waiting_[next] == 0) make_ready(next);
   }
 
-  static constexpr std::int64_t kFetchedAhead = 2;  // times the largest fetch
+  static constexpr std::int64_t kFetchedAhead = 2;  // in units of the largest fetch
 
   Program& program_;
   std::vector<Unit>& units_;
@@ -294,21 +297,21 @@ class Scheduler {
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<std::uint32_t> waiting_;
   using Priority =
-      std::pair<std::uint32_t, std::uint64_t>;  // the turn from which on, and then in which order
+      std::pair<std::uint32_t, std::uint64_t>;  // the first turn it may run in, then its order
   std::vector<Priority> priority_;
-  std::vector<std::uint32_t> left_;  // by turn: units that are not placed
-  std::uint32_t turn_ = 0;           // the first that has any
-  std::vector<bool> is_fetch_;       // an exchange of what sources hold
+  std::vector<std::uint32_t> left_;  // by turn: units not yet placed
+  std::uint32_t turn_ = 0;           // the first turn with units left
+  std::vector<bool> is_fetch_;       // an exchange of sources
 
   template <class Key>
   using Earliest = std::priority_queue<std::pair<Key, std::uint32_t>,
                                        std::vector<std::pair<Key, std::uint32_t>>, std::greater<>>;
   Earliest<Priority> ready_;               // by priority
-  Earliest<Work> held_;                    // by when the exchanges they read should be over
+  Earliest<Work> held_;                    // by the predicted end of the exchanges that they read
   std::optional<std::uint32_t> exchange_;  // the next one, when it is ready
   Work now_ = 0, line_free_ = 0;
-  std::vector<Work> over_;            // by unit: when an exchange should be over; 0: it is none, or not begun
-  std::vector<std::int64_t> unread_;  // by buffer: the bytes of a fetch that nobody has read yet
+  std::vector<Work> over_;            // by unit: predicted end of an exchange; 0: not started, or no exchange
+  std::vector<std::int64_t> unread_;  // by buffer: fetched bytes that have not been read yet
   std::int64_t unread_bytes_ = 0, most_unread_ = 0;
   std::vector<std::uint32_t> ordered_;
 };

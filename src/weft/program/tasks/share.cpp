@@ -19,8 +19,8 @@ void find_spans(Program& program) {
     if (buffer.born == kNever) buffer.born = 0;
 }
 
-// What an exchange gives stays where it is until someone needs what it takes: if the memory were used again
-// at once, the next unit would have to wait for the network.
+// Keeps the operand of an exchange until the result is first read: if its memory were reused at
+// once, the next unit would have to wait for the network.
 void keep_during_exchanges(Program& program) {
   std::vector<std::uint32_t> first_read(program.buffers.size(),
                                         static_cast<std::uint32_t>(program.units.size()));
@@ -40,7 +40,7 @@ bool same_walk(const RowOperand& x, const RowOperand& y) {
          is_real(x.place.dtype) && x.place.dtype == y.place.dtype && std::ranges::equal(x.outer, y.outer);
 }
 
-// The instruction after which a register is not read any more.
+// By register: the last instruction that reads it.
 std::vector<std::size_t> last_reads(const RowLoop& loop) {
   std::vector<std::size_t> last(loop.is_run.size());
   for (std::size_t i = 0; i < loop.code.size(); ++i)
@@ -49,7 +49,7 @@ std::vector<std::size_t> last_reads(const RowLoop& loop) {
   return last;
 }
 
-// The instruction that makes a register.
+// By register: the instruction that writes it.
 std::vector<std::size_t> makers(const RowLoop& loop) {
   std::vector<std::size_t> made(loop.is_run.size());
   for (std::size_t i = 0; i < loop.code.size(); ++i) {
@@ -94,7 +94,7 @@ class Sharing {
         if (read.role != BufferRole::temporary || read.born == unit || read.dies != unit + 1 ||
             read.bytes != written.bytes || !same_walk(from, to))
           continue;
-        // A register may be the operand's own memory until its last use.
+        // A register may alias the operand's memory until its last use.
         if (last[load.result] > made[store.operands[0]] || is_read_otherwise(loop, load.memory)) continue;
         read.dies = written.dies;
         home_[home(to.place.buffer).value] = old;
@@ -103,7 +103,7 @@ class Sharing {
     }
   }
 
-  // An all-reduce may leave the combination where the addends were.
+  // An all-reduce may run in place.
   void share(const Exchange& exchange, std::uint32_t unit) {
     const Place &from = exchange.operand, &to = exchange.result;
     if (exchange.kind != Exchange::Kind::all_reduce || !from.buffer.valid() || !to.buffer.valid()) return;

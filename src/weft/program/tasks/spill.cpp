@@ -6,10 +6,10 @@
 namespace weft::program {
 namespace {
 
-// Smaller ones cost more in pages than they free.
+// Spilling smaller buffers costs more in pages than it frees.
 constexpr std::int64_t kLeastSpilled = kSpillPage;
 
-// By buffer: moved by an exchange, which may move it while other work goes on.
+// By buffer: whether an exchange moves it, possibly concurrently with other work.
 std::vector<bool> exchanged(const Program& program) {
   std::vector<bool> moved(program.buffers.size());
   for (const Unit& unit : program.units)
@@ -20,7 +20,7 @@ std::vector<bool> exchanged(const Program& program) {
   return moved;
 }
 
-// The unit at which most of what is not spilled is alive.
+// The unit at which the most unspilled temporaries are alive.
 std::uint32_t fullest_unit(const Program& program) {
   std::vector<std::int64_t> change(program.units.size() + 1);
   for (const Buffer& buffer : program.buffers) {
@@ -35,7 +35,8 @@ std::uint32_t fullest_unit(const Program& program) {
   return fullest;
 }
 
-// By buffer: the longest run of units in which nobody touches it, where `at` is in it; else 0.
+// By buffer: the number of units around `at` during which it is not accessed; 0 if it is accessed
+// there.
 std::vector<std::uint32_t> waits_around(const Program& program, std::uint32_t at) {
   std::vector<std::uint32_t> before(program.buffers.size()), after(program.buffers.size(), ~std::uint32_t{0});
   for (std::uint32_t u = 0; u < program.units.size(); ++u)
@@ -53,7 +54,7 @@ std::vector<std::uint32_t> waits_around(const Program& program, std::uint32_t at
   return after;
 }
 
-// The largest first, until they are enough.
+// Marks the largest first until there are enough bytes.
 bool mark(Program& program, std::vector<std::size_t> candidates, std::int64_t bytes) {
   std::ranges::stable_sort(candidates, [&](std::size_t x, std::size_t y) {
     return program.buffers[x].bytes > program.buffers[y].bytes;
@@ -76,7 +77,7 @@ bool spill_more(Program& program, std::int64_t bytes) {
     return buffer.role == role && !buffer.spilled && !moved[b] && buffer.bytes >= kLeastSpilled;
   };
   std::vector<std::size_t> states, waiting, parameters;
-  constexpr std::uint32_t kLongWait = 8;  // units: a page comes back in less time than they take
+  constexpr std::uint32_t kLongWait = 8;  // units: enough time to read a page back
   const std::vector<std::uint32_t> waits = waits_around(program, fullest_unit(program));
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     if (may_go(b, BufferRole::state)) states.push_back(b);
@@ -90,8 +91,8 @@ bool spill_more(Program& program, std::int64_t bytes) {
 
 std::vector<std::vector<Extent>> release_points(const Program& program) {
   std::vector<std::vector<Extent>> released(program.tasks.size());
-  // From the last task of a unit on: what a later one of it touches is not let go before.
-  std::map<std::uint32_t, Extent> later;  // by buffer: all that later tasks of the unit at hand touch
+  // From the last task of a unit backwards: what a later task still accesses is not released.
+  std::map<std::uint32_t, Extent> later;  // by buffer: the range that later tasks of the current unit access
   std::uint32_t unit = ~std::uint32_t{0};
   for (std::size_t t = program.tasks.size(); t-- > 0;) {
     const Task& task = program.tasks[t];

@@ -9,7 +9,7 @@ namespace weft::program {
 StepParts step_parts(const Program& program, const Timeline& timeline) {
   struct Edge {
     double time;
-    int computing, moving;  // how many more tasks run from here on
+    int computing, moving;  // change in the number of running tasks
   };
   std::vector<Edge> edges;
   for (std::size_t t = 0; t < timeline.tasks.size(); ++t) {

@@ -1,8 +1,8 @@
-// weft/program/tasks/step_parts.h -- what a rank did with the time of a step, from when its tasks ran.
+// weft/program/tasks/step_parts.h -- compute, exposed communication and idle time of a step.
 //
-//   computing  [product 1][product 2]......[update]      computing: any worker had a task that computes
-//   moving     ..........[reduce 1 ....]...               exposed: a collective ran, and nothing else
-//              c          c          e    i c             idle: neither
+//   computing  [product 1][product 2]......[update]      computing: some worker ran a compute task
+//   moving     ..........[reduce 1 ....]...               exposed: only a collective ran
+//               c          c          e    i c            idle: neither
 #pragma once
 #include "weft/program/tasks/program.h"
 #include "weft/program/tasks/timeline.h"
@@ -10,13 +10,13 @@
 namespace weft::program {
 
 struct StepParts {
-  double computing = 0, exposed = 0, idle = 0;  // together the whole step, to the rank's last task
+  double computing = 0, exposed = 0, idle = 0;  // sum to the whole step, up to the rank's last task
   double moving = 0;                            // collectives, hidden or not
 
   double seconds() const { return computing + exposed + idle; }
 };
 
-// Counted from where the timeline counts.
+// Times start at the begin of the timeline.
 StepParts step_parts(const Program& program, const Timeline& timeline);
 
 }  // namespace weft::program

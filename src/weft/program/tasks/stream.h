@@ -1,16 +1,16 @@
-// weft/program/tasks/stream.h -- what a rank does one after the other, and what beside it.
+// weft/program/tasks/stream.h -- assigns units to streams.
 //
 //   compute   [product 1][product 2][product 3].........[update]
-//   gpu       ..........[reduce 1 ....][reduce 2 ....]                two axes move at once,
-//   node      ...............[gather ........]                       the exchanges of one in their order
+//   gpu       ..........[reduce 1 ....][reduce 2 ....]    two axes communicate concurrently,
+//   node      ...............[gather ........]            the exchanges of one in order
 //
-// A stream is a queue of tasks. Stream 0 computes: a rank's workers take what is ready of it, the first in the
-// program first. Every other stream moves bytes: its tasks begin strictly in the program's order, each when
-// the one before it is over and what it waits for is done. There is one for each mesh axis that has collectives,
-// and one each for its sends and its receives.
+// A stream is a queue of tasks. Stream 0 computes: a rank's workers start its ready tasks, the
+// earliest in the program first. Every other stream moves bytes. Its tasks start strictly in
+// program order, each when the previous one is done and its dependencies are met. There is one such
+// stream per mesh axis with collectives, and one each for its sends and its receives.
 //
-// Streams are part of the program: the simulator (sim/step/step_run.h) and the executor (exec/crew.h) take them
-// from here, so what one overlaps the other does too.
+// Streams are part of the program. The simulator (sim/step/step_run.h) and the executor
+// (exec/crew.h) both use them, so they overlap the same work.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -19,8 +19,8 @@
 
 namespace weft::program {
 
-// Gives every unit its stream: an exchange that of its mesh axis, in the order in which axes first come, which
-// is the same on all ranks; all else stream 0.
+// Assigns a stream to every unit: the stream of its mesh axis to an exchange, with axes in order of
+// first use, which is the same on all ranks; stream 0 to all others.
 void assign_streams(Program& program);
 
 // The tasks of each stream, ascending.

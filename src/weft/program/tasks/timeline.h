@@ -1,6 +1,6 @@
-// weft/program/tasks/timeline.h -- when each task of a program ran, or would run.
+// weft/program/tasks/timeline.h -- when each task of a program ran, or is predicted to run.
 //
-// The simulator predicts one, the executor measures one; EXPLAIN ANALYZE lays them side by side.
+// The simulator predicts a timeline, the executor measures one; EXPLAIN ANALYZE compares them.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ struct TaskTime {
 };
 
 struct Timeline {
-  std::vector<TaskTime> tasks;  // as the program's
+  std::vector<TaskTime> tasks;  // parallel to the program's tasks
   double seconds = 0;           // from the first begin to the last end
 };
 

@@ -29,7 +29,7 @@ bool same_place(const Place& x, const Place& y) {
   return x.dtype == y.dtype && extent(x) == extent(y) && is_plain(x) && is_plain(y);
 }
 
-// A unit that does nothing but turn numbers of one type, which lie plain, into the same of another.
+// Whether a unit only casts a dense tensor to another type.
 bool only_casts(const Program& program, const Unit& unit) {
   const auto* const loop = std::get_if<RowLoop>(&unit.kernel);
   return loop != nullptr && unit.nodes.size() == 1 && loop->accumulators.empty() && unit.reads.size() == 1 &&
@@ -73,12 +73,12 @@ class Joining {
     std::string_view op;
     std::vector<double> attributes;
     std::vector<plan::DType> dtypes;
-    std::vector<std::int64_t> numbers;  // where the operands lie that all share
-    std::uint32_t exchange = kNoUnit;   // that brings the gradient
+    std::vector<std::int64_t> numbers;  // places of the scalar operands
+    std::uint32_t exchange = kNoUnit;   // the one that reduces the gradient
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  // An update with what it takes along: the gradient's cast before it; the parameter's rounding and the copies to where
-  // values are kept after it.
+  // An update and the units fused with it: the gradient's cast before it; the parameter's rounding
+  // and the copies to kept values after it.
   struct Ready {
     std::vector<std::uint32_t> units;  // the update first
     OperatorCall call;
@@ -113,7 +113,7 @@ class Joining {
     ready_[is_free ? after : u].push_back(std::move(taken));
   }
 
-  // Whether these alone read and write the buffer.
+  // Whether only these units access the buffer.
   bool is_of(const Ready& update, BufferId buffer, std::uint32_t and_unit) const {
     return std::ranges::all_of(touching_[buffer.value], [&](std::uint32_t u) {
       return u == and_unit || std::ranges::find(update.units, u) != update.units.end();
@@ -155,7 +155,7 @@ class Joining {
     }
   }
 
-  // Results that nobody reads but those that are here are written where a copy would bring them.
+  // Writes results that only these units read directly where a copy would put them.
   void keep_in_place(Ready& update) const {
     for (Place& result : update.call.results)
       for (const std::uint32_t c : touching_[result.buffer.value]) {
@@ -169,7 +169,7 @@ class Joining {
       }
   }
 
-  // The last that has what is overwritten as it was.
+  // The last unit that must see the old contents of what is overwritten.
   std::uint32_t last_before(const Ready& update) const {
     std::uint32_t after = update.units.front();
     for (const std::uint32_t u : update.units)
@@ -238,8 +238,8 @@ class Joining {
   std::vector<Unit>& units_;
   const std::int64_t enough_;
   std::vector<std::vector<std::uint32_t>> touching_;  // by buffer: units, ascending
-  std::vector<std::vector<Ready>> ready_;             // by the unit that they may come after
-  std::vector<bool> is_taken_;                        // by unit: an update, or goes along with one
+  std::vector<std::vector<Ready>> ready_;             // by the unit after which they may run
+  std::vector<bool> is_taken_;                        // by unit: is an update or fused with one
   std::map<Key, Waiting> waiting_;
   std::vector<Unit> placed_;
 };

@@ -12,10 +12,10 @@ namespace {
 using TaskList = std::vector<std::uint32_t>;
 using FewTasks = InlineVector<std::uint32_t, 4>;
 
-// Memory as segments, each with who wrote it last and who has read it since.
+// Memory as segments, each with its last writers and its readers since.
 class Scoreboard {
  public:
-  // Whom a task must wait for that touches [begin, end).
+  // Finds the tasks that a task accessing [begin, end) must wait for.
   void find(std::int64_t begin, std::int64_t end, bool writes, TaskList& waits) const {
     if (begin >= end) return;
     auto next = segments_.upper_bound(begin);
@@ -27,11 +27,12 @@ class Scoreboard {
     }
   }
 
-  // The first task of a pass that writes a segment succeeds those before it; the others join it.
+  // The first task of a pass that writes a segment replaces the previous writers; later tasks of
+  // the pass are added.
   void write(std::uint32_t task, std::uint32_t pass, std::int64_t begin, std::int64_t end) {
     if (begin >= end) return;
     const auto last = split(end), first = split(begin);
-    // What it succeeds everywhere is one segment from now on, however it was cut before.
+    // If the pass is new to the whole range, the range becomes one segment.
     if (std::none_of(first, last, [&](const auto& entry) { return entry.second.written_by == pass; })) {
       segments_.erase(first, last);
       segments_.emplace_hint(last, begin, Segment{end, {task}, {}, pass});
@@ -57,7 +58,7 @@ class Scoreboard {
   struct Segment {
     std::int64_t end;
     FewTasks writers = {}, readers = {};
-    std::uint32_t written_by = kNobody;  // the writers' pass: its first task
+    std::uint32_t written_by = kNobody;  // the writers' pass, identified by its first task
   };
 
   // Calls `act` on segments that cover [begin, end) exactly.
@@ -80,7 +81,7 @@ class Scoreboard {
 
   using Segments = std::pmr::map<std::int64_t, Segment>;
 
-  // The first segment from `at` on; what lies across it falls in two.
+  // The first segment from `at` on; splits a segment that contains `at`.
   Segments::iterator split(std::int64_t at) {
     const auto after = segments_.lower_bound(at);
     if (after == segments_.begin()) return after;
@@ -92,7 +93,7 @@ class Scoreboard {
   }
 
   std::pmr::unsynchronized_pool_resource memory_;
-  Segments segments_{&memory_};  // by where they begin
+  Segments segments_{&memory_};  // by begin
 };
 
 }  // namespace
@@ -107,9 +108,9 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
     }
   };
   for (std::size_t first = 0, end = 0; first < tasks.size(); first = end) {
-    // Tasks of one unit have no part of memory in common, though their extents, which are intervals,
-    // may: columns of one matrix lie between each other. So none waits for another, but for those of an earlier pass:
-    // a pass is over where chunks are counted from the first again.
+    // Tasks of one unit do not conflict, although their extents, which are intervals, may overlap:
+    // columns of a matrix are interleaved. So they do not wait for one another, only for those of
+    // an earlier pass. A new pass begins where chunk numbers restart.
     do ++end;
     while (end < tasks.size() && tasks[end].unit == tasks[first].unit &&
            tasks[end].chunk > tasks[end - 1].chunk);
@@ -120,7 +121,7 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
       each(tasks[t].writes, [&](std::int64_t low, std::int64_t high) { board.find(low, high, true, waits); });
       std::ranges::sort(waits);
       waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-      // Those that another one waits for already are waited for through it.
+      // Drops tasks that another dependency waits for already.
       implied.clear();
       for (const std::uint32_t wait : waits)
         implied.insert(implied.end(), tasks[wait].waits.begin(), tasks[wait].waits.end());

@@ -1,9 +1,10 @@
-// weft/program/tasks/without_overlap.h -- what tasks wait for when nothing else runs while bytes move.
+// weft/program/tasks/without_overlap.h -- dependencies of tasks without overlap.
 //
-//   compute 1, compute 2, move, compute 3      the move waits for both before it, and what follows it waits
-//                                              for the move, whoever needs what it brings
+//   compute 1, compute 2, move, compute 3      the move waits for all tasks before it, and all after it
+//                                              wait for it, whether they need its data or not
 //
-// The executor runs tasks so where movers would take processors from workers, and the simulator with it.
+// The executor runs tasks like this where communication would take CPU cores from workers, and the
+// simulator does the same.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,7 +14,8 @@
 
 namespace weft::program {
 
-// By task: what it waits for then, ascending. `moves` are the tasks that move bytes between ranks, ascending.
+// By task: its dependencies then, ascending. `moves`: the tasks that move bytes between ranks,
+// ascending.
 std::vector<std::vector<std::uint32_t>> waits_without_overlap(std::span<const Task> tasks,
                                                               std::span<const std::uint32_t> moves);
 
