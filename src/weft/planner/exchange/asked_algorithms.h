@@ -1,8 +1,8 @@
-// weft/planner/exchange/asked_algorithms.h -- algorithms that somebody asks for by name, in place of what would be chosen.
+// weft/planner/exchange/asked_algorithms.h -- collective algorithms that the user selects by name.
 //
 //   SET algorithm = 'all_reduce_ring(channels=2); direct two-shot'
 //
-//   all-reduce   all_reduce_ring(channels=2)      the first that is for the collective, or for any
+//   all-reduce   all_reduce_ring(channels=2)      the first that implements the collective, or any
 //   all-gather   direct two-shot
 #pragma once
 #include <optional>
@@ -18,13 +18,13 @@ namespace weft::exchange {
 
 struct AskedAlgorithm {
   std::string name;
-  std::optional<collective::Kind> kind;  // that it is an algorithm of; none: of any
+  std::optional<collective::Kind> kind;  // the collective it implements; none: any
 };
 
-// Names between semicolons. Fails where nothing has such a name, or its parameters do not fit.
+// Reads names separated by semicolons. Fails if a name is unknown or its parameters do not match.
 Result<std::vector<AskedAlgorithm>> read_asked_algorithms(std::string_view text);
 
-// Null where none is for the collective.
+// Null if none implements the collective.
 const AskedAlgorithm* find_asked(std::span<const AskedAlgorithm> asked, collective::Kind kind);
 
 }  // namespace weft::exchange

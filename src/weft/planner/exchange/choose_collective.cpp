@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kMostRunnersUp = 2;
 constexpr std::size_t kMostCandidates = 4096;
 constexpr std::size_t kMostSizes = 65536;
-constexpr double kNearlyEqual = 1.02;  // what one measurement differs from the next by
-constexpr double kClearlyMore = 1.05;  // of two facts: less does not explain a lead
+constexpr double kNearlyEqual = 1.02;  // noise between two measurements
+constexpr double kClearlyMore = 1.05;  // smaller ratios of two facts do not explain a difference in time
 
-// A time that cannot be is no time at all.
+// An impossible time counts as infinite.
 double seconds_of(const CollectiveCandidate& candidate, std::int64_t bytes) {
   const double seconds = candidate.seconds ? candidate.seconds(bytes) : 0;
   return seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
@@ -45,7 +45,7 @@ std::string latency_reason(const CollectiveFacts& best, const CollectiveFacts& n
   if (clearly_more(next.steps, best.steps))
     return fmt::format("latency-bound: {:g} step{} against {:g}", best.steps, best.steps == 1 ? "" : "s",
                        next.steps);
-  // LL's flag travels with every word, LL128's with every line, Simple's behind a fence.
+  // LL sends a flag with every word, LL128 with every line, and Simple after a fence.
   constexpr auto kWaiting = [](collective::Protocol protocol) {
     return protocol == collective::Protocol::ll ? 0 : protocol == collective::Protocol::ll128 ? 1 : 2;
   };
@@ -69,7 +69,7 @@ std::string bandwidth_reason(const CollectiveFacts& best, const CollectiveFacts&
   return {};
 }
 
-// Over the range, how much of the growth of the size the time follows: 0 not at all, 1 in proportion.
+// How time grows with size over the range: 0 for constant time, 1 for proportional.
 double elasticity(const CollectiveCandidate& candidate, std::int64_t low, std::int64_t high) {
   if (low == high) {
     low = std::max<std::int64_t>(low / 2, 1);
@@ -117,7 +117,7 @@ void rank_the_others(std::span<const CollectiveCandidate> candidates, std::span<
   range.runners_up = std::move(kept);
 }
 
-// The largest size from `low` up to below `high` at which `best` still wins, halving towards it.
+// Bisects for the largest size in [low, high) at which `best` still wins.
 std::int64_t last_win(std::span<const CollectiveCandidate> candidates, std::optional<std::size_t> best,
                       std::int64_t low, std::int64_t high) {
   while (high - low > 1) {

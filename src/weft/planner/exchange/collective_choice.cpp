@@ -13,12 +13,12 @@
 namespace weft::exchange {
 namespace {
 
-// Programs longer than this are not among the candidates unless asked for: simulating them takes minutes.
+// Longer programs are not candidates unless requested: simulating them takes minutes.
 constexpr std::size_t kMostActions = 200'000;
-// Slices of a long message that are walked: half of what `cost` walks, which is enough to tell who wins.
+// Simulated slices of a long message: half as many as for `cost`, but enough to find the winner.
 constexpr std::int32_t kMostSlices = 8;
-// Most candidates win nowhere. A look at every fourth doubling tells: who is nowhere within kHopeless of the
-// best there is not priced at the sizes between.
+// Most candidates never win. Every fourth size is simulated first. Candidates that are not within
+// kHopeless of the best at any of these are dropped.
 constexpr double kHopeless = 2;
 
 bool has_parameter(const collective::Algorithm& algorithm, std::string_view name) {
@@ -26,7 +26,7 @@ bool has_parameter(const collective::Algorithm& algorithm, std::string_view name
                              [&](const auto& parameter) { return parameter.name == name; });
 }
 
-// Whether messages follow each other so that smaller ones could overlap. Where it is not known, they might.
+// Whether messages form chains, so that smaller chunks could overlap. If unknown, assume so.
 bool has_chains(const collective::Algorithm& algorithm, const sim::CollectiveCluster& cluster) {
   collective::Arguments arguments;
   sim::fill_parameters(algorithm, cluster, 1, arguments);
@@ -34,8 +34,9 @@ bool has_chains(const collective::Algorithm& algorithm, const sim::CollectiveClu
   return !claimed.ok() || claimed->steps.value_or(3) > 2;
 }
 
-// An algorithm with the parameters worth trying: pipelined where it can be, and spread over one channel, for
-// short messages, some, and as many as fill the links. Channels are what an algorithm calls so, or instances.
+// An algorithm with the parameters worth trying: pipelined if possible, and with one channel for
+// short messages, some, or enough to fill the links. Channels are a parameter of that name or
+// instances.
 std::vector<Variant> variants(const collective::Algorithm& algorithm, const sim::CollectiveCluster& cluster) {
   const bool chained = has_chains(algorithm, cluster);
   std::vector<std::int32_t> channels = {1};
@@ -69,7 +70,7 @@ Result<std::vector<Variant>> references(const ChoiceQuestion& question) {
 
 std::string family_of(const std::string& reference) { return reference.substr(0, reference.find('(')); }
 
-// Adds the variant with every protocol, or says why it is left out.
+// Adds the variant with every protocol, or records why it is left out.
 void add_candidates(PricedChoice& made, const Variant& variant, const sim::CollectiveCluster& cluster,
                     bool asked_for, bool first_of_its_kind) {
   using enum collective::Protocol;
@@ -79,7 +80,7 @@ void add_candidates(PricedChoice& made, const Variant& variant, const sim::Colle
       program =
           user_error(fmt::format("{} steps are too many to try by default", program->actions.actions.size()));
     if (!program.ok()) {
-      if (first_of_its_kind || asked_for)  // else it was said of the first
+      if (first_of_its_kind || asked_for)  // else already recorded
         made.left_out.push_back(fmt::format(
             "{}: {}", asked_for ? variant.reference : family_of(variant.reference), program.error().message));
       return;
@@ -89,7 +90,7 @@ void add_candidates(PricedChoice& made, const Variant& variant, const sim::Colle
   }
 }
 
-// Prices all candidates; the outcome does not depend on how many at once.
+// Estimates all candidates in parallel. The result does not depend on the number of threads.
 Status price_all(std::vector<PricedCandidate>& candidates, const sim::CollectiveCluster& cluster,
                  const std::vector<std::int64_t>& sizes) {
   std::vector<Status> outcomes(candidates.size());
@@ -104,7 +105,7 @@ Status price_all(std::vector<PricedCandidate>& candidates, const sim::Collective
   return {};
 }
 
-// Those that NCCL has stay where `for_tuner`: one of them wins its table, however far behind.
+// With `for_tuner`, NCCL's algorithms are kept however slow, since one of them must win its table.
 Status drop_hopeless(PricedChoice& made, const sim::CollectiveCluster& cluster, bool for_tuner) {
   std::vector<std::int64_t> coarse;
   for (std::size_t i = 0; i < made.sizes.size(); i += 4) coarse.push_back(made.sizes[i]);
@@ -140,7 +141,7 @@ std::vector<Variant> shipped_variants(collective::Kind kind, const sim::Collecti
     const auto is_list = [](const auto& parameter) {
       return parameter.type == collective::ParameterType::list;
     };
-    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
+    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: only by name
     for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
   }
   return found;

@@ -1,13 +1,13 @@
-// weft/planner/exchange/collective_choice.h -- the best algorithm by size, among those that a cluster can run.
+// weft/planner/exchange/collective_choice.h -- the best algorithm per size on a cluster.
 //
 //   references        every shipped algorithm of the collective, with the parameters worth trying, or those
-//                     asked for
+//                     requested
 //     -> candidates   each with every protocol, compiled and checked for the cluster
-//     -> few of them  who is far behind at every size goes, unless it was asked for
+//     -> few of them  those that are far behind at every size are dropped, unless requested
 //     -> rows         the time of each at each size
-//     -> choice       who wins from which size to which
+//     -> choice       the winner of each range of sizes
 //
-// What people are shown of it is made in collective_choose.cpp.
+// collective_choose.cpp prints the result.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,19 +21,19 @@
 
 namespace weft::exchange {
 
-// A reference and how many instances of it are to run side by side.
+// A reference and how many instances of it run side by side.
 struct Variant {
   std::string reference;
   std::int32_t instances = 1;
 };
 
-// Every shipped algorithm of the collective, with the parameters worth trying there.
+// Every shipped algorithm of the collective, with the parameters worth trying on this cluster.
 std::vector<Variant> shipped_variants(collective::Kind kind, const sim::CollectiveCluster& cluster);
 
 struct PricedCandidate {
   std::string reference;  // "all_reduce_ring(chunks=8)"
   PricedProgram program;
-  std::vector<sim::CostRow> rows;  // one a size
+  std::vector<sim::CostRow> rows;  // one per size
 
   std::string family() const;  // the reference without its parameters
 };
@@ -44,7 +44,7 @@ struct PricedChoice {
   std::int32_t ranks = 0, nodes = 1;
   std::vector<std::int64_t> sizes;
   std::vector<PricedCandidate> candidates;
-  CollectiveChoice choice;            // numbers of `candidates`
+  CollectiveChoice choice;            // indexes `candidates`
   std::vector<std::string> left_out;  // "all_reduce_swing: needs ..."
 };
 
@@ -54,10 +54,10 @@ struct ChoiceQuestion {
   sim::CollectiveCluster cluster;
   std::vector<std::int64_t> sizes;
   std::vector<std::string> candidates = {};  // references; none: every shipped algorithm of the collective
-  // Only what stock NCCL has may win its tuner's table, so its algorithms stay, however far behind.
+  // Only algorithms of stock NCCL may win its tuner's table, so they are kept however slow.
   bool for_tuner = false;
   std::vector<collective::Program> synthesized =
-      {};  // for this cluster, checked; they compete with the others
+      {};  // for this cluster, checked; they compete with the other candidates
 };
 Result<PricedChoice> choose(const ChoiceQuestion& question);
 
@@ -65,7 +65,7 @@ Result<PricedChoice> choose(const ChoiceQuestion& question);
 Result<CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
                                       const std::vector<std::int64_t>& sizes);
 
-// What stock NCCL calls the algorithm that a family is: ring, tree or pat; empty where it has no such one.
+// Stock NCCL's name for a family of algorithms: ring, tree or pat; empty if it has none.
 std::string_view nccl_algorithm(collective::Kind kind, std::string_view family);
 
 }  // namespace weft::exchange

@@ -1,4 +1,4 @@
-// weft/planner/exchange/collective_measured.h -- a measured table, ready to be fitted.
+// weft/planner/exchange/collective_measured.h -- read a table of measured times for fitting.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace weft::exchange {
 // Every error names the file.
 Result<formats::CollectiveTable> read_collective_table(const std::string& path);
 
-// In-place times where the table has them, else the others; by size, at least one.
+// In-place times if the table has them, else out-of-place times. Sorted by size, at least one.
 Result<std::vector<sim::Measurement>> measurements(const formats::CollectiveTable& table,
                                                    const std::string& path);
 Result<std::vector<sim::Measurement>> read_measurements(const std::string& path);

@@ -13,7 +13,7 @@
 namespace weft::exchange {
 namespace {
 
-// What people see: the reference without what the cluster decided.
+// The displayed name: the reference without the parameters that the cluster determines.
 std::string label(const std::string& reference, collective::Protocol protocol, std::int32_t instances) {
   const std::string times = instances > 1 ? fmt::format(" x{}", instances) : "";
   return fmt::format("{}{} {}", reference, times, collective::name(protocol));
@@ -41,7 +41,7 @@ Result<PricedProgram> prepare(const std::string& reference, const sim::Collectiv
   PricedProgram priced;
   priced.name = reference;
   if (source.one_sided) {
-    // A plan that puts and signals is priced as it is.
+    // One-sided plans (put and signal) are estimated without compilation.
     WEFT_TRY_STATUS(formats::expect_right(collective::check(*source.one_sided), reference + " is"));
     priced.actions = collective::to_actions(*source.one_sided, collective::Grain::step);
     priced.facts.protocol = source.one_sided->protocol;
@@ -93,7 +93,7 @@ Status calibrate(const std::string& path, PricedProgram& program, sim::Collectiv
   const std::array sizes = {ends[0].bytes, ends[1].bytes};
   if (points.size() < 2)
     return user_error(fmt::format("{} has one size", path), "calibration needs at least two sizes");
-  // Rates change the small message's time a little and the launch the large one's: three rounds settle both.
+  // Rates slightly affect the small message, and launch time the large one: three rounds converge.
   for (int round = 0; round < 3; ++round) {
     WEFT_TRY(rows, price_at(program, cluster, sizes));
     const double simulated = rows[1].seconds - rows[0].seconds, measured = ends[1].seconds - ends[0].seconds;

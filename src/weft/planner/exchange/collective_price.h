@@ -1,4 +1,4 @@
-// weft/planner/exchange/collective_price.h -- an algorithm made ready for a cluster: compiled, checked, and priced.
+// weft/planner/exchange/collective_price.h -- compile, check and estimate an algorithm for a cluster.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,15 +22,15 @@ struct PricedProgram {
   sim::RunParameters parameters;
 };
 
-// `reference` as in collective_source.h; parameters that the cluster decides need not be given.
+// `reference`: see collective_source.h. Parameters that the cluster determines may be omitted.
 Result<PricedProgram> prepare(const std::string& reference, const sim::CollectiveCluster& cluster,
                               collective::Protocol protocol, std::int32_t instances);
 
-// A program that was checked.
+// REQUIRES: the program was checked.
 Result<PricedProgram> prepare(const collective::Program& program, const sim::CollectiveCluster& cluster);
 
-// Sets the program's launch time and the rates of the cluster's links so that the simulation meets the table
-// measured in `path` (see formats/nccl_tests_log.h) at its smallest and at its largest size.
+// Sets the program's launch time and the cluster's link rates so that the simulation matches the
+// table in `path` (see formats/nccl_tests_log.h) at its smallest and largest size.
 Status calibrate(const std::string& path, PricedProgram& program, sim::CollectiveCluster& cluster);
 
 Result<std::vector<sim::CostRow>> price_at(const PricedProgram& program,

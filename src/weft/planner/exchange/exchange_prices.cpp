@@ -22,27 +22,27 @@
 namespace weft::exchange {
 namespace {
 
-// A ring of 64 over eight channels takes a tenth of a second to simulate at one size: larger groups are
-// carried on from these.
+// A ring of 64 over eight channels takes a tenth of a second to simulate at one size, so larger
+// groups are extrapolated from these.
 constexpr std::array<std::int32_t, 3> kKnownRanks = {8, 16, 32};
 constexpr std::int32_t kMostPricedRanks = kKnownRanks.back();
-constexpr std::int64_t kMostWired = 1024;  // devices whose every wire is looked at
+constexpr std::int64_t kMostWired = 1024;  // most devices for which every link is modelled
 
 bool is_switched(const cluster::Link& link) {
   return link.shape == cluster::Shape::unstated || link.shape == cluster::Shape::switched;
 }
 
-// Whether any two devices of it are equally near.
+// Whether all pairs of devices are equally near.
 bool is_even(const cluster::Link& link) { return is_switched(link) || link.shape == cluster::Shape::full; }
 
-// A group of the axis as a cluster of its own, or nothing where its wires cannot be told from the others'.
+// A group of the axis as a separate cluster. Nothing if its links cannot be told from the others'.
 std::optional<cluster::Cluster> group_of(const cluster::Cluster& cluster, const cost::MeshLink& link) {
   const cluster::Axis& axis = cluster.axes[link.cluster_axis];
   cluster::Cluster group{"group", cluster.device, {}};
   cluster::Axis alone{axis.name, link.ranks, axis.link};
   if (link.ranks != axis.size) {
     if (!is_even(axis.link)) return std::nullopt;
-    // Of a node whose devices have a cable for each other, the cables within the group.
+    // In a node with a cable per pair of devices: only the cables within the group.
     if (!link.across_nodes) alone.link.bytes_per_second = link.bytes_per_second;
   }
   if (link.across_nodes) {
@@ -53,7 +53,7 @@ std::optional<cluster::Cluster> group_of(const cluster::Cluster& cluster, const 
   return group;
 }
 
-// Blocks repeat from the start; rounds are even once there are more messages than a connection has slots.
+// Blocks repeat from the start; rounds are regular once there are more messages than FIFO slots.
 double carried_seconds(std::span<GroupTimes* const> known, std::int32_t ranks, std::size_t candidate,
                        std::int64_t bytes) {
   using enum cost::Growth;
@@ -68,7 +68,7 @@ double carried_seconds(std::span<GroupTimes* const> known, std::int32_t ranks, s
   return cost::grown_seconds(*growth, ranks, static_cast<double>(bytes), few, seconds);
 }
 
-// A group with the hosts that add up for it, as nodes after its own. `shared_by` groups pass a host's card at once.
+// A group with its summation servers appended as nodes. `shared_by` groups share a server's card.
 std::optional<sim::CollectiveCluster> wires_with_servers(cluster::Cluster group, std::int32_t servers,
                                                          std::int64_t shared_by) {
   const std::int64_t ranks = group.axes.front().size;
@@ -81,7 +81,7 @@ std::optional<sim::CollectiveCluster> wires_with_servers(cluster::Cluster group,
   return std::move(*wires);
 }
 
-// A coarse split is further from the best and has fewer messages, which are longer.
+// A coarse split is further from the optimum, but has fewer and longer messages.
 std::vector<collective::SummationService> splits_for(std::int32_t ranks, std::int32_t servers, double rate) {
   std::vector<collective::SummationService> splits;
   for (const std::int32_t most : {1, 2, 4, collective::kMostOfPart})
@@ -91,17 +91,17 @@ std::vector<collective::SummationService> splits_for(std::int32_t ranks, std::in
   return splits;
 }
 
-// Times of another number of ranks are scaled to this one.
+// Excludes times that were scaled from another number of ranks.
 bool is_measured(const comm::Candidate& candidate) {
   return !candidate.times.empty() && !candidate.source.starts_with("scaled");
 }
 
 }  // namespace
 
-// One collective on the wires of one group, by size.
+// Times of one collective on the links of one group, by size.
 struct ExchangePrices::Curve {
   PriceCurve seconds;
-  GroupTimes* names = nullptr;  // of the candidates
+  GroupTimes* names = nullptr;  // holds the candidates
 };
 
 ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport,
@@ -112,7 +112,7 @@ ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport,
       synthesize_(synthesize),
       servers_(servers) {
   if (!cost::is_local(cluster_)) return;
-  // Ranks of a plan choose by what ships alone, so that every run has the same bits.
+  // Ranks of a plan choose only by the shipped table, so that every run has bitwise equal results.
   local_ = Local{comm::ChoiceTable::defaults(), comm::load_choices({}).table};
 }
 
@@ -172,7 +172,7 @@ ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cos
   return found->second.get();
 }
 
-// Nothing where no host is spare for the group's sums.
+// Null if there are no summation servers for the group.
 ExchangePrices::Curve* ExchangePrices::served_curve_of(const cost::MeshLink& link) {
   if (servers_ == 0 || !link.across_nodes || link.ranks > kMostPricedRanks) return nullptr;
   const std::unique_lock lock(mutex_);
@@ -199,7 +199,7 @@ ExchangePrices::Curve* ExchangePrices::served_curve_of(const cost::MeshLink& lin
   return found->second.get();
 }
 
-// How much longer than simulated a collective takes in a node, where one kind was measured.
+// Ratio of measured to simulated time within a node, from the collective that was measured.
 double ExchangePrices::slowdown(const cost::MeshLink& link, std::int64_t bytes) {
   if (!was_measured(link)) return 1;
   Curve* const all_reduce = curve_of(collective::Kind::all_reduce, link);
@@ -251,7 +251,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   cost::MeshLink wired = link;
   wired.ranks = static_cast<std::int32_t>(axis.size);
   if (is_switched(axis.link)) {
-    // All have a port of their own and do the same: the fewest in which some rank has all its neighbours.
+    // Every rank has its own port, so four ranks suffice for one to have all its neighbours.
     constexpr std::int32_t kEnough = 4;
     wired.ranks = neighbours.ranks = std::min(link.ranks, kEnough);
     neighbours.stride = 1;
@@ -279,7 +279,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   return best;
 }
 
-// Between any two ranks of one machine a way is as good as another.
+// All pairs of ranks on one machine are equally near.
 std::string ExchangePrices::or_trees(const comm::Setting& setting, std::int64_t bytes,
                                      std::string chosen) const {
   cluster::Link all_to_all;
@@ -294,7 +294,7 @@ std::string ExchangePrices::or_trees(const comm::Setting& setting, std::int64_t 
 std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind,
                                                             const cost::MeshLink& link, std::int64_t bytes,
                                                             std::string algorithm) {
-  // What only neighbours need runs as an all-to-all in which most give nothing.
+  // Exchanges between neighbours run as an all-to-all in which most ranks send nothing.
   const bool few = kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo;
   comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
                         .ranks = link.ranks,
@@ -323,9 +323,8 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::K
 
 namespace {
 
-// What collectives cost on a cluster's wires follows from the cluster alone, and takes a second or so to work out:
-// a process does that once for each of the clusters it asked about last. Of LOCAL ranks tables speak that may be
-// tuned meanwhile.
+// Collective costs depend only on the cluster and take about a second to compute, so a process
+// caches them per cluster. LOCAL ranks are not cached: their tables may be tuned meanwhile.
 std::shared_ptr<ExchangePrices> prices_on(const cluster::Cluster& cluster, const std::string& transport,
                                           std::vector<AskedAlgorithm> asked, bool synthesize,
                                           std::int32_t servers) {

@@ -1,20 +1,21 @@
-// weft/planner/exchange/exchange_prices.h -- what collectives cost along a mesh axis: by the algorithm that would run.
+// weft/planner/exchange/exchange_prices.h -- cost of collectives, by the algorithm that would run.
 //
-//   mesh axis ──▶ its group's wires ──▶ the compiler's candidates, simulated on them ──▶ the fastest
+//   mesh axis ──▶ its group's links ──▶ the compiler's candidates, simulated on them ──▶ the fastest
 //
 //   prices.price(all_gather, node=8, 4 MiB)      97 us   all_gather_all_pairs x3 LL128   simulated
 //   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   all_reduce_ring                 fitted
-//   prices.price(all_reduce, node=128, 4 MiB)    709 us  all_reduce_all_pairs_two_shot   carried (rank_growth.h)
-//   prices.price(halo, gpu=8, 4 MiB)             25 us   to neighbours LL128             simulated, all groups at once
+//   prices.price(all_reduce, node=128, 4 MiB)    709 us  all_reduce_all_pairs_two_shot   carried
+//   prices.price(halo, gpu=8, 4 MiB)             25 us   to neighbours LL128             all groups at once
 //   prices.price(all_reduce, rank=2, 4 MiB)      310 us  direct two-shot                 measured
 //
-// Times are simulated once each, when first asked for (group_times.h), among up to 32 ranks; of more, among
-// 8, 16 and 32 of them. NCCL's all-reduce among the GPUs of a node was measured (exchange_seconds.h), and
-// what was measured goes before what is simulated: there the fitted formula is the price, and other
-// collectives on such wires are as much slower than their simulation as the all-reduce is.
+// Each time is simulated once, on first use (group_times.h), for up to 32 ranks. Larger groups are
+// extrapolated from 8, 16 and 32 ranks (rank_growth.h). NCCL's all-reduce among the GPUs of a node
+// was measured (exchange_seconds.h), and measurements take precedence: its cost is the fitted
+// formula. Simulated times of other collectives on such links are scaled by the ratio for the
+// all-reduce.
 //
-// Of ranks of this machine the runtime's own table speaks (comm/choice/choice.h): what the algorithm that it will
-// choose took when it was tuned, or should take.
+// For ranks of this machine, the cost comes from the runtime's table (comm/choice/choice.h): the
+// measured or expected time of the algorithm that the runtime will choose.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -37,22 +38,23 @@ namespace weft::exchange {
 
 class GroupTimes;
 
-// May be asked from several threads at once.
+// Thread-safe.
 class ExchangePrices {
  public:
   using Kind = program::Exchange::Kind;
 
-  // `transport` is that of LOCAL ranks, `asked` what they are to run in place of what the table would choose.
-  // `synthesize`: trees made for the wires (synthesis/named_trees.h) compete with the algorithms that ship.
-  // `servers`: spare hosts that may add up (algorithm/summation_service.h). Of LOCAL ranks they do; between nodes
-  // they compete, each with a network card like a device's, which all groups that sum at once share.
+  // `transport`: of LOCAL ranks. `asked`: algorithms they run instead of those from the table.
+  // `synthesize`: trees synthesized for the links (synthesis/named_trees.h) compete with shipped
+  // algorithms. `servers`: hosts available as summation servers (algorithm/summation_service.h).
+  // LOCAL ranks always use them. Between nodes they compete, each with a network card like a
+  // device's, shared by all groups.
   ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {},
                  bool synthesize = false, std::int32_t servers = 0);
   ~ExchangePrices();
 
-  // Nothing where the formulas must do: bandwidth that is not stated, hosts of a job, and groups of more than 32
-  // ranks, or parts of a node, that are wired otherwise than through a switch. A permute goes to the next rank.
-  // Of LOCAL ranks it is the price of `algorithm` where that has a name.
+  // Nothing if formulas must be used: for unstated bandwidth, hosts of a job, and groups not
+  // connected by a switch that are parts of a node or have more than 32 ranks. A permute sends to
+  // the next rank. For LOCAL ranks: the cost of `algorithm` if it is named.
   std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
                                            const program::ChosenAlgorithm& algorithm = {});
 
@@ -66,7 +68,7 @@ class ExchangePrices {
   std::optional<cost::ExchangePrice> among_neighbours(Kind kind, const cost::MeshLink& link,
                                                       std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
-  GroupTimes* times_of(collective::Kind kind, const cost::MeshLink& link);  // REQUIRES: mutex_ is held
+  GroupTimes* times_of(collective::Kind kind, const cost::MeshLink& link);  // REQUIRES: holds mutex_
   Curve* served_curve_of(const cost::MeshLink& link);
   bool was_measured(const cost::MeshLink& link) const;
   double slowdown(const cost::MeshLink& link, std::int64_t bytes);
@@ -86,13 +88,14 @@ class ExchangePrices {
     comm::ChoiceTable chooses, knows;
   };
   std::optional<Local> local_;
-  // Cluster axis, ranks and how far apart they are, bytes, algorithm.
+  // Cluster axis, ranks and their stride, bytes, algorithm.
   using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int32_t, std::int64_t, std::string>;
   std::map<Question, std::optional<cost::ExchangePrice>> known_;
 };
 
-// What steps on the cluster cost, for any of its meshes, with what the statistics know. All that it hands out
-// share one ExchangePrices, and so do later calls for the same cluster, unless that is LOCAL. `transport` is that of LOCAL ranks, as users name it.
+// Costs of a step on the cluster, for any mesh, including the statistics. All results share one
+// ExchangePrices, as do later calls for the same cluster, except LOCAL. `transport`: of LOCAL
+// ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
                  std::vector<AskedAlgorithm> asked = {}, bool synthesize = false, std::int32_t servers = 0);

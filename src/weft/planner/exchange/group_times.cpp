@@ -17,7 +17,7 @@ using collective::Protocol;
 using cost::Growth;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::int32_t kMostGroupSlices = 8;  // as weft collective choose walks
+constexpr std::int32_t kMostGroupSlices = 8;  // as in `weft collective choose`
 
 struct Usual {
   Variant variant;
@@ -30,7 +30,7 @@ std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t threadblock
       return {
           {{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
           {{"all_reduce_recursive_doubling", threadblocks}, Growth::rounds},
-          {{"all_reduce_halving_doubling", threadblocks}},  // its halves overlap differently for each number
+          {{"all_reduce_halving_doubling", threadblocks}},  // halves overlap differently by rank count
           {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
           {{fmt::format("all_reduce_ring(channels={})", threadblocks)}, Growth::blocks}};
     case collective::Kind::all_gather:
@@ -50,7 +50,7 @@ std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t threadblock
   }
 }
 
-// LL sends a flag with every word, so that it is never the fastest of long messages; Simple starts last.
+// LL sends a flag with every word, so it is slow for long messages. Simple has the most latency.
 bool may_win(Protocol protocol, std::int64_t bytes) {
   switch (protocol) {
     case Protocol::ll: return bytes <= 1 << 20;
@@ -72,7 +72,7 @@ std::vector<GroupCandidate> candidates_for(collective::Kind kind, const sim::Col
   std::vector<Usual> variants = usual_winners(kind, sim::threadblocks_for(link.bytes_per_second));
   if (!is_even_group(link))
     for (Variant& variant : shipped_variants(kind, wires)) variants.push_back({std::move(variant)});
-  // Few pieces for short messages, more where trees are to be full all the time.
+  // One chunk for short messages, several to keep the trees busy for long ones.
   if (synthesize)
     for (const std::int32_t pieces : {1, 4})
       if (const auto trees = synthesis::name_of_trees(kind, link, pieces))
@@ -120,8 +120,8 @@ std::string GroupTimes::name_of(std::size_t candidate) const {
 const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
   const auto [found, fresh] = points_.try_emplace(bytes, Point{kNever, 0});
   if (!fresh) return found->second;
-  // Who wins at the nearest size is likely to win here, and whoever takes longer than that for fewer bytes
-  // takes longer for these: most are not simulated.
+  // The winner at the nearest size is tried first, since it is likely to win here too. Candidates
+  // that took longer for fewer bytes are skipped, so most are not simulated.
   std::vector<std::size_t> order(candidates_);
   std::iota(order.begin(), order.end(), 0);
   if (const auto next = std::next(found); next != points_.end())
@@ -139,11 +139,11 @@ const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
   return found->second = best;
 }
 
-// What it took for the most bytes below these.
+// Lower bound: the time at the next smaller simulated size.
 double PriceCurve::least_at(std::size_t candidate, std::int64_t bytes) const {
   auto after = simulated_.lower_bound({candidate, bytes});
   while (after != simulated_.begin() && (--after)->first.first == candidate)
-    if (std::isfinite(after->second)) return after->second;  // infinite: never wins, at such a size
+    if (std::isfinite(after->second)) return after->second;  // infinite: excluded at that size by may_win
   return 0;
 }
 

@@ -1,11 +1,11 @@
-// weft/planner/exchange/group_times.h -- what each algorithm of a collective takes on the wires of a group, by size.
+// weft/planner/exchange/group_times.h -- times of collective algorithms on the links of a group.
 //
 //   GroupTimes   candidate x bytes ──▶ seconds, simulated once each      up to 32 ranks
-//        │ └──── cost/rank_growth.h: the same among more                 64, 128, ... 1,024 ranks
-//   PriceCurve   bytes ──▶ the fastest, at sizes four apart; straight lines in log bytes, log seconds between
+//        │ └──── cost/rank_growth.h: extrapolated to more ranks          64, 128, ... 1,024 ranks
+//   PriceCurve   bytes ──▶ the fastest, at sizes a factor of 4 apart; interpolated in log bytes, log seconds
 //
-// A candidate is an algorithm with its parameters and protocol. All groups of one collective on one kind of
-// link have the same candidates, in the same order.
+// A candidate is an algorithm with its parameters and protocol. All groups of one collective on one
+// kind of link have the same candidates, in the same order.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,23 +28,24 @@ struct GroupCandidate {
   std::string reference;  // "all_reduce_ring(channels=3)"
   collective::Protocol protocol = collective::Protocol::simple;
   std::int32_t instances = 1;
-  std::optional<cost::Growth> growth;  // nothing: it follows no rule, and is not carried on to more ranks
+  std::optional<cost::Growth> growth;  // nothing: follows no rule and is not extrapolated
 };
 
-// Who wins somewhere among all shipped algorithms where any two ranks of a group are equally near; elsewhere
-// all that are shipped as well. Where asked for, also trees that are synthesized for the group's wires.
+// If all ranks of a group are equally near: the shipped algorithms that win at some size. Otherwise
+// all shipped algorithms. `synthesize`: also trees synthesized for the group's links.
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const sim::CollectiveCluster& wires,
                                            const cluster::Link& link, bool synthesize = false);
 
-// May be asked from several threads at once.
+// Thread-safe.
 class GroupTimes {
  public:
   GroupTimes(sim::CollectiveCluster wires, std::vector<GroupCandidate> candidates);
 
   const std::vector<GroupCandidate>& candidates() const { return candidates_; }
-  // Infinite where the candidate is not made for these ranks or wires, or never wins at such a size.
+  // Infinite if the candidate cannot run on these ranks or links, or never wins at such a size.
   double seconds(std::size_t candidate, std::int64_t bytes);
-  // "all_reduce_ring(channels=3)", "all_gather_all_pairs x3": what an Exchange names it, but for its protocol.
+  // The name in an Exchange, without the protocol: "all_reduce_ring(channels=3)",
+  // "all_gather_all_pairs x3".
   std::string name_of(std::size_t candidate) const;
 
  private:
@@ -53,11 +54,11 @@ class GroupTimes {
   const sim::CollectiveCluster wires_;
   const std::vector<GroupCandidate> candidates_;
   std::mutex mutex_;
-  std::map<std::size_t, std::optional<PricedProgram>> programs_;  // nothing: it does not run here
+  std::map<std::size_t, std::optional<PricedProgram>> programs_;  // nothing: cannot run here
   std::map<std::pair<std::size_t, std::int64_t>, double> seconds_;
 };
 
-// The fastest of some candidates by size. May be asked from several threads at once.
+// The fastest candidate by size. Thread-safe.
 class PriceCurve {
  public:
   static constexpr std::int64_t kLeastBytes = 1 << 10, kMostBytes = std::int64_t{1} << 32, kApart = 4;
@@ -70,7 +71,7 @@ class PriceCurve {
     double seconds = 0;
     std::size_t candidate = 0;
   };
-  // Nothing where no candidate runs.
+  // Nothing if no candidate can run.
   std::optional<Point> at(std::int64_t bytes);
 
  private:

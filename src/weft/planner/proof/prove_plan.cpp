@@ -38,22 +38,22 @@
 namespace weft::planner {
 namespace {
 
-constexpr std::int32_t kSmallAxis = 2;  // ranks of an axis where larger meshes do not go with the model
-constexpr std::int64_t kProofAxis = 3;  // ranks of an axis that proofs like best (proof_meshes.h)
-constexpr double kMostFlops = 2e8;      // of the small plan: a few seconds over the field
-constexpr double kFewFlops = 2e7;       // of one that needs not be smaller
-constexpr int kMostMore = 16;           // attempts for a second mesh, once it is proven on a first
+constexpr std::int32_t kSmallAxis = 2;  // ranks per axis, if larger meshes do not fit the model
+constexpr std::int64_t kProofAxis = 3;  // preferred ranks per axis in proofs (proof_meshes.h)
+constexpr double kMostFlops = 2e8;      // limit for the small plan: a few seconds over the field
+constexpr double kFewFlops = 2e7;       // small enough: no need to shrink further
+constexpr int kMostMore = 16;           // attempts for a second mesh, once a first is proven
 constexpr std::int64_t kSmallSize =
-    64;  // sizes up to this count heads and experts, larger ones features and rows
+    64;  // sizes up to this count as heads and experts, larger ones as features and rows
 
-// Small sizes to try where none were found by asking the model: what a size up to kSmallSize becomes, and
-// what a larger one does.
+// Small sizes to try if the search by names found none: for sizes up to kSmallSize, and for larger
+// ones.
 struct Attempt {
   std::int64_t low, high;
 };
 constexpr Attempt kAttempts[] = {{4, 4},  {2, 4},  {2, 8},  {4, 8},  {4, 16},
                                  {2, 16}, {4, 32}, {8, 64}, {16, 96}};
-// And what an image may become, until it outlasts all windows and every rank has a part of it to hold.
+// Sizes for images, increasing until they exceed all windows and every rank has a part.
 constexpr std::int64_t kImages[] = {32, 48, 64, 96, 128, 160, 224};
 
 bool is_index(const plan::Graph& graph, std::string_view name) {
@@ -75,7 +75,7 @@ struct SmallModel {
   std::string sizes;
 };
 
-// "b = 4, c = 3": the named sizes that an input has as an index, as they are there.
+// "b = 4, c = 3": the named sizes of input indices, as they are in this graph.
 std::string sizes_in(const plan::Graph& graph, std::span<const language::BoundSize> sizes) {
   std::string text;
   for (const language::BoundSize& size : sizes) {
@@ -98,7 +98,7 @@ bool has_output(const plan::Graph& graph, std::string_view name) {
 
 class SmallModels {
  public:
-  // `at_least`: of the sizes that are found by name.
+  // `at_least`: lower limits for sizes found by name.
   SmallModels(const Knowledge& state, const Prepared& prepared, const plan::Graph& model,
               std::map<std::string, std::int64_t> at_least)
       : state_(state),
@@ -107,7 +107,7 @@ class SmallModels {
         learns_(model.has(plan::Phase::update)),
         at_least_(std::move(at_least)) {}
 
-  // By the names that the model has for its sizes, as it accepts them.
+  // With small sizes found by name that the model accepts.
   Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
     if (prepared_.norm_shares > 1) return user_error("named sizes cannot be split into shares of the batch");
     auto found = find_small_sizes(
@@ -123,7 +123,7 @@ class SmallModels {
     return finish(std::move(small));
   }
 
-  // By these names, all alike.
+  // With all named sizes set according to `attempt`.
   Result<SmallModel> named(const Attempt& attempt) const {
     std::vector<language::SizeOverride> sizes;
     SmallModel small;
@@ -139,7 +139,7 @@ class SmallModels {
     return finish(std::move(small));
   }
 
-  // By what its operators tie together.
+  // Shrinks the bound plan, according to the constraints of its operators.
   Result<SmallModel> shrunk(const distribute::SmallSizes& sizes) {
     if (!forward_) {
       WEFT_TRY(bound, bind_again(state_, prepared_, mode()));
@@ -160,7 +160,7 @@ class SmallModels {
       WEFT_TRY(trained, make_learning(prepared_, std::move(small.graph)));
       small.graph = std::move(trained.graph);
     }
-    // What is asked of the model besides its own outputs, where it has that.
+    // Adds outputs that were requested in addition to the model's own.
     for (const plan::Output& output : model_.outputs())
       if (const std::string_view name = model_.text(output.name);
           !has_output(small.graph, name) && output.value.value < small.graph.value_count())
@@ -177,18 +177,18 @@ class SmallModels {
   std::optional<plan::Graph> forward_;
 };
 
-// What is to be proven: the prepared plan, what rules made of it and what was spread of that. The last two
-// may be missing.
+// What is to be proven: the prepared plan, its rewritten version and its distributed version. The
+// last two are optional.
 struct Claim {
   const plan::Graph* model = nullptr;
   const distribute::DistributedPlan* rewritten = nullptr;  // on a mesh of one rank
-  const distribute::DistributedPlan* spread = nullptr;     // of the rewritten plan, or of the model
+  const distribute::DistributedPlan* spread = nullptr;     // version of the rewritten plan, or of the model
   std::int64_t norm_shares = 1;
-  // After which no more is tried.
+  // Time limit.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
-// The claim, mesh by mesh, at the first sizes that the plan goes with there.
+// Proves the claim on each mesh, at the first sizes that work there.
 class Attempts {
  public:
   explicit Attempts(const Claim& claim) : claim_(claim) {
@@ -196,26 +196,26 @@ class Attempts {
       meshes_ = distribute::proof_meshes(*claim.spread);
     else
       meshes_ = {plan::Mesh()};
-    // Numbers that a written plan has of its own may be right at one choice of sizes by chance.
+    // Constants of a written plan may be right by chance for one choice of sizes, so two are tried.
     if (meshes_.size() == 1) meshes_.push_back(meshes_[0]);
     if (is_in_time()) keep_micro_batches();
     proven_.resize(meshes_.size());
   }
 
-  // Those that are left, at these sizes.
+  // Proves on all remaining meshes at these sizes.
   void at(const Result<SmallModel>& small) {
     if (!small.ok()) return keep(small.error());
     for (std::size_t mesh = 0; mesh < meshes_.size() && proof_.holds(); ++mesh)
       if (!proven_[mesh]) prove_on(mesh, *small);
   }
-  // The first that is left, and no more.
+  // Proves on the first remaining mesh only.
   void once_at(const Result<SmallModel>& small) {
     if (!small.ok()) return keep(small.error());
     const auto left = std::ranges::find(proven_, false);
     if (left != proven_.end() && proof_.holds())
       prove_on(static_cast<std::size_t>(left - proven_.begin()), *small);
   }
-  // What no sizes were found for is tried on the smallest mesh there is.
+  // Replaces remaining meshes, for which no sizes were found, by the smallest ones.
   void shorten_meshes() {
     for (std::size_t mesh = 0; mesh < meshes_.size(); ++mesh)
       if (!proven_[mesh]) meshes_[mesh] = small_mesh(meshes_[mesh]);
@@ -236,7 +236,7 @@ class Attempts {
           micro = std::max<std::int64_t>(micro, axis.ranks);
         else
           multiple = std::lcm(multiple, axis.ranks);
-    return multiple * micro;  // micro-batches are alike
+    return multiple * micro;  // micro-batches have equal sizes
   }
   const Error& last() const { return last_; }
 
@@ -258,7 +258,8 @@ class Attempts {
  private:
   bool is_in_time() const { return claim_.spread != nullptr && claim_.spread->time.has_value(); }
 
-  // Their order is what is proven, so there are as many as there are, or enough for all stages to be busy.
+  // The order of micro-batches is proven too, so their number is kept, up to enough to fill all
+  // stages.
   void keep_micro_batches() {
     constexpr std::int64_t kMostMicro = 8;
     for (plan::Mesh& mesh : meshes_)
@@ -268,7 +269,7 @@ class Attempts {
               std::min(claim_.spread->time->distribution.micro_batches, kMostMicro));
   }
 
-  // What the ranks of all stages run: the stages as they are, each of the small mesh.
+  // Runs the ranks of all stages, each stage on the small mesh.
   Result<distribute::PlanProof> prove_in_time(const plan::Graph& small, distribute::DistributedPlan plan,
                                               std::uint64_t seed) const {
     distribute::InTime time = *claim_.spread->time;
@@ -310,7 +311,7 @@ class Attempts {
     remember(small.sizes, meshes_[mesh]);
   }
 
-  // `unseen`: what no draw has shown, at none of the sizes so far.
+  // `unseen`: what no draw has exercised at any sizes so far.
   bool take(Result<distribute::PlanProof> found, std::optional<std::string>& unseen) {
     if (!found.ok()) {
       last_ = std::move(found).error();
@@ -325,7 +326,7 @@ class Attempts {
     return true;
   }
 
-  // "b = 3, s = 5 on 2 x 3 and 3 x 2 ranks": sizes are said once.
+  // "b = 3, s = 5 on 2 x 3 and 3 x 2 ranks": equal sizes are printed once.
   void remember(const std::string& sizes, const plan::Mesh& mesh) {
     std::vector<std::int32_t> ranks;
     for (const plan::MeshAxis& axis : mesh.axes) ranks.push_back(axis.ranks);
@@ -365,7 +366,7 @@ bool has_own(const distribute::DistributedPlan* plan) {
   return plan != nullptr && std::ranges::any_of(plan->own, [](bool own) { return own; });
 }
 
-// Every tile is to have something in it, on as many ranks as proofs have on an axis.
+// Least sizes, so that every tile has at least one element on kProofAxis ranks.
 std::map<std::string, std::int64_t> sizes_of_tiles(const Claim& claim) {
   if (claim.spread == nullptr) return {};
   return distribute::TileSlices(*claim.spread).most(kProofAxis);
@@ -405,7 +406,7 @@ Result<SmallProof> prove_claim(const Knowledge& state, const Prepared& prepared,
                                          .grow_ones = grow_ones,
                                          .alike = alike};
             const Result<SmallModel> shrunk = models.shrunk(small);
-            // Without windows that slide, rows and columns are nothing.
+            // Without sliding windows, rows and columns do not matter.
             if (shrunk.ok() && !tried.insert(plan::structural_hash(shrunk->graph)).second) continue;
             if (twice) attempts.once_at(shrunk);
             small.turn = 1;
@@ -414,7 +415,7 @@ Result<SmallProof> prove_claim(const Knowledge& state, const Prepared& prepared,
             if (!shrunk.ok()) break;
           }
   };
-  // What names leave large is quicker made small by what is tied.
+  // If the plan found by names is large, shrinking is faster.
   const bool is_cheap = first.ok() && cost::plan_flops(first->graph) <= kFewFlops;
   if (is_cheap) by_names();
   if (!attempts.done()) by_ties(false);
@@ -434,7 +435,7 @@ Result<SmallProof> prove_claim(const Knowledge& state, const Prepared& prepared,
       attempts.last().hint, prepared.run->span);
 }
 
-// A gradient that is applied a step later is proven to be that gradient.
+// A delayed gradient is proven as if applied at once.
 Result<bool> take_back_delay(const distribute::DistributedPlan*& plan, distribute::DistributedPlan& exact) {
   if (plan == nullptr || distribute::find_delayed(plan->graph).empty()) return false;
   WEFT_TRY(at_once, distribute::without_delay(*plan));
@@ -443,7 +444,8 @@ Result<bool> take_back_delay(const distribute::DistributedPlan*& plan, distribut
   return true;
 }
 
-// What codecs lose has a bound and no proof: the plan is proven with what they code sent as it is.
+// The error of codecs has a bound but no proof: the plan is proven as if their values were sent
+// uncoded.
 Result<SmallProof> prove_up_to_codecs(const Knowledge& state, const Prepared& prepared, Claim claim) {
   distribute::DistributedPlan at_once;
   WEFT_TRY(is_delayed, take_back_delay(claim.spread, at_once));
@@ -461,7 +463,7 @@ Result<SmallProof> prove_up_to_codecs(const Knowledge& state, const Prepared& pr
   return proof;
 }
 
-// What is another model than the one that was written, and proven as such.
+// Local batch norms make a different model, which is what the proof refers to.
 std::string but_for_norms(std::int64_t shares) {
   if (shares == 1) return {};
   return fmt::format(" except for local batch norm statistics, each over one of {} shares of the batch",
@@ -479,7 +481,7 @@ std::string up_to_rounding(const distribute::PlanProof& proof) {
   return fmt::format(" up to rounding to {} of {}", proof.rounded_to, names);
 }
 
-// A plan that rules made of the plan of one device, as the plan of one rank.
+// A rewritten one-device plan as the plan of one rank.
 Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const plan::Graph& rewritten) {
   distribute::DistributedPlan plan;
   plan.graph = rewritten.clone();
@@ -572,7 +574,8 @@ Result<Proof> require_proof(const Knowledge& state, const Prepared& prepared, co
     hasher.digest_of(plan::structural_hash(choice.spread->chosen.plan.graph))
         .text(print(choice.spread->chosen.plan.mesh))
         .text(distribute::print(choice.spread->distribution));
-  // What is run at small sizes has phases of its own; these are the plan's.
+  // The small plans of the proof have their own phases, so those of the real plan are verified
+  // here.
   const plan::Graph& found = choice.spread ? choice.spread->chosen.plan.graph : choice.plan;
   for (std::size_t n = 0; n < found.node_count(); ++n)
     if (const Status phases = plan::verify_phases(found, plan::NodeId(n)); !phases.ok())

@@ -61,10 +61,10 @@ Result<Choice> without_stage(const Problem& problem, const Stage& stage, Choice 
   return choice;
 }
 
-// What no stage goes below: they change what ranks exchange.
+// Lower bound: planner stages only reduce exposed communication.
 double least_seconds_of(const Evaluation& step) { return step.seconds - step.exposed_communication_seconds; }
 
-// All of them in order. One that changed the plan is left out where the step ends up quicker so, one of them at most.
+// Runs all in order. Skips at most one that changed the plan, if the step is faster without it.
 Result<Choice> run_stages(const Problem& problem, std::span<const Stage> stages, Choice choice,
                           bool may_leave_out) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -85,7 +85,8 @@ Result<Choice> run_stages(const Problem& problem, std::span<const Stage> stages,
   return choice;
 }
 
-// Distributions that pass all stages beside the one that was found first. Those of the families stand in EXPLAIN.
+// Runs further distributions through all planner stages to compete with the first. EXPLAIN shows
+// the families among them.
 class Contest {
  public:
   Contest(const Problem& problem, const Choice& rewritten, const ChosenDistribution& searched,
@@ -102,7 +103,7 @@ class Contest {
     const auto began = std::chrono::steady_clock::now();
     watch_.expect(searched_.lower_bound_seconds);
     for (Alternative& family : searched_.alternatives) enter(family);
-    constexpr std::size_t kMostContenders = 3;  // that are no family
+    constexpr std::size_t kMostContenders = 3;  // outside the families
     std::size_t entered = 0;
     if (!problem_.distribution.given)
       for (const Found& found : searched_.outcome.best)
@@ -141,7 +142,7 @@ class Contest {
     return !is_over() && (!best_.ok() || may_take_less(estimate, problem_.codecs, seconds_of(*best_)));
   }
 
-  // As if it had been given.
+  // As if it had been given by the user.
   Result<Choice> finish(const distribute::Distribution& one) {
     finished_.push_back(one);
     Problem given = problem_;
@@ -152,15 +153,15 @@ class Contest {
     return run_stages(given, after_distributing(), std::move(spread), true);
   }
 
-  // Members of families heed no hints.
+  // Families ignore hints, so they compete only without them.
   void enter(Alternative& family) {
     const FixedPart& fixed = problem_.distribution.fixed;
     const bool is_free = !problem_.distribution.given && fixed.empty();
     const bool competes = is_free && family.fits && may_win(family.evaluation);
     const bool is_small = problem_.plan->node_count() <= kMostNodesCompared;
     if (is_finished(family.distribution) || is_over()) return;
-    // Estimates may be wrong about which wins: all of a small plan pass all stages, whether they are shown or not, so
-    // that every entrance gets the same plan.
+    // Estimates may rank families wrongly. In small plans all families run through all planner
+    // stages, whether they are displayed or not, so that every command finds the same plan.
     if (!competes && !(is_small && (is_free || problem_.distribution.alternatives))) return;
     auto made = finish(family.distribution);
     if (!made.ok()) return;

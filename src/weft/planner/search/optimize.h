@@ -1,24 +1,26 @@
-// weft/planner/search/optimize.h -- from a plan to the plan that runs: one list of stages.
+// weft/planner/search/optimize.h -- run the planner stages that turn a plan into the plan that runs.
 //
-//   rewrite                  rules make the plan of one device cheaper
-//   distribute               the plan is spread over the devices of the cluster
-//   rewrite communication    rules split, merge and move what the ranks exchange
-//   sync                     ranks learn by themselves for some steps and then average, where a user asks for it
-//   delay                    gradients are summed beside the next step, and applied by it, where a user asks for it
-//   codecs                   gradients and weights are made small for the wires, where a user allows it
-//   bucket                   gradients that are ready at about the same time are summed by one call
-//   decompose                collectives travel in tiles beside the products around them
-//   credit                   long all-reduces go in parts, so that what is there first is read first
-//   choose algorithms        each exchange is done by what is quickest on its wires
-//   schedule                 each rank's tasks are put in order, and the step is simulated
+//   rewrite                  apply rules that make the plan of one device cheaper
+//   distribute               distribute the plan over the devices of the cluster
+//   rewrite communication    apply rules that split, merge and move collectives
+//   local sgd                train each rank alone for some steps, then average; if requested
+//   delay gradients          sum gradients during the next step, which applies them; if requested
+//   codecs                   compress gradients and weights for communication; if allowed
+//   bucket                   sum gradients that are ready at about the same time in one call
+//   tile collectives         tile collectives to overlap with the products around them
+//   partition all-reduces    partition long all-reduces, so that results needed first arrive first
+//   choose algorithms        choose the fastest algorithm for each exchange
+//   schedule                 order each rank's tasks and simulate the step
 //
-// A stage takes the choice of the stage before it and gives one that is as good or better: a plan is changed
-// only where the cost model says that the step gets faster by `least_gain`. A stage can be switched off by its
-// name. The choice keeps what each stage did, and the rules that led to its plan.
+// Each planner stage turns the choice of the previous one into one that is at least as good: it
+// changes a plan only if the cost model predicts a step that is faster by `least_gain`. A planner
+// stage can be disabled by name. The choice records what each one did, and the rules that led to
+// its plan.
 //
-// Estimates rank distributions as they are distributed, and what follows may turn the order round. So the families and the
-// next best distributions pass all stages, each of them as if it had been given, and the quickest is chosen. A stage
-// that keeps later ones from gaining more than itself is left out. More freedom adds candidates and takes none away.
+// Distributions are ranked by estimates before the later planner stages, which may change the
+// order. So the families and the next best distributions pass all planner stages as if given, and
+// the fastest is chosen. A planner stage is skipped if later ones gain more without it. Additional
+// freedom only adds candidates.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -40,66 +42,66 @@
 
 namespace weft::search {
 
-// Of a step: rules that save less are not worth a plan that reads otherwise than the model.
+// Share of the step time. Rules that save less do not justify a plan that differs from the model.
 constexpr double kLeastGain = 0.02;
 
-// Of the plan of one device. Alternatives of larger ones that cannot be the quickest keep their estimates: to carry one
-// through all stages may take half a minute.
+// Nodes of the plan of one device. In larger plans, alternatives that cannot win keep their
+// estimates: running one through all planner stages may take half a minute.
 constexpr std::size_t kMostNodesCompared = 4000;
 
 struct Problem {
-  const plan::Graph* plan = nullptr;  // of one device
-  bool learns = false;                // a training plan: what is computed from parameters runs in every step
+  const plan::Graph* plan = nullptr;  // for one device
+  bool learns = false;                // a training plan: values computed from parameters change every step
   const cluster::Cluster* cluster = nullptr;
-  const Machine* machine = nullptr;  // of the cluster
-  const Machine* alone = nullptr;    // of one of its devices
+  const Machine* machine = nullptr;  // for the cluster
+  const Machine* alone = nullptr;    // for one of its devices
   ChooseOptions distribution;
   std::span<const rule::Rule> rules;
   ProveRule prove;
-  double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
-  std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
-  std::vector<std::string> off;    // stages, by name
-  Codecs codecs;                   // that are allowed: they lose something, so they are never chosen unasked
-  double bucket_bytes = 0;         // that gradients travel in; 0: as it is quickest
-  std::int64_t tiles = 0;          // that collectives are cut into beside products; 0: as it is quickest
-  // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
-  // out.
+  double least_gain = kLeastGain;  // 0: accept any gain in roofline cost
+  std::int64_t rewrites = 300;     // most rewrites tried per region of the one-device plan
+  std::vector<std::string> off;    // names of disabled planner stages
+  Codecs codecs;                   // allowed codecs: they lose precision, so they are never used by default
+  double bucket_bytes = 0;         // bucket size for gradients; 0: choose the fastest
+  std::int64_t tiles = 0;          // tiles per collective; 0: choose the fastest
+  // Time limit. After it, the best plan found so far is used, and planner stages that only search
+  // are skipped.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
-// What a stage did.
+// Report of a planner stage.
 struct StageReport {
   enum class Was : std::uint8_t { run, off, not_needed };
 
   std::string_view stage;
   Was was = Was::run;
   bool changed = false;
-  std::size_t nodes = 0;   // of the plan after it
-  double seconds = 0;      // of a step of that plan: at best before it is distributed, then as simulated
-  double peak_bytes = 0;   // that a rank needs for it; 0: not known before it is distributed
-  std::int64_t tried = 0;  // candidates; 0: it does not choose among several
+  std::size_t nodes = 0;   // of the resulting plan
+  double seconds = 0;      // of a step: roofline before it is distributed, then simulated
+  double peak_bytes = 0;   // per rank; 0: unknown before it is distributed
+  std::int64_t tried = 0;  // candidates; 0: there is no choice
   double took = 0;         // seconds
-  std::string said = {};   // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
+  std::string said = {};   // "rank=4: slice b", "no rule pays"; if off, why, unless by the user
 };
 
 struct Choice {
-  plan::Graph plan;                          // of one device
-  double seconds_at_best = 0;                // of it, on one device
-  bool rewritten = false;                    // it is not the problem's own any more
+  plan::Graph plan;                          // for one device
+  double seconds_at_best = 0;                // roofline cost on one device
+  bool rewritten = false;                    // differs from the problem's plan
   std::optional<DistributionChoice> spread;  // over several devices
-  std::vector<Step> trail;                   // rules that led to the plan of one device
-  double seconds_before = 0;                 // at best, before those
+  std::vector<Step> trail;                   // rules that led to the one-device plan
+  double seconds_before = 0;                 // roofline cost before those rules
   Stopped stopped = Stopped::saturated;
-  std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
-  std::vector<StageReport> reports;       // one for each stage
-  std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
-  CodecUse codecs;                        // that did so, of a plan in time
-  std::string slices;                     // of a plan in time: what stages send each other in slices
-  std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
-  std::string credit;                     // of long all-reduces that go in parts: how many, and of what size
-  std::string delayed;  // of gradients that are applied a step later: which, and what is kept
+  std::vector<Step> communication_trail;  // rules applied after distributing
+  std::vector<StageReport> reports;       // one per planner stage
+  std::vector<CodedExchanges> coded;      // effect of codecs, if allowed
+  CodecUse codecs;                        // used by a pipeline plan
+  std::string slices;                     // pipeline plan: what stages send in slices
+  std::string averages;                   // local steps: what is averaged, and when
+  std::string credit;                     // partitioned all-reduces: number and size
+  std::string delayed;  // delayed gradients: which, and bytes kept
   std::chrono::steady_clock::time_point until =
-      std::chrono::steady_clock::time_point::max();  // the problem's
+      std::chrono::steady_clock::time_point::max();  // of the problem
 
   Choice clone() const;
 };
@@ -107,33 +109,33 @@ struct Choice {
 struct Stage {
   std::string_view name;
   std::string_view purpose;  // one line
-  bool several = false;      // only where there are several devices
-  bool searches = false;     // not begun where the search before it was ended by hand, or the time is up
+  bool several = false;      // only with several devices
+  bool searches = false;     // skipped after an interrupt or the time limit
   Result<Choice> (*run)(const Problem& problem, Choice choice, StageReport& report);
   bool (*is_needed)(const Problem& problem) = nullptr;    // null: always
-  bool (*is_optional)(const Problem& problem) = nullptr;  // the plan may stay as it was before; null: never
+  bool (*is_optional)(const Problem& problem) = nullptr;  // may be skipped if that is faster; null: never
 };
 
-// A plan with stages and micro-batches competes with the one that passed all of these. It is switched off like them.
+// A pipeline plan competes with the result of these planner stages. It is disabled like them.
 inline constexpr std::string_view kPipelineStage = "pipeline";
-// Beside what is kept and what all layers do again, it looks for the layers that each stage has to do again.
+// Beside no and full recomputation, searches for the layers that each stage must recompute.
 inline constexpr std::string_view kRecomputeStage = "recompute";
-// Beside the schedules that ship, one is made for the times of the stages that were found.
+// Beside shipped schedules, synthesizes one for the stage times found.
 inline constexpr std::string_view kSynthesizeStage = "synthesize";
 
-// Settings switch these off.
+// Settings can disable these.
 inline constexpr std::string_view kTileStage = "tile collectives", kPartitionStage = "partition all-reduces";
 
-// In the order they run.
+// In execution order.
 std::span<const Stage> stages();
-std::vector<std::string_view> stage_names();  // and those of plans in time
-// "tile collectives" of "decompose", which was its name before.
+std::vector<std::string_view> stage_names();  // including those for pipeline plans
+// "tile collectives" for "decompose", its former name.
 std::string_view current_stage_name(std::string_view name);
 
 Result<Choice> optimize(const Problem& problem);
 
-// Whether the stages that follow may bring a distribution below so many seconds: they change what ranks exchange. Rewrites,
-// buckets and tiles hide a part of that only, codecs may save nearly all of it.
+// Whether later planner stages may reduce a distribution's step below `seconds`. They only reduce
+// communication: rewrites, buckets and tiles hide part of it, codecs may save nearly all of it.
 bool may_take_less(const Evaluation& estimate, const Codecs& codecs, double seconds);
 
 }  // namespace weft::search

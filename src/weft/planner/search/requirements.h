@@ -1,11 +1,11 @@
-// weft/planner/search/requirements.h -- what settings require of the plan of a mesh, in one table.
+// weft/planner/search/requirements.h -- what settings require of a distributed plan.
 //
 //   sync_every = 8                        ranks slice the batch, and each has whole parameters and states
 //   gradient_delay = 1                    ranks sum gradients
-//   all_reduce_window, gradient_delay, parameter_servers, sync_every    a step without stages and micro-batches
+//   all_reduce_window, gradient_delay, parameter_servers, sync_every    no stages or micro-batches
 //
-// The search looks only at distributions that meet them. The same row gives the error where a distribution is given
-// that does not.
+// The search considers only distributions that meet them. A given distribution that does not fails
+// with the error of the same table row.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,7 +16,7 @@
 
 namespace weft::search {
 
-// Settings that not every distribution can keep, as a statement has them.
+// Settings of a statement that not every distribution supports.
 struct Asked {
   std::int64_t sync_every = 1, delay = 0, servers = 0;
   double credit = 0;
@@ -28,18 +28,18 @@ inline constexpr std::string_view kStagesOrMicroBatches = "stages or micro-batch
 
 struct Requirement {
   std::string_view setting;
-  std::string_view reason;  // why no plan with stages or micro-batches keeps it
+  std::string_view reason;  // why plans with stages or micro-batches do not support it
   bool (*is_asked)(const Asked& asked);
-  // Null: every plan without stages and micro-batches will do.
+  // Null: every plan without stages and micro-batches supports it.
   Status (*check)(const distribute::DistributedPlan& plan);
 };
 
-// By name of the setting. None of them goes with stages and micro-batches.
+// By setting name. None can be combined with stages or micro-batches.
 std::span<const Requirement> requirements();
 
-// Fails where the plan, which has no stages and micro-batches, cannot keep what is asked.
+// Fails if the plan, which has no stages or micro-batches, does not support the settings.
 Status check_requirements(const Asked& asked, const distribute::DistributedPlan& plan);
-// Fails where something is asked that no plan with stages or micro-batches can keep.
+// Fails if a setting cannot be combined with stages or micro-batches.
 Status check_in_time(const Asked& asked);
 
 }  // namespace weft::search

@@ -31,8 +31,8 @@ using Clock = std::chrono::steady_clock;
 
 std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", steps, steps == 1 ? "" : "s"); }
 
-// Rules keep what outputs read. A STATE that is renewed and that nothing reads is a source as well, and what is
-// learned would lack it.
+// Whether a rule removed a STATE that the plan updates. Rules keep only what outputs read, and
+// would drop a STATE that is updated but never read.
 bool lacks_what_it_renews(const plan::Graph& plan) {
   std::set<std::string_view> sources;
   for (std::size_t n = 0; n < plan.node_count(); ++n) {
@@ -44,7 +44,7 @@ bool lacks_what_it_renews(const plan::Graph& plan) {
   });
 }
 
-// Of the time that there is: the plan is to be spread as well.
+// Share of the time limit; the rest is for the distribution.
 constexpr double kRewriteShare = 0.2;
 
 Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport& report) {
@@ -70,8 +70,8 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
   return choice;
 }
 
-// Rules judged the plan on one device. Spread over several, the plan as it was written may be better: products
-// that were merged no longer slice apart. Then it is taken again.
+// Rules were judged on one device. On several, the original plan may be better, since merged
+// products cannot be sliced separately. Then it is restored.
 Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
   ChooseOptions options = problem.distribution;
   options.until = problem.until;
@@ -81,7 +81,7 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
   };
   const bool twice = choice.rewritten;
   if (twice) options.advise = {};
-  // Both are looked at, for as long.
+  // Each of the two searches gets half of the time.
   if (const double left = seconds_until(problem.until); twice && std::isfinite(left))
     options.until -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left / 2));
   Result<DistributionChoice> spread = spread_of(choice.plan);
@@ -134,7 +134,7 @@ BucketOptions bucket_options(const Problem& problem) {
           .fixed_bytes = problem.bucket_bytes};
 }
 
-// The average's share of a step is said beside the step, which does not have it.
+// The averaging cost per step is reported separately, since the predicted step does not include it.
 Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& report) {
   const std::int64_t every = problem.distribution.asked.sync_every;
   WEFT_TRY(made, sync_every(choice.spread->chosen.plan, every));
@@ -188,14 +188,14 @@ Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& r
 
 Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
   ChooseCodecsOptions options{.memory_bytes = problem.distribution.memory_bytes, .until = problem.until};
-  // Small gradients may be quicker in buckets than as codes.
+  // Buckets may be faster than codecs for small gradients.
   if (!is_off(problem, kBucketStage))
     options.finished = [&](const PredictedPlan& plan) -> Result<double> {
       WEFT_TRY(found, bucket_exchanges(plan, *problem.machine, bucket_options(problem)));
       return found.plan ? found.plan->prediction.seconds : plan.prediction.seconds;
     };
   WEFT_TRY(chosen, choose_codecs(choice.spread->chosen, *problem.machine, problem.codecs, options));
-  // There are no stages here.
+  // There are no pipeline stages here.
   if (problem.codecs.activations.any())
     chosen.exchanges.push_back({.what = kActivations, .codec = problem.codecs.activations.codecs.front()});
   std::vector<std::string> said;
@@ -239,7 +239,7 @@ Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& 
   return choice;
 }
 
-// Simulating a step names the algorithms in its programs by what was priced (cost/choose_algorithms.h).
+// Reports the algorithms that the simulation of the step assumed (cost/choose_algorithms.h).
 Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
   std::map<std::string, std::size_t> times;
   for (const sim::PricedCollective& collective : choice.spread->chosen.prediction.collectives)
@@ -250,7 +250,7 @@ Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageRepor
   return choice;
 }
 
-// The prediction is of the programs in the order they run: that is what stages were compared by.
+// The prediction already simulates the programs in the order in which they run.
 Result<Choice> schedule_stage(const Problem&, Choice choice, StageReport& report) {
   const sim::Prediction& prediction = choice.spread->chosen.prediction;
   report.said =
@@ -261,7 +261,7 @@ Result<Choice> schedule_stage(const Problem&, Choice choice, StageReport& report
   return choice;
 }
 
-// Unless a user asks for it whatever it costs.
+// False if the user requires codecs at any cost.
 bool picks_codecs(const Problem& problem) {
   return !problem.codecs.gradients.always && !problem.codecs.weights.always;
 }
@@ -323,7 +323,7 @@ constexpr Stage kStages[] = {
 }  // namespace
 
 std::string_view current_stage_name(std::string_view name) {
-  // Before and now.
+  // Old and new names.
   constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {{"sync", "local sgd"},
                                                                         {"delay", "delay gradients"},
                                                                         {"decompose", kTileStage},

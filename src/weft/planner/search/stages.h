@@ -1,6 +1,6 @@
-// weft/planner/search/stages.h -- what the stages of the optimizer and their driver share.
+// weft/planner/search/stages.h -- shared by the planner stages and the code that runs them.
 //
-// Included by the files of search/ only.
+// Included only by files of search/.
 #pragma once
 #include <chrono>
 #include <string_view>
@@ -14,7 +14,7 @@ inline constexpr std::string_view kDistributeStage = "distribute", kCodecsStage 
 
 bool is_off(const Problem& problem, std::string_view stage);
 
-// Infinitely many where there is no limit.
+// Infinite if there is no limit.
 double seconds_until(std::chrono::steady_clock::time_point when);
 
 }  // namespace weft::search

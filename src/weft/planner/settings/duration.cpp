@@ -21,7 +21,7 @@ std::optional<double> take_number(std::string_view& text) {
   return number;
 }
 
-// Hours, minutes and seconds between colons; or minutes and seconds.
+// Reads h:mm:ss or mm:ss.
 std::optional<double> read_clock(std::string_view text) {
   std::vector<double> parts;
   for (;;) {

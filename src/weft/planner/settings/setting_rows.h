@@ -1,8 +1,8 @@
-// weft/planner/settings/setting_rows.h -- rows of the table of settings that are alike but for the field they set.
+// weft/planner/settings/setting_rows.h -- templates for similar rows of the table of settings.
 //
 //   training_number<&train::TrainingOptions::beta1, Range::share>("beta1", "decay of Adam's first moment")
 //
-// Included by settings.cpp only.
+// Included only by settings.cpp.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace weft::planner {
 
-// What a plain number of the training options may be.
+// Range of a number among the training options.
 enum class Range : std::uint8_t { share, not_negative };
 
 template <double train::TrainingOptions::*kField, Range kRange>
@@ -29,14 +29,14 @@ Status set_training(Settings& settings, const language::syntax::Value& value) {
   return {};
 }
 
-// The row of one of them.
+// A row for a number of the training options.
 template <double train::TrainingOptions::*kField, Range kRange>
 constexpr SettingSpec training_number(std::string_view name, std::string_view summary) {
   return {name, summary, Decides::model, set_training<kField, kRange>,
           [](const Settings& settings) { return fmt::format("{}", settings.training.*kField); }};
 }
 
-// A whole number of the running options.
+// A row for a whole number of the run options.
 template <std::int64_t RunOptions::*kField>
 constexpr SettingSpec running_count(std::string_view name, std::string_view summary,
                                     Decides decides = Decides::nothing) {
@@ -50,7 +50,7 @@ constexpr SettingSpec running_count(std::string_view name, std::string_view summ
           [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
 }
 
-// A share of the running options: from 0 to 1.
+// A row for a share of the run options, from 0 to 1.
 template <double RunOptions::*kField>
 constexpr SettingSpec running_share(std::string_view name, std::string_view summary,
                                     Decides decides = Decides::nothing) {
@@ -63,7 +63,7 @@ constexpr SettingSpec running_share(std::string_view name, std::string_view summ
           [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
 }
 
-// A name that a template can have.
+// A name usable as a template argument.
 template <std::size_t kSize>
 struct SettingName {
   consteval SettingName(const char (&given)[kSize]) { std::copy_n(given, kSize, text); }
@@ -71,7 +71,7 @@ struct SettingName {
   char text[kSize] = {};
 };
 
-// Whether or not, of the running options.
+// A row for a boolean of the run options.
 template <SettingName kName, bool RunOptions::*kField>
 constexpr SettingSpec running_truth(std::string_view summary, Decides decides = Decides::nothing) {
   return {kName, summary, decides,
@@ -83,7 +83,7 @@ constexpr SettingSpec running_truth(std::string_view summary, Decides decides = 
           [](const Settings& settings) { return std::string(settings.running.*kField ? "true" : "false"); }};
 }
 
-// A time of the running options; 0 is none.
+// A row for a duration of the run options; 0: none.
 template <SettingName kName, double RunOptions::*kField>
 constexpr SettingSpec running_time(std::string_view summary, Decides decides = Decides::nothing) {
   return {kName, summary, decides,
@@ -98,7 +98,7 @@ constexpr SettingSpec running_time(std::string_view summary, Decides decides = D
           }};
 }
 
-// A file of the running options; '' is none.
+// A row for a file of the run options; '': none.
 template <std::string RunOptions::*kField>
 constexpr SettingSpec running_file(std::string_view name, std::string_view summary,
                                    Decides decides = Decides::nothing) {

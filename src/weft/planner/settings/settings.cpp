@@ -514,7 +514,7 @@ constexpr SettingSpec kSpecs[] = {
         "whether a step on a GPU leaves some multiprocessors free for high-priority work"),
 };
 
-// What others call a setting, or do with one.
+// Advice for names that other tools use.
 std::string other_word_for(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"lr", "the learning rate is written learning_rate = 0.001"},
@@ -533,7 +533,7 @@ std::string other_word_for(std::string_view name) {
   return {};
 }
 
-// Names that settings had before: scripts and weights still have them.
+// Former names of settings, which scripts and weights may still contain.
 struct SettingAlias {
   std::string_view before, now;
 };
@@ -561,7 +561,7 @@ constexpr SettingAlias kAliases[] = {
 
 const SettingSpec* find_setting(std::string_view name) {
   name = current_name(name);
-  if (name == "memory") name = "memory_limit";  // what people write first
+  if (name == "memory") name = "memory_limit";  // a common shorthand
   for (const SettingSpec& spec : kSpecs)
     if (spec.name == name) return &spec;
   return nullptr;
@@ -613,7 +613,7 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
   std::vector<language::SizeOverride> overrides;
   std::vector<std::string_view> given;
   for (const language::syntax::Setting& setting : list) {
-    // A size of the model hides a setting of the same name.
+    // A size of the model shadows a setting with the same name.
     const bool is_size = std::ranges::find(sizes, setting.name.text) != sizes.end();
     const std::string_view name = is_size ? setting.name.text : current_name(setting.name.text);
     if (std::ranges::find(given, name) != given.end())

@@ -1,4 +1,4 @@
-// weft/planner/statement/asked_in_time.h -- what settings ask of how a plan is spread, and of stages and micro-batches.
+// weft/planner/statement/asked_in_time.h -- what settings say about the distribution and pipelining.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,15 +11,16 @@
 
 namespace weft::planner {
 
-// What the settings require of a distribution.
+// Settings that constrain the distribution.
 search::Asked asked_of(const Settings& settings);
 
-// How settings cut steps in time; none: not at all. The mesh is not known yet where they say micro_batches and no
-// distribution. Fails, `at` the statement, where the two contradict one another or other settings do not go with them.
+// The stages and micro-batches that the settings ask for, if any. With only micro_batches, the mesh
+// is still open. Fails, at the statement `at`, if settings contradict one another or cannot be
+// combined.
 Result<std::optional<distribute::Distribution>> asked_in_time(const Settings& settings, Span at = {});
 
-// Of a model whose norms must not ask other micro-batches: the shares of the batch that each takes its statistics
-// from.
+// Number of shares of the batch over which batch norms compute separate statistics, so that they do
+// not depend on other micro-batches.
 Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::Graph& forward,
                                          std::int64_t ranks);
 

@@ -21,7 +21,7 @@ bool names_all_reduce(const Settings& settings) {
   return asked.ok() && exchange::find_asked(*asked, collective::Kind::all_reduce) != nullptr;
 }
 
-// Those of learning first.
+// Rows for training come first.
 constexpr Combination kLearning[] = {
     {"sync_every", "codecs", "ranks average parameters, and codecs compress what is sent in every step",
      "leave out one of them",

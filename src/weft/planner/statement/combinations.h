@@ -1,8 +1,8 @@
-// weft/planner/statement/combinations.h -- what cannot be combined, one row each, with the reason.
+// weft/planner/statement/combinations.h -- settings that cannot be combined, with the reason.
 //
-//   sync_every with codecs      what is averaged are parameters, and codecs are for gradients
+//   sync_every with codecs      ranks average parameters, and codecs compress what is sent in every step
 //
-// docs/combinations.md lists the rows. A new feature redesigns what stands in its way before it adds one.
+// docs/combinations.md lists the rows. A new feature should remove obstacles before it adds a row.
 #pragma once
 #include <span>
 #include <string_view>
@@ -21,7 +21,7 @@ struct Combination {
 
 std::span<const Combination> refused_combinations();
 
-// Fails with the first that is asked for. `learns`: whether the statement trains.
+// Fails with the first row that applies. `learns`: whether the statement trains.
 Status check_combinations(const Settings& settings, const Target& target, bool learns);
 
 }  // namespace weft::planner

@@ -1,7 +1,7 @@
-// weft/planner/statement/knowledge.h -- what a planner knows before it is asked: models and clusters, settings and
-// hints, weights, and what was proven or planned already.
+// weft/planner/statement/knowledge.h -- what the planner uses besides the statement.
 //
-// A session's state is one of these and what its statements keep besides.
+// Catalog, settings, hints, weights, and caches of proofs and plans. The state of a session is one
+// of these plus what its statements store.
 #pragma once
 #include <map>
 #include <memory>
@@ -19,25 +19,25 @@
 
 namespace weft::planner {
 
-// A HINT that the planner keeps to.
+// A HINT that constrains the planner.
 struct KeptHint {
   language::syntax::HintKind kind;
-  std::string subject, tensor, axis;  // as syntax::HintItem; tensor may be empty
+  std::string subject, tensor, axis;  // as in syntax::HintItem; tensor may be empty
   std::string text;                   // "SLICE b OF x ACROSS node", "TP 8 WITHIN node"
-  std::int64_t degree = 0;            // of TP and its like; the axis may be empty
-  bool within = false;                // that axis, not along it
+  std::int64_t degree = 0;            // of TP and the like; the axis may be empty
+  bool within = false;                // within one unit of the axis, not along it
 };
 
 struct Knowledge {
   language::Catalog catalog;
   Settings settings;
   std::vector<KeptHint> hints;
-  std::map<std::string, run::Weights> weights;  // what each model has learned
-  // Plans for clusters that were searched for already; searching changes nothing else.
+  std::map<std::string, run::Weights> weights;  // by model
+  // Cache of searched plans. A search changes nothing else.
   std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
-  // Rules that were proven, by their text, as they may fire: nothing where they may not.
+  // Proven rules by text, with their guards; nothing if a rule was not proven.
   mutable std::map<std::string, std::optional<rule::Rule>> proven_rules;
-  // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
+  // Texts of proofs of plans, so that the same plan is not proven again (prove_plan.h).
   mutable std::map<Digest, std::string> proven;
   mutable Warnings warnings;
 };

@@ -1,4 +1,4 @@
-// weft/planner/statement/observer.h -- who looks on while a statement is planned: hears how far it is, may stop it.
+// weft/planner/statement/observer.h -- progress, interruption and warning callbacks for planning.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -8,11 +8,11 @@
 namespace weft::planner {
 
 struct Observer {
-  // Asked now and then; true ends a search with the best that it has found.
+  // Called regularly. True ends a search with the best plan found so far.
   std::function<bool()> interrupted;
-  // Told how far the search for the plan of a model is, and for how many seconds it has been planned.
+  // Receives the progress of the search for a model's plan, and the seconds of planning so far.
   std::function<void(std::string_view model, const search::SearchProgress& now, double seconds)> on_search;
-  // Told of what goes wrong while work goes on; the reply tells it where nobody listens.
+  // Receives warnings while work continues. If null, the reply contains them.
   std::function<void(std::string_view)> on_warning;
 };
 

@@ -88,7 +88,7 @@ search::FixedPart fixed_by(std::span<const KeptHint> hints) {
   return fixed;
 }
 
-// A file that could not be written is better known before the work than after it.
+// Reports an unwritable file before the work rather than after it.
 Status check_folder_of(const std::string& file, Span span) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code problem;
@@ -146,8 +146,8 @@ Status check_asked(const Run& run, const Knowledge& state) {
   return {};
 }
 
-// What was learned or loaded knows the sizes that it is of. How many examples a step takes is no such size:
-// the index that the first input begins with.
+// Sizes of trained or loaded weights become overrides, except the batch: the first index of the
+// first input.
 void take_learned_sizes(const Knowledge& state, const language::syntax::Name& model,
                         std::span<const std::string_view> declared,
                         std::vector<language::SizeOverride>& overrides) {
@@ -164,7 +164,7 @@ void take_learned_sizes(const Knowledge& state, const language::syntax::Name& mo
   }
 }
 
-// The nodes that a model has: what is asked of it, and in TRAIN what it learns by.
+// Makes the model's plan, in TRAIN including gradients and updates.
 Status make_plan(Prepared& prepared, plan::Graph forward) {
   if (!prepared.trains()) {
     prepared.plan.graph = std::move(forward);
@@ -229,7 +229,7 @@ Status check_runs_here(const Prepared& prepared) {
         fmt::format("{} runs on one rank, not on a job", run.task == Task::infer ? "INFER" : "GENERATE"),
         "leave out ON to run on this machine", run.target->span);
   }
-  const bool named = run.target && !run.target->local;  // and looks like this machine, perhaps
+  const bool named = run.target && !run.target->local;  // a cluster or device that may look like this machine
   if (!prepared.target.runs_here() || (named && prepared.target.kind == TargetKind::local))
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
                       "ON LOCAL and ON GPU run on this machine; EXPLAIN plans for a cluster",
@@ -253,11 +253,11 @@ Status check_runs_here(const Prepared& prepared) {
 
 namespace {
 
-// Below this the tiles gain nothing: a processor's last cache holds a good part of the logits.
+// Below this, tiling gains nothing: the last-level cache holds a good part of the logits.
 constexpr std::int64_t kLeastLogits = std::int64_t{64} << 20;
 
-// From how many bytes of logits on a loss is tiled; none: never. It is the processor that has a kernel for it. Plans
-// that do not learn keep no logits for later: theirs are tiled where that is asked for.
+// Least bytes of logits for which a loss is tiled; none: never. Only CPUs have a kernel for it.
+// Plans that do not train keep no logits, so their losses are tiled only if requested.
 std::optional<std::int64_t> logits_to_tile(const Prepared& prepared, language::Mode mode) {
   const std::optional<bool> asked = prepared.settings.tiled_loss;
   if (asked == false || (!asked && mode != language::Mode::train) || prepared.target.on_gpu() ||
@@ -266,13 +266,13 @@ std::optional<std::int64_t> logits_to_tile(const Prepared& prepared, language::M
   return asked == true ? 0 : kLeastLogits;
 }
 
-// What rules make of a model before it learns, where they are let.
+// Applies the rules that run before differentiation, if enabled.
 search::RewrittenForward rewritten_first(const Knowledge& state, const Prepared& prepared,
                                          const plan::Graph& forward, language::Mode mode) {
   const std::vector<std::string>& off = prepared.settings.optimizer_off;
   if (prepared.settings.rules == false || std::ranges::find(off, "rewrite") != off.end()) return {};
-  // On a GPU narrow numbers alone gain by what these rules make: attention of f32 has plain multiply-adds there,
-  // products by TF32 are several times as fast.
+  // On a GPU, these rules pay only for narrow dtypes: attention in f32 uses plain multiply-adds
+  // there, while products in TF32 are several times as fast.
   const search::ForwardRewrites which = {
       .attention = !prepared.target.on_gpu() || train::is_narrow(prepared.settings.precision),
       .logits_from = logits_to_tile(prepared, mode),
@@ -333,7 +333,7 @@ Result<language::BoundModel> bind_again(const Knowledge& state, const Prepared& 
 
 namespace {
 
-// What a loss has of its own; all else is the statement's.
+// Options per loss. All others are per statement.
 constexpr std::string_view kGoalOptions[] = {"beta1",    "beta2",        "clip_norm",
                                              "epsilon",  "every",        "learning_rate",
                                              "momentum", "weight_decay", "weight_decay_on"};
@@ -411,7 +411,8 @@ std::string stated_rates(const cluster::Device& device) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// A processor widens f8 as it multiplies; of units for matrices a data sheet says whether they can.
+// CPUs convert f8 operands as they multiply. For matrix units, the data sheet shows whether they
+// can.
 Status check_f8(const Run& run, const Prepared& prepared) {
   if (!prepared.settings.training.precision.f8_products) return {};
   std::vector<const cluster::Device*> devices = {&prepared.target.device};
@@ -424,8 +425,8 @@ Status check_f8(const Run& run, const Prepared& prepared) {
   return {};
 }
 
-// A launcher that may start fewer ranks than LOCAL says decides how many there are; a distribution of all of them
-// is none of fewer.
+// If a launcher may start fewer ranks than LOCAL names, its number counts. A distribution for all
+// of them does not apply to fewer.
 void take_ranks_that_are_left(const Knowledge& state, Prepared& prepared) {
   const std::int64_t asked = prepared.target.devices(), left = run::launched_ranks();
   if (!prepared.trains() || asked == 1 || asked == left || !run::launch_is_elastic()) return;

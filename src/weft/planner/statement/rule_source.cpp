@@ -81,7 +81,7 @@ std::string describe(const rule::Counterexample& counterexample) {
   if (counterexample.ranks > 0) text += fmt::format("  on {} ranks\n", counterexample.ranks);
   for (const rule::Counterexample::Input& input : counterexample.inputs) {
     text += fmt::format("  {}{}", input.name, list_sizes(input.sizes));
-    // A picture, not a dump: what does not fit a line is cut.
+    // Long inputs are cut, for display.
     constexpr std::size_t kMost = 24;
     const std::size_t shown = std::min(input.values.size(), kMost);
     if (shown > 0)

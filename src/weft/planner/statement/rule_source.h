@@ -1,4 +1,4 @@
-// weft/planner/statement/rule_source.h -- rules from files or as shipped, and the proofs they rest on.
+// weft/planner/statement/rule_source.h -- rules from files or as shipped, and their proofs.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,29 +18,29 @@ namespace weft::planner {
 
 constexpr std::int64_t kLargestRuleFile = std::int64_t{64} << 20;
 
-// The rules of these files and folders together; without any, the shipped ones.
+// The rules of these files and folders; without any, the shipped ones.
 Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files);
 
-// Those of them that may fire in this plan: proven, or guarded and then with their guard; and those that are
-// refused. Rules about several ranks are left out where nothing in the plan communicates.
+// Splits them into rules that may apply to this plan, proven or with their guard, and refused ones.
+// Distributed rules are left out if the plan has no communication.
 Result<rule::RuleSet> read_proven_rules(const std::vector<std::string>& files, const plan::Graph& plan,
                                         Warnings& warnings);
 
 Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name);
 
-// Proofs kept in this folder; where it is empty, in the user's cache, if there is one. None where others may
-// have written there, with a warning.
+// The proofs stored in this folder; if it is empty, in the user's cache, if any. None, with a
+// warning, if others may have written to the folder.
 std::optional<rule::ProofStore> proof_store(const std::string& folder, Warnings& warnings);
 rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
                          const rule::ProveOptions& options = {});
 
-// The rule as it may fire: with the guard that its proof wants, or not at all.
+// The rule with the guard that its proof requires; nothing if it is not proven.
 std::optional<rule::Rule> as_proven(const rule::Rule& rule, Warnings& warnings);
 
-// The rule as it may fire, nothing where it is not proven; asked for once.
+// The same, cached per session.
 std::optional<rule::Rule> prove_once(const Knowledge& state, const rule::Rule& rule);
 
-// "merge_products: guarded: size(x, n) = size(w, n)"; a refuted rule's counterexample below it.
+// "merge_products: guarded when size(x, n) = size(w, n)"; followed by counterexamples if refuted.
 std::string describe(const rule::Rule& rule, const rule::Verdict& verdict);
 std::string describe(const rule::Counterexample& counterexample);
 

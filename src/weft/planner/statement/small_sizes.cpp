@@ -15,14 +15,14 @@ namespace {
 using language::SizeOverride;
 using language::syntax::ExpressionKind;
 
-// What a size may become. The first is the smallest that three ranks share.
+// Candidate sizes. The first is the smallest that three ranks can slice.
 constexpr std::int64_t kBecomes[] = {3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 14,
                                      15, 16, 18, 20, 24, 28, 32, 40, 48, 64};
-constexpr std::int64_t kMostNodesAsked = 120'000;  // of all models that are bound on the way
-constexpr std::int64_t kNodesUntilRefused = 20;    // of one that is not
+constexpr std::int64_t kMostNodesAsked = 120'000;  // over all models bound during the search
+constexpr std::int64_t kNodesUntilRefused = 20;    // charged for a model that is refused
 constexpr int kMostRounds = 4;
 
-// What a choice of sizes is judged by, in doublings of the work it makes. Lower is better.
+// Penalties of a choice of sizes, in doublings of its work. Lower is better.
 constexpr double kOneElement = 5, kEqualSizes = 2.5, kAllEven = 5, kEven = 0.5, kAsBefore = 6;
 
 class SmallSizes {
@@ -46,7 +46,8 @@ class SmallSizes {
   }
 
  private:
-  // The sizes that stand as numbers, but for those that only say how often a layer is repeated.
+  // Finds the sizes given as numbers, except those that only set the number of repetitions of a
+  // layer.
   void find_free() {
     auto whole = bind_again(state_, prepared_, wanted_.mode);
     if (!whole.ok()) return;
@@ -62,7 +63,7 @@ class SmallSizes {
     for (const language::BoundSize& size : prepared_.sizes) {
       if (follow.contains(size.name)) continue;
       if (!extents.contains(size.name)) {
-        // Once is as few as there can be; twice tells that it is that.
+        // One repetition is the minimum; two show whether it is a number of repetitions.
         const bool once = size.size == 1;
         thin_.push_back({size.name, once ? 2 : 1, {}});
         const auto bound = bind_again(state_, prepared_, wanted_.mode, thin_);
@@ -80,7 +81,7 @@ class SmallSizes {
     }
   }
 
-  // By index: its size; the smallest where it has several.
+  // By index: its size, or the smallest of several.
   static std::map<std::string_view, std::int64_t> extents_of(const plan::Graph& graph) {
     std::map<std::string_view, std::int64_t> extents;
     for (std::size_t v = 0; v < graph.value_count(); ++v)
@@ -91,7 +92,7 @@ class SmallSizes {
     return extents;
   }
 
-  // Sizes that coincide can make another plan: a table of positions as long as the sequence is not gathered.
+  // Equal sizes can change the plan: a position table as long as the sequence is not gathered.
   bool is_alike(const plan::Graph& graph) {
     std::vector<const plan::Operator*> operators;
     for (std::size_t n = 0; n < graph.node_count(); ++n) operators.push_back(graph.node(plan::NodeId(n)).op);
@@ -104,8 +105,8 @@ class SmallSizes {
     std::int64_t nodes = 0;
   };
 
-  // Rounds ask for the same again where others have not changed. What was heard before counts as asked, so that what is
-  // found is the same.
+  // Rounds repeat questions if other sizes have not changed. Cached answers count towards the limit
+  // too, so that the result does not depend on the cache.
   double ask(const std::vector<std::int64_t>& sizes) {
     const auto [at, is_new] = heard_.try_emplace(sizes);
     if (is_new) at->second.score = score_of(sizes, at->second.nodes);
@@ -113,14 +114,14 @@ class SmallSizes {
     return at->second.score;
   }
 
-  // Infinite where the model refuses the sizes, or is another model with them.
+  // Infinite if the model refuses the sizes, or becomes another model with them.
   double score_of(const std::vector<std::int64_t>& sizes, std::int64_t& nodes) {
     std::vector<SizeOverride> asked = thin_;
     for (std::size_t i = 0; i < free_.size(); ++i) asked.push_back({free_[i], sizes[i], {}});
     const auto bound = bind_again(state_, prepared_, wanted_.mode, asked);
     nodes = bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : kNodesUntilRefused;
     if (!bound.ok() || !is_alike(bound->graph)) return std::numeric_limits<double>::infinity();
-    double work = cost::plan_flops(bound->graph);  // and what is held: a table that is only looked up in
+    double work = cost::plan_flops(bound->graph);  // plus memory, for tables that are only looked up in
     for (std::size_t v = 0; v < bound->graph.value_count(); ++v)
       work += static_cast<double>(bound->graph.type(plan::ValueId(v)).elements());
     double score = std::log2(work + 1);
@@ -161,7 +162,7 @@ class SmallSizes {
       std::vector<std::int64_t> sizes = chosen_;
       sizes[i] = size;
       if (std::isfinite(look_at(sizes))) continue;
-      // Alone it is refused: another may have to change as much.
+      // Refused alone: another size may have to change in proportion.
       for (std::size_t other = 0; other < free_.size(); ++other) {
         if (other == i || chosen_[other] * size % chosen_[i] != 0) continue;
         std::vector<std::int64_t> both = sizes;
@@ -176,9 +177,9 @@ class SmallSizes {
   const Prepared& prepared_;
   const SmallSizesWanted& wanted_;
   std::vector<std::string> free_;
-  std::vector<std::int64_t> chosen_;  // one for each that is free
+  std::vector<std::int64_t> chosen_;  // one per free size
   std::vector<SizeOverride> thin_;
-  std::vector<const plan::Operator*> operators_;  // of the thin model, at its own sizes
+  std::vector<const plan::Operator*> operators_;  // of the thin model, at its original sizes
   std::map<std::vector<std::int64_t>, Answer> heard_;
   double score_ = std::numeric_limits<double>::infinity();
   std::int64_t asked_ = 0;

@@ -1,12 +1,12 @@
-// weft/planner/statement/small_sizes.h -- small sizes that a model accepts, by the names it has for them.
+// weft/planner/statement/small_sizes.h -- find small sizes that a model accepts, by name.
 //
 //   gpt3_175b    b = 1, s = 2048, d = 12288, h = 96, v = 50257, p = 2048
 //                b = 3, s = 5, d = 8, h = 4, v = 6, p = 7
 //
-// What would hide a mistake is avoided: an index of one element, two of one size, sizes that all divide
-// evenly among ranks. Which sizes go together (d / h must be whole) only the model knows: from sizes that it
-// accepts, one is changed at a time, or two in proportion, and the model is asked. REPEAT goes round once
-// meanwhile.
+// Avoids choices that could hide an error: indices of one element, equal sizes, and sizes that all
+// divide evenly among ranks. Only the model knows which sizes fit together (d / h must be whole).
+// So the search starts from accepted sizes, changes one at a time, or two in proportion, and binds
+// the model again. REPEAT runs once meanwhile.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,13 +21,13 @@ namespace weft::planner {
 
 struct SmallSizesWanted {
   language::Mode mode = language::Mode::infer;
-  std::int64_t multiple = 1;                            // each size that changes becomes one of this
-  std::vector<language::SizeOverride> other_than = {};  // sizes to differ from, one by one
-  std::map<std::string, std::int64_t> at_least = {};    // of some indices: tiles are of one element or more
+  std::int64_t multiple = 1;                            // changed sizes are multiples of this
+  std::vector<language::SizeOverride> other_than = {};  // sizes that should change
+  std::map<std::string, std::int64_t> at_least = {};    // by index: tiles need at least one element
 };
 
-// The sizes to bind the model with; those that follow from others are left to follow. Nothing where the model
-// has no names for what is large.
+// The sizes to bind the model with, except those that follow from others. Nothing if large sizes
+// have no names in the model.
 std::optional<std::vector<language::SizeOverride>> find_small_sizes(const Knowledge& state,
                                                                     const Prepared& prepared,
                                                                     const SmallSizesWanted& wanted);

@@ -1,9 +1,9 @@
-// weft/planner/statement/warnings.h -- what a user should know although everything goes on.
+// weft/planner/statement/warnings.h -- warnings and notes for the user.
 //
-//   warning: the proof cache is neither read nor written: expected a folder that only its owner may write to: /x has mode 0777
+//   warning: the proof cache is neither read nor written: expected a folder that only its owner may ..
 //     chmod go-w /x
 //
-// Nothing here prints: a reply carries the warnings in front of its complaint.
+// Nothing is printed here: a reply contains the warnings before its error.
 #pragma once
 #include <functional>
 #include <set>
@@ -16,19 +16,19 @@ namespace weft::planner {
 
 class Warnings {
  public:
-  // Nothing, where it is ok. `so` says what is done without.
+  // Adds a warning unless the status is ok. `so`: the consequence.
   void add(std::string_view so, const Status& status);
 
-  // What a user should know now, where there is a way to say it; else the reply says it.
+  // Reports a warning immediately if `on_warning` is set; otherwise the reply contains it.
   void add_now(std::string_view so, const Status& status,
                const std::function<void(std::string_view)>& on_warning);
 
-  // What is right, and might surprise.
+  // Adds a note: expected behaviour that may be surprising.
   void note(std::string_view what, std::string_view more);
-  // The same, and only the first time.
+  // The same, but only the first time.
   void note_once(std::string_view what, std::string_view more);
 
-  // What was not told before.
+  // Returns and clears what was not reported yet.
   std::string take();
 
  private:

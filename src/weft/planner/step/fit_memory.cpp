@@ -23,7 +23,7 @@ namespace {
 
 using train::Recompute;
 
-// "gpt_block.0", "gpt_block.1": the layers of REPEATs, by name.
+// Names of REPEAT iterations: "gpt_block.0", "gpt_block.1".
 std::vector<std::string> layers_of(const plan::Graph& graph) {
   std::vector<std::string> names;
   std::set<std::string> known;
@@ -42,7 +42,7 @@ std::vector<std::string> layers_of(const plan::Graph& graph) {
   return names;
 }
 
-// One of each stage: those of a stage are alike but for the last, which may have a smaller share.
+// The first rank of each stage. Ranks of a stage are alike, but the last may have less.
 std::vector<std::int32_t> ranks_to_look_at(const search::Choice& choice) {
   std::vector<std::int32_t> ranks = {0};
   if (!choice.spread) return ranks;
@@ -55,7 +55,7 @@ std::vector<std::int32_t> ranks_to_look_at(const search::Choice& choice) {
   return ranks;
 }
 
-// The next larger number of bytes that is printed with three digits and reads as it is.
+// The next larger number of bytes that prints exactly with three digits.
 double next_printed(double bytes) {
   double unit = 1;
   while (bytes / unit >= 1000) unit *= 1024;
@@ -63,7 +63,7 @@ double next_printed(double bytes) {
   return std::ceil(unit * digit * (std::floor(size / digit + 1e-9) + 1));
 }
 
-// The plan that ranks run where it does this again.
+// The plan that ranks run with this recomputation.
 Result<search::Choice> plan_with(const Knowledge& state, const Observer& context, const Prepared& prepared,
                                  const Recompute& what, std::int64_t micro_batches, bool spills) {
   Prepared trial(prepared.request());
@@ -83,12 +83,12 @@ Result<search::Choice> plan_with(const Knowledge& state, const Observer& context
   return plan_to_run(state, prepared.ranks > 1 ? &context : nullptr, trial);
 }
 
-// What its fullest rank takes. `spill_limit`: beyond which it spills; 0: it does not.
+// Memory of the fullest rank. `spill_limit`: limit beyond which it spills; 0: no spilling.
 Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice& choice,
                                   double spill_limit) {
   const int workers = prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target)
                                          : std::max(prepared.target.threads, 1);
-  // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
+  // Without a limit nothing is spilled. With one, the workers' private memory is counted.
   constexpr double kNoLimit = 1e18;
   const bool here = prepared.target.runs_here();
   const program::CompileOptions compiling = run::rank_compiling(workers, prepared.target.on_gpu());
@@ -122,13 +122,13 @@ class MemoryFitter {
         held_(held),
         limit_(prepared.settings.memory_limit - held) {}
 
-  // What fits without a file, with the least work; none.
+  // The recomputation with the least work that fits without spilling; none if nothing fits.
   Result<std::optional<Recompute>> kept_in_memory() {
     const bool asked = prepared_.settings.recompute.has_value();
     WEFT_TRY(given, recompute_of(prepared_.settings));
     WEFT_TRY(as_given, fits(given));
     if (!as_given && prepared_.ranks > 1 && prepared_.settings.tiles) {
-      // Tiles are held beside what they are put together to: they are the first to go.
+      // Tiles need memory in addition to the whole tensor, so tiling is dropped first.
       const bool asked_for = *prepared_.settings.tiles > 0;
       prepared_.settings.tiles = std::nullopt;
       prepared_.settings.untiled = asked_for;
@@ -142,7 +142,7 @@ class MemoryFitter {
     if (first) return std::optional(selective);
     WEFT_TRY(all, fits(layers));
     if (!all) return std::optional<Recompute>();
-    // As few layers as fit, the first ones: their activations wait the longest.
+    // Recompute as few layers as fit, from the first on: their activations are kept longest.
     const std::vector<std::string> names = layers_of(prepared_.plan.graph);
     const auto some = [&](std::size_t count) {
       return Recompute{.selective = true,
@@ -157,11 +157,11 @@ class MemoryFitter {
     return std::optional(many == names.size() ? layers : some(many));
   }
 
-  // The plan that takes the least, as ranks that spill run it.
+  // The recomputation with the least memory if ranks spill.
   Result<Recompute> spilling() {
     const bool asked = prepared_.settings.recompute.has_value();
     WEFT_TRY(given, recompute_of(prepared_.settings));
-    // What is computed again takes no file: only what does not fit even so is spilled.
+    // Recomputation needs no file: only what still does not fit is spilled.
     std::vector<Recompute> candidates = {given};
     if (!asked && given.is_nothing()) candidates.insert(candidates.begin(), {.layers = true});
     std::optional<Recompute> best;
@@ -189,13 +189,13 @@ class MemoryFitter {
   Result<bool> fits(const Recompute& what) {
     Result<RankMemory> memory = memory_with(state_, context_, prepared_, what, 0, 0);
     if (memory.ok()) return memory->bytes <= limit_;
-    // The search says that nothing fits; what else is wrong is said when it is planned to run.
+    // The search reports that nothing fits. Other errors are reported when the plan to run is made.
     if (prepared_.ranks > 1) return false;
     return std::move(memory).error();
   }
 
-  // The least memory_limit, to three digits, that the plan fits; one digit less it does not. What is spilled depends
-  // on the limit, and more of it may take more: a file's pages are held while they are used.
+  // The least memory_limit, rounded to three digits, that the plan fits. What is spilled depends on
+  // the limit, and spilling more can take more memory: pages of the file are resident while in use.
   Result<double> least_limit(const search::Choice& plan) {
     const auto fits_limit = [&](double limit) -> Result<bool> {
       WEFT_TRY(memory, memory_of_plan(prepared_, plan, limit - held_));
@@ -279,15 +279,15 @@ double spilled_bytes_of(const program::Program& program, const std::vector<progr
 }  // namespace
 
 double spilling_seconds(const program::Program& program, bool on_gpu) {
-  // Pages that were let go are mapped again when a unit touches them: 64 KiB around what is read by one fault, as Linux
-  // does unless it is told otherwise, but each page that is written by its own. The seconds of a fault are measured, on
-  // a virtual machine whose disk has its pages in memory.
+  // Released pages are mapped again when a unit touches them. One read fault maps 64 KiB around it,
+  // as Linux does by default, but every written page faults by itself. The seconds per fault were
+  // measured on a virtual machine whose disk was cached in memory.
   constexpr double kFault = 2.3e-6, kReadAround = 64 << 10, kMappedPage = 4 << 10;
   double seconds = 0;
   for (const program::Unit& unit : program.units) {
     const double read = spilled_bytes_of(program, unit.reads),
                  written = spilled_bytes_of(program, unit.writes);
-    // Over the bus both ways at once.
+    // Both directions of the bus at once.
     seconds += on_gpu ? std::max(read, written) / search::kHostLinkBytesPerSecond
                       : (read / kReadAround + written / kMappedPage) * kFault;
   }

@@ -1,12 +1,13 @@
-// weft/planner/step/fit_memory.h -- how TRAIN stays within memory_limit: keep, recompute, or send away.
+// weft/planner/step/fit_memory.h -- fit TRAIN into memory_limit: keep, recompute or spill.
 //
-//   all is kept                fits?
-//   recompute selective        what frees the most bytes for the work it takes
-//   and so many layers         as few as fit
-//   and spill                  optimizer states, waiting activations and parameters to a file beside the checkpoint,
-//                              of a GPU to the host's memory
+//   keep everything            fits?
+//   recompute selective        what frees the most bytes for its work
+//   and some layers            as few as fit
+//   and spill                  optimizer states, idle activations and parameters: to a file beside the
+//                              checkpoint, or from a GPU to host memory
 //
-// Each is judged by the program that a rank would run, its memory packed. In f32 the same numbers come out of all of them.
+// Each is tested with the program that a rank would run, with its memory packed. In f32 all of them
+// compute the same numbers.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,29 +19,32 @@
 
 namespace weft::planner {
 
-// What a rank takes.
+// Memory of a rank.
 struct RankMemory {
   double bytes = 0;    // in memory
   double spilled = 0;  // in a file
   std::int32_t rank = 0;
   std::shared_ptr<const program::Program> program = nullptr;
-  std::string plan = {};  // of several ranks: the distribution
+  std::string plan = {};  // with several ranks: the distribution
 };
 
-// What the fullest rank takes, by its packed program, where the plan does this again; `micro_batches` of it: 0, as the
-// settings say. `spill_limit`: beyond which it spills; 0: it does not.
+// Memory of the fullest rank, from its packed program, with this recomputation and number of
+// micro-batches (0: from the settings). `spill_limit`: limit beyond which it spills; 0: no
+// spilling.
 Result<RankMemory> memory_with(const Knowledge& state, const Observer& context, const Prepared& prepared,
                                const train::Recompute& what, std::int64_t micro_batches, double spill_limit);
 
-// Makes the plan of one device compute again what the limit asks for, and says in the settings whether ranks spill.
-// `held`: bytes that are taken already. Nothing without memory_limit. Fails where no plan fits, with the least.
+// Applies the recomputation that the limit requires to the one-device plan, and sets in the
+// settings whether ranks spill. `held`: bytes already in use. Does nothing without memory_limit.
+// Fails if no plan fits, and reports the least limit that would.
 Status fit_memory(const Knowledge& state, const Observer& context, Prepared& prepared, double held);
 
-// What the limit asked for: "within 4 GiB a rank: recomputed selective"; empty: nothing.
+// What was done to fit: "within 4 GiB per rank: recomputed selective"; empty: nothing.
 std::string print_within_limit(const Prepared& prepared);
 
-// What a step of a program that spills takes longer: on a GPU kernels reach what is spilled over the bus to the host,
-// on a processor its pages are mapped again each time they are used. What the disk writes behind is not counted.
+// Extra seconds per step of a program that spills. On a GPU, kernels access spilled tensors over
+// the bus to the host. On a CPU, their pages are mapped again at each use. Write-back to disk is
+// not counted.
 double spilling_seconds(const program::Program& program, bool on_gpu);
 
 }  // namespace weft::planner

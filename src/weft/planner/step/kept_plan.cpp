@@ -26,10 +26,10 @@ using nlohmann::ordered_json;
 struct KeptPlan {
   std::string version;
   std::int64_t ranks = 1, workers = 1;
-  std::string model;  // the plan of one device, by its hash: sizes and optimizer included
+  std::string model;  // hash of the one-device plan, including sizes and optimizer
   std::string asked;  // settings and hints
   std::string distribution, algorithms;
-  std::string text;  // of the plan
+  std::string text;  // the plan as text
 };
 
 std::string asked_of(const Knowledge& state, const Settings& settings) {
@@ -39,7 +39,7 @@ std::string asked_of(const Knowledge& state, const Settings& settings) {
   return fmt::format("{}", fmt::join(asked, ", "));
 }
 
-// Items between commas outside quotes.
+// Splits at commas outside quotes.
 std::vector<std::string> items_of(std::string_view asked) {
   std::vector<std::string> items;
   bool is_quoted = false;
@@ -53,7 +53,7 @@ std::vector<std::string> items_of(std::string_view asked) {
   return items;
 }
 
-// With the names that settings have now, in their order: weights may be older.
+// Replaces setting names of older versions by current ones, and sorts by them.
 std::string with_current_names(std::string_view asked) {
   std::vector<std::string> items = items_of(asked);
   const auto name_of = [](std::string_view item) { return item.substr(0, item.find(" = ")); };
@@ -91,7 +91,7 @@ KeptPlan keep(const Knowledge& state, const Prepared& prepared, const PlanToTrai
   return kept;
 }
 
-// Its fields in the order that they are written.
+// Visits the fields in the order in which they are written.
 template <class Kept, class Visit>
 void for_fields(Kept& kept, const Visit& visit) {
   visit("spread", kept.distribution);
@@ -134,7 +134,7 @@ Result<KeptPlan> read_kept(const std::string& text) try {
   return user_error("the plan that the weights were trained with cannot be read");
 }
 
-// Why the plan is not for this statement; empty: it is.
+// Why the plan does not match this statement; empty if it does.
 std::string why_not(const KeptPlan& kept, const KeptPlan& now) {
   const auto quoted = [](const std::string& asked) { return asked.empty() ? "nothing" : "'" + asked + "'"; };
   if (kept.ranks != now.ranks)
@@ -149,7 +149,7 @@ std::string why_not(const KeptPlan& kept, const KeptPlan& now) {
   return {};
 }
 
-// The plan as it was written, whatever would be chosen now.
+// The plan as written, without a search.
 Result<PlanToTrain> follow(const Knowledge& state, const Prepared& prepared, const KeptPlan& kept) {
   PlanToTrain plan;
   WEFT_TRY(algorithms, run::read_algorithms(kept.algorithms));
@@ -174,7 +174,7 @@ Result<PlanToTrain> search_anew(const Knowledge& state, const Observer& context,
 
 Result<PlanToTrain> follow_or_search(const Knowledge& state, const Observer& context,
                                      const Prepared& prepared, const std::string& text, bool tells) {
-  // What says how steps are cut in time says it all.
+  // A distribution with stages or micro-batches already determines the plan.
   WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
   if (text.empty() || in_time || !prepared.settings.running.follow_plan)
     return search_anew(state, context, prepared);
@@ -211,7 +211,7 @@ Result<PlanToTrain> plan_to_train(const Knowledge& state, const Observer& contex
     plan.kept = print(keep(state, prepared, plan));
     return plan;
   }
-  // All search, so that none waits for another longer than it would by itself.
+  // All ranks search at the same time, so that none waits for longer than its own search takes.
   run::RankComparison searching(fmt::format("the plan of {}", prepared.run->model.text));
   auto found = follow_or_search(state, context, prepared, kept, tells);
   WEFT_TRY_STATUS(searching.end(found.ok() ? Status() : Status(found.error())));

@@ -1,11 +1,10 @@
-// weft/planner/step/kept_plan.h -- the plan that weights were trained with, kept with them.
+// weft/planner/step/kept_plan.h -- the plan stored with trained weights.
 //
-//   TRAIN m ON LOCAL 2 ..  ──▶  weights: plan, mesh, algorithms, threads, and what was asked for
-//   LOAD, TRAIN m ON LOCAL 2 .. ──▶ the same plan, whatever was measured meanwhile: the same bits
+//   TRAIN m ON LOCAL 2 ..  ──▶  weights: plan, mesh, algorithms, threads, settings and hints
+//   LOAD, TRAIN m ON LOCAL 2 .. ──▶ the same plan, whatever was measured since: bitwise equal results
 //
-// A TRAIN that asks for something else (other ranks, another batch, a distribution) is planned anew, and says so
-// where the weights come from a file.
-// Where a launcher started ranks, what rank 0 found is what all of them run.
+// A TRAIN with other settings (ranks, batch, distribution) is planned again, with a warning if the
+// weights come from a file. In a launcher's job, all ranks run the plan of rank 0.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,16 +18,16 @@ namespace weft::planner {
 
 struct PlanToTrain {
   search::Choice choice;
-  run::LocalRanksOptions options;  // of several ranks
-  std::string kept;                // for the weights to keep; of a launcher's ranks, as rank 0 has it
+  run::LocalRanksOptions options;  // with several ranks
+  std::string kept;                // to store with the weights; in a launcher's job, that of rank 0
 };
 
-// `kept`: what the weights say; empty: nothing. Where it is not followed, a warning says why if `tells`. Collective
-// where there is a launcher and several ranks.
+// `kept`: the plan stored with the weights; empty: none. If it is not used and `tells` is set, a
+// warning says why. Collective under a launcher with several ranks.
 Result<PlanToTrain> plan_to_train(const Knowledge& state, const Observer& context, const Prepared& prepared,
                                   const std::string& kept, bool tells);
 
-// A plan that was found otherwise, ready to be trained with.
+// Prepares a plan from another source for training.
 Result<PlanToTrain> to_train(const Knowledge& state, const Prepared& prepared, search::Choice choice);
 
 }  // namespace weft::planner

@@ -23,7 +23,8 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
   if (prepared.target.on_gpu()) {
-    // Threads of this process: what one launches the others reach. Each launches alone, and beside it moves.
+    // GPU ranks are threads of this process, so that they can access each other's memory. One
+    // thread launches kernels, and communication runs beside it.
     options.gpu = prepared.target.gpu;
     options.transport = comm::TransportKind::inproc;
     options.workers = 1;
@@ -34,7 +35,7 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   }
   WEFT_TRY(launched, run::launched_job());
   const bool far = launched != nullptr && transport::find_hosts(*launched).count > 1;
-  // A plan in time is not priced rank by rank: its communicators choose.
+  // Pipeline plans have no per-rank prediction: their communicators choose algorithms.
   if (!priced.classes.empty() && (!far || !prepared.settings.running.algorithm.empty()))
     options.algorithms = cost::algorithms_of(*priced.classes.front().program);
   return options;

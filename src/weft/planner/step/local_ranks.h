@@ -1,4 +1,4 @@
-// weft/planner/step/local_ranks.h -- how the ranks of a planned statement are started on this machine.
+// weft/planner/step/local_ranks.h -- options for starting the ranks of a statement on this machine.
 #pragma once
 #include <string>
 
@@ -9,12 +9,12 @@
 
 namespace weft::planner {
 
-// How the ranks of a statement are started: threads are shared out among them, and they run the algorithms that
-// were priced. Of ranks of several hosts nothing is known here but their number: there the communicator
-// chooses, unless algorithms were asked for.
+// Threads are divided among ranks, and ranks run the algorithms that the prediction assumed. For
+// ranks on several hosts only their number is known here, so the communicator chooses algorithms
+// unless the user set them.
 Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const sim::Prediction& priced);
 
-// Where a rank's memory goes that does not fit: beside the checkpoint; empty: where temporary files do.
+// The folder for spilled tensors: that of the checkpoint; empty: that of temporary files.
 std::string spill_folder_of(const Settings& settings);
 
 }  // namespace weft::planner

@@ -29,7 +29,7 @@ namespace weft::planner {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kLongestSearch = 1e9;  // seconds: more than a clock is asked to count
+constexpr double kLongestSearch = 1e9;  // seconds: within the range of a clock
 
 }  // namespace
 
@@ -50,8 +50,8 @@ Error no_offload(const Prepared& prepared) {
                     "on this machine memory_limit spills to a file", prepared.run->span);
 }
 
-// Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp); nobody
-// wants slopes of a plan that does not learn.
+// Losses without gradients are tiled when the statement is prepared, if requested and supported by
+// a kernel (prepare.cpp). Plans that do not train need no gradients.
 std::span<const rule::Rule> rules_of_plans(bool learns) {
   static const auto without = [](std::initializer_list<std::string_view> files) {
     std::vector<rule::Rule> rules = rule::shipped_rules();
@@ -66,7 +66,7 @@ std::span<const rule::Rule> rules_of_plans(bool learns) {
   return learns ? kLearning : kAnswering;
 }
 
-// `distribution`: as a user or another rank has it; empty: to be searched for.
+// `distribution`: from the user or another rank; empty: search for one.
 Result<search::Choice> optimize_for(const Knowledge& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
                                     const plan::Graph& graph, const std::string& distribution, bool compare,
@@ -215,7 +215,8 @@ Result<search::Choice> take_over_alone(const Knowledge& state, const Prepared& p
 
 Result<search::Choice> plan_for_ranks(const Knowledge& state, const Prepared& prepared, bool compare,
                                       const Observer* context) {
-  // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
+  // All ranks search at the same time, so that none waits for longer than its own search takes. A
+  // rank whose search failed takes part too.
   Result<search::Choice> found = plan_for(state, prepared, compare, context);
   WEFT_TRY(job, run::launched_job());
   if (job == nullptr) return found;

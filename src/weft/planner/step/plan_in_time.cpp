@@ -17,8 +17,9 @@ using distribute::Distribution;
 
 namespace {
 
-// What is best for whole batches may need one at a time where examples are sliced first along one index and then
-// along another: without its exceptions, or with nothing but batches sliced, it does not.
+// A distribution found for whole batches may not work with micro-batches, if examples are sliced
+// first along one index and then along another. Then it is tried without exceptions, then with only
+// the batch sliced.
 Distribution that_goes_in_time(const plan::Graph& graph, Distribution found, std::int64_t micro_batches) {
   found.micro_batches = micro_batches;
   Distribution plain = found;
@@ -28,7 +29,7 @@ Distribution that_goes_in_time(const plan::Graph& graph, Distribution found, std
     for (distribute::AxisUse& use : batches.axes) use.slice = {std::string(graph.text(*batch))};
   for (const Distribution& other : {found, plain, batches})
     if (pipeline::distribute_in_time(graph, other).ok()) return other;
-  return found;  // and the error is about what was found
+  return found;  // the error is then about this one
 }
 
 }  // namespace
@@ -58,8 +59,8 @@ Result<Distribution> complete_in_time(const Knowledge& state, const Observer* co
 
 namespace {
 
-// Where stages are cut, as they are priced. Ranks of a launcher cut by what parts compute, and so do all where the step
-// cannot be priced; by neither where there is one stage.
+// Where stages are cut: at the ends used for the estimate. Ranks of a launcher cut by the work of
+// parts, as do all if the step cannot be estimated. Both are empty with one stage.
 struct Cuts {
   std::vector<double> work;
   std::vector<std::size_t> ends;
@@ -80,10 +81,10 @@ Cuts cuts_in_time(const Knowledge& state, const Observer* context, const Prepare
   return {work.ok() ? *std::move(work) : std::vector<double>(), {}};
 }
 
-// Ranks of a launcher do, each with prices of its own: what they must agree on is not chosen by these.
+// True for ranks of a launcher. Their costs differ, so they must not decide on common choices.
 bool plans_alone(const TimeProblem& problem) { return !problem.problem().work.empty(); }
 
-// Whether stages send slices: as it is asked for, or where a step is quicker by it.
+// Whether stages send slices: as set, or if that makes a step faster.
 Result<bool> sends_slices(const Knowledge& state, const Observer* context, const Prepared& prepared,
                           const Distribution& distribution) {
   if (!distribute::stage_axis(distribution) || distribute::has_stage_meshes(distribution)) return false;
@@ -96,7 +97,7 @@ Result<bool> sends_slices(const Knowledge& state, const Observer* context, const
   return priced.ok() && priced->priced.slices;
 }
 
-// Codecs that make a step quicker, or that are asked for in any case.
+// Codecs that make a step faster or that the settings require.
 Result<search::CodecUse> codecs_in_time(const Knowledge& state, const Observer* context,
                                         const Prepared& prepared, const distribute::DistributedPlan& plan) {
   const Distribution& distribution = plan.time->distribution;

@@ -1,7 +1,7 @@
-// weft/planner/step/plan_in_time.h -- the plan of a TRAIN whose steps are cut in time.
+// weft/planner/step/plan_in_time.h -- the plan of a TRAIN with stages or micro-batches.
 //
-//   distribution = 'stage=2: stage; data=2: slice b; micro=4; schedule 1f1b'     as it says
-//   micro_batches = 4                                                            of what is chosen else
+//   distribution = 'stage=2: stage; data=2: slice b; micro=4; schedule 1f1b'     as given
+//   micro_batches = 4                                                            the rest is searched
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace weft::planner {
 
-// The same with a mesh: where only micro-batches are asked for, the one that the search finds for whole batches; of
-// one rank, none. Fails where it is of another number of ranks.
+// Adds a mesh to `asked` if only micro-batches are given: the one that the search finds for whole
+// batches, or none for one rank. Fails if the number of ranks does not match.
 Result<distribute::Distribution> complete_in_time(const Knowledge& state, const Observer* context,
                                                   const Prepared& prepared, distribute::Distribution asked);
 

@@ -23,7 +23,7 @@ bool is_off(const Prepared& prepared) {
          prepared.settings.optimizer_off.end();
 }
 
-// Stages are searched on clusters; ranks of this machine run only the stages they are given.
+// Plans with stages are searched for clusters. Ranks of this machine run only given stages.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !prepared.target.runs_here() &&
          prepared.settings.distribution.empty() && !is_off(prepared) &&
@@ -33,19 +33,19 @@ bool is_searched(const Prepared& prepared) {
 bool needs_stages(const Prepared& prepared) {
   return prepared.fixed.degree(search::Parallelism::pipeline, 1) > 1;
 }
-// These are searched in plans without stages alone.
+// These are searched only in plans without stages.
 bool excludes_stages(const Prepared& prepared) {
   return prepared.fixed.degree(search::Parallelism::context, 1) > 1 ||
          prepared.fixed.degree(search::Parallelism::expert, 1) > 1 ||
          prepared.fixed.degree(search::Parallelism::zero, 0) == 3;
 }
 
-// `searches`: plans with stages too.
+// `searches`: whether plans with stages are searched.
 Status check_degrees(const Prepared& prepared, bool searches) {
   const std::vector<search::FixedDegree>& degrees = prepared.fixed.degrees;
   if (degrees.empty() || prepared.ranks == 1) return {};
   std::int64_t ranks = 1;
-  for (const search::FixedDegree& one : degrees)  // experts lie on ranks that slice the batch
+  for (const search::FixedDegree& one : degrees)  // experts are on ranks that slice the batch
     if (one.kind != search::Parallelism::zero && one.kind != search::Parallelism::expert)
       if (__builtin_mul_overflow(ranks, one.degree, &ranks)) ranks = prepared.ranks + 1;
   if (prepared.ranks % ranks != 0)
@@ -72,12 +72,11 @@ Status check_degrees(const Prepared& prepared, bool searches) {
   return {};
 }
 
-// Where every family of plans without stages needs this many times the memory, none of its neighbours fits.
+// If every family without stages needs this many times the memory, no variant will fit.
 constexpr double kFarTooLarge = 1.5;
 
-// Steps without stages are simpler: stages must save more than this of their
-// time. No more than what a user notices, since a plan is not to get slower
-// because another was allowed.
+// Plans without stages are simpler, so stages must be faster by more than this. The margin is too
+// small to notice: allowing another kind of plan must not make the result slower.
 constexpr double kWorthStages = 0.992;
 
 class StagePlanner {
@@ -104,11 +103,10 @@ class StagePlanner {
     return take(std::move(priced));
   }
 
-  // The faster of the best plan without stages and the best with stages. Where
-  // no family of the former fits and the latter is far faster than all of them,
-  // others are not searched; and stages are not where there is little to gain.
-  // Large plans are searched with stages first, and without them only where
-  // estimates leave hope.
+  // The faster of the best plans with and without stages. If no family without stages fits, and the
+  // best plan with stages is much faster than all of them, the search without stages is skipped.
+  // The search with stages is skipped if there is little to gain. Large plans are searched with
+  // stages first, and without stages only if estimates suggest that this could be faster.
   Result<PlannedStep> searched() {
     constexpr double kFarQuicker = 0.5;
     WEFT_TRY_STATUS(look_at_families(is_large() ? search::estimate_best : search::estimate_families));
@@ -130,7 +128,7 @@ class StagePlanner {
                           (fits && !may_be_beaten((**found).priced.seconds))))
         return take_with_replicas(std::move(**found));
     }
-    // Another than these may fit, and is searched, unless that is out of reach.
+    // A variant of these may still fit, so they are searched unless they need far too much memory.
     if (fits || smallest <= kFarTooLarge * problem().memory_bytes) {
       Result<search::Choice> whole =
           plan_for(state_, prepared_, compare_, context_, fits ? Advice::given : Advice::not_asked);
@@ -138,8 +136,7 @@ class StagePlanner {
         const search::Evaluation step = whole->spread->chosen.evaluation();
         if (!found && !was_interrupted(*whole) && may_gain(*whole, step))
           found = in_time_below(kWorthStages * step.seconds);
-        // Where devices differ, replicas of it may take unequal parts of the
-        // batch.
+        // If devices differ, its replicas may get unequal shares of the batch.
         const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
         WEFT_TRY(unequal, search::with_unequal_replicas(problem(), whole->spread->distribution,
                                                         kWorthStages * std::min(in_time, step.seconds)));
@@ -157,13 +154,13 @@ class StagePlanner {
         are_as_run_ = true;
         return take_with_replicas(std::move(**found));
       }
-      // An error that says more than that nothing fits with stages either.
+      // This error says more than that nothing fits with stages either.
       if (fits && !found) found = in_time_below(std::numeric_limits<double>::infinity());
       if (fits && !found->ok()) return std::move(whole).error();
     }
     if (!found) found = in_time_below(std::numeric_limits<double>::infinity());
     if (found->ok()) return take_with_replicas(std::move(**found));
-    // What does not fit is reported once more, with advice.
+    // Nothing fits: plan again to report the error with advice.
     WEFT_TRY(whole, plan_for(state_, prepared_, compare_, context_));
     return PlannedStep{std::move(whole), std::nullopt};
   }
@@ -171,21 +168,19 @@ class StagePlanner {
  private:
   const search::InTimeProblem& problem() const { return step_.problem->problem(); }
   bool is_large() const { return prepared_.plan.graph.node_count() > search::kMostNodesCompared; }
-  // By a plan without stages, once it passed all that follows.
+  // Whether a plan without stages may be faster after the later planner stages.
   bool may_be_beaten(double seconds) const {
     return std::ranges::any_of(step_.without_stages, [&](const search::Alternative& other) {
       return other.fits && search::may_take_less(other.evaluation, prepared_.settings.codecs, seconds);
     });
   }
-  // Stages spare exchanges that ranks wait for, and work that ranks along an
-  // axis all do.
+  // Stages avoid exposed communication, and work that all ranks along an axis duplicate.
   static bool may_gain(const search::Choice& whole, const search::Evaluation& step) {
     return step.exposed_communication_seconds >= (1 - kWorthStages) * step.seconds ||
            std::ranges::any_of(whole.spread->distribution.axes,
                                [](const distribute::AxisUse& use) { return use.slice.empty(); });
   }
-  // With the codecs that pay, which may make a plan the fastest that is not
-  // without them.
+  // With profitable codecs: they may make a plan the fastest that is not the fastest without them.
   Result<search::ChosenInTime> in_time_below(double seconds) {
     search::InTimeProblem problem = this->problem();
     if (!prepared_.settings.codecs.any()) {
@@ -230,8 +225,8 @@ class StagePlanner {
     return {};
   }
 
-  // Estimates say which plans to search. What is shown of a family is what it
-  // takes as it would be run.
+  // Estimates decide which plans to search. The displayed times of families are predictions of the
+  // plans as they would run.
   void estimate_families_as_run() {
     if (are_as_run_ || !compare_ || is_large()) return;
     are_as_run_ = true;
@@ -254,7 +249,7 @@ class StagePlanner {
     report.said = print(found.distribution);
     return report;
   }
-  // The faster one is without.
+  // Chooses the plan without stages.
   PlannedStep without_stages(search::Choice whole,
                              const std::optional<Result<search::ChosenInTime>>& staged) const {
     if (families_) whole.reports.insert(whole.reports.begin(), *families_);
@@ -288,7 +283,7 @@ class StagePlanner {
   const Observer* context_;
   const Prepared& prepared_;
   const bool compare_;
-  bool are_as_run_ = false;  // the families' times
+  bool are_as_run_ = false;  // whether the families' times are predictions
   std::optional<search::StageReport> families_;
   StagedStep step_;
 };
@@ -338,7 +333,7 @@ Result<PlannedStep> plan_step(const Knowledge& state, const Observer* context, c
 Result<search::Choice> plan_to_run(const Knowledge& state, const Observer* context,
                                    const Prepared& prepared) {
   if (prepared.trains()) {
-    // What is given runs as it is: estimating it is for those who look at it.
+    // A given distribution runs as it is, without an estimate.
     WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
     if (asked) {
       WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));

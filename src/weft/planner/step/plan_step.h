@@ -1,8 +1,7 @@
-// weft/planner/step/plan_step.h -- the plan of a statement, with stages or without: what EXPLAIN shows, TRAIN runs and
-// `weft plan prove` proves.
+// weft/planner/step/plan_step.h -- plan a statement, with or without stages.
 //
-//   distribution or micro_batches given    that plan, estimated as it is
-//   TRAIN on a cluster                     the faster of the best plan without stages and the best with stages
+//   distribution or micro_batches given    that plan, estimated as given
+//   TRAIN on a cluster                     the faster of the best plans with and without stages
 //   else                                   the best plan without stages
 #pragma once
 #include <memory>
@@ -16,32 +15,32 @@
 
 namespace weft::planner {
 
-// A step in stages or micro-batches, and what it was chosen over.
+// A step with stages or micro-batches, and the alternatives.
 struct StagedStep {
   search::ChosenInTime chosen;
-  bool given = false;                  // with its mesh, by the user
-  std::optional<search::Choice> plan;  // the plan itself, where choosing it needed it
+  bool given = false;                  // by the user, including its mesh
+  std::optional<search::Choice> plan;  // the plan itself, if it was needed to choose
   std::vector<search::Alternative> without_stages;
   std::vector<search::StageReport>
-      reports;  // of the plan without stages where one was searched, then of this one
+      reports;  // of the plan without stages if searched, then of this one
   Batch batch;
-  std::unique_ptr<TimeProblem> problem;  // what it was estimated by
+  std::unique_ptr<TimeProblem> problem;  // used for the estimate
 };
 
-// One of the two.
+// Exactly one of the two is set.
 struct PlannedStep {
   std::optional<search::Choice> whole;
   std::optional<StagedStep> staged;
 };
 
-// Whether launched ranks agree on the plan of rank 0: then each of them must call as often.
+// Whether launched ranks agree on the plan of rank 0. Then the call is collective.
 enum class Agreement : std::uint8_t { none, ranks };
 
-// `compare`: alternatives are kept, to be shown. REQUIRES: state, context and prepared outlive the result.
+// `compare`: keeps alternatives. REQUIRES: state, context and prepared outlive the result.
 Result<PlannedStep> plan_step(const Knowledge& state, const Observer* context, const Prepared& prepared,
                               bool compare, Agreement agreement = Agreement::none);
 
-// The plan itself. A distribution that is given is not estimated.
+// The plan itself. A given distribution is not estimated.
 Result<search::Choice> plan_to_run(const Knowledge& state, const Observer* context, const Prepared& prepared);
 
 }  // namespace weft::planner

@@ -13,9 +13,9 @@
 namespace weft::planner {
 namespace {
 
-constexpr double kLeastGainToChange = 0.1;  // of a step
-constexpr double kMostSearchSeconds = 10;   // ranks wait so long at most, and for the proof
-constexpr int kTrainedALook = 9;            // times as long as a look took, before the next
+constexpr double kLeastGainToChange = 0.1;  // share of the step time
+constexpr double kMostSearchSeconds = 10;   // ranks wait at most this long, plus the time of the proof
+constexpr int kTrainedALook = 9;            // ratio of training to checking time between two checks
 
 Result<sim::Prediction> predict_on(const search::PredictedPlan& plan, const search::Machine& machine) {
   WEFT_TRY(costs, machine.costs(plan.plan.mesh));
@@ -25,7 +25,7 @@ Result<sim::Prediction> predict_on(const search::PredictedPlan& plan, const sear
 
 std::string print_times(double factor) { return fmt::format("{:.{}f} times", factor, factor < 10 ? 1 : 0); }
 
-// "rank 1 computes 3.1 times as long as the others", or which link is slow, whichever is worse.
+// Names the slow rank or the slow link, whichever is worse: "rank 1 takes 3.1 times as long ..".
 std::string print_why(const Prepared& prepared, const Slowness& slowness, const run::RankSpeeds& speeds) {
   std::vector<double> compute = speeds.compute;
   const auto slowest = std::ranges::max_element(speeds.compute) - speeds.compute.begin();

@@ -1,11 +1,12 @@
-// weft/planner/step/replan.h -- a plan chosen again while training goes on, for the speeds that ranks and links have now.
+// weft/planner/step/replan.h -- replan during training for the measured speeds of ranks and links.
 //
-//   step 100   rank 1 computes 3.1 times as long as planned       ──▶ a search with these speeds
-//              slice b 31 ms a step, replicate 22 ms                  better by a tenth or more: all ranks change
+//   step 100   rank 1 computes 3.1 times as long as planned       ──▶ search with these speeds
+//              slice b 31 ms per step, replicate 22 ms                10 % faster or more: all ranks switch
 //   step 101   the same weights and moments in their new layouts      nothing is computed twice
 //
-// Rank 0 looks, searches and proves; meanwhile the others wait. Looking and searching take a tenth of the time
-// at most, and where nothing was found speeds must be others by half before there is another search.
+// Rank 0 checks, searches and proves while the others wait. Checking and searching take at most a
+// tenth of the time. After a search without success, speeds must change by half before the next
+// one.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,18 +20,17 @@
 
 namespace weft::planner {
 
-// How much longer than planned the ranks took, as far as the plan shows it; of links that it does not use, as
-// `before` has it.
+// Measured over planned time, for computation and for each link that the plan uses. Other links
+// keep the values of `before`.
 Result<Slowness> slowness_of(const Prepared& prepared, const search::PredictedPlan& plan,
                              const run::RankSpeeds& speeds, const Slowness& before);
 
 struct OtherPlan {
   PlanToTrain plan;
-  double seconds = 0, seconds_now = 0;  // of a step, with and without it
+  double seconds = 0, seconds_now = 0;  // per step: with the new plan, with the current one
 };
 
-// A plan that is better by a tenth or more where everything takes so much longer, and proven; nothing where there
-// is none.
+// A proven plan that is faster by 10 % or more under this slowness; nothing if there is none.
 Result<std::optional<OtherPlan>> find_other_plan(const Knowledge& state, const Observer& context,
                                                  const Prepared& prepared, const PlanToTrain& now,
                                                  const Slowness& slowness);
@@ -41,7 +41,8 @@ class Replanning {
   Replanning(const Knowledge& state, const Observer& context, const Prepared& prepared)
       : state_(state), context_(context), prepared_(prepared) {}
 
-  // After `step` steps. The plan to go on with, as weights keep it; nothing: this one. A warning says which and why.
+  // Called after `step` steps. Returns the plan to switch to, as stored with weights, or nothing. A
+  // warning names the plan and the reason.
   std::optional<std::string> look(std::int64_t step, const PlanToTrain& now, const run::RankSpeeds& speeds);
 
  private:
@@ -51,8 +52,8 @@ class Replanning {
   const Knowledge& state_;
   const Observer& context_;
   const Prepared& prepared_;
-  Slowness looked_at_;      // when a plan was last searched for
-  Clock::time_point next_;  // not before
+  Slowness looked_at_;      // at the last search
+  Clock::time_point next_;  // earliest time of the next check
 };
 
 }  // namespace weft::planner

@@ -14,13 +14,13 @@
 namespace weft::planner {
 namespace {
 
-// All that a statement says but how its steps are cut. `norm_shares`: of a micro-batch, from which batch norms take
-// their statistics.
+// The request without stages and micro-batches. `norm_shares`: number of shares of a micro-batch
+// over which batch norms compute their statistics.
 PlanRequest without_time(const Prepared& prepared, std::int64_t norm_shares) {
   PlanRequest like = prepared.request();
   like.settings.micro_batches = 1;
   like.settings.distribution.clear();
-  // What the distribution says of doing again is of the plan, not of time.
+  // The distribution's recomputation is a property of the plan, so it stays.
   if (auto asked = recompute_of(prepared.settings); asked.ok() && !asked->is_nothing())
     like.settings.recompute = std::move(*asked);
   if (prepared.norm_shares > 1) {
@@ -81,8 +81,7 @@ TimeProblem::TimeProblem(const Knowledge& state, const Observer* context, const 
     problem_.until = std::chrono::steady_clock::now() +
                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                          std::chrono::duration<double>(std::min(prepared.settings.seconds, 1e9)));
-  // Ranks of a launcher plan each for itself, and machines differ in what they have measured: what is computed is
-  // the same for all.
+  // Ranks of a launcher each plan, with different measurements. Flops are the same on all of them.
   if (const auto job = run::launched_job(); job.ok() && *job != nullptr)
     problem_.work = pipeline::flops_of_parts(prepared.plan.graph);
 }

@@ -1,8 +1,8 @@
-// weft/planner/step/time_problem.h -- a statement as the search for plans in time takes it.
+// weft/planner/step/time_problem.h -- a statement as a problem for the search of pipeline plans.
 //
-//   TRAIN char_gpt ON LOCAL 4 ..    the model at any number of rows, bound once each; the cluster and what it costs
+//   TRAIN char_gpt ON LOCAL 4 ..    the model at any number of rows, bound once per number; cluster and costs
 //
-// What prices a plan in time and what cuts the stages of one that runs ask the same problem.
+// The estimate of a pipeline plan and the cuts of one that runs use the same problem.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,49 +14,50 @@
 
 namespace weft::planner {
 
-// The index that micro-batches cut, and its size.
+// The index that micro-batches split, and its size.
 struct Batch {
   std::string name;
   std::int64_t rows = 1;
 };
 
-// None where the model has no name for it; the other fails there.
+// batch_of returns nothing if the model does not name the batch index; needed_batch_of fails.
 std::optional<Batch> batch_of(const Prepared& prepared);
 Result<Batch> needed_batch_of(const Prepared& prepared);
 
-// The statement without time, and with nothing computed again.
+// The statement without stages, micro-batches and recomputation.
 Result<Prepared> without_recompute(const Knowledge& state, const Prepared& prepared);
 
 class TimeProblem {
  public:
-  // `micro_batches`: that batch norms take their statistics from. REQUIRES: all of them outlive it; `context` may be
-  // null.
+  // `micro_batches`: for the statistics of batch norms. `context` may be null.
+  // REQUIRES: all arguments outlive it.
   TimeProblem(const Knowledge& state, const Observer* context, const Prepared& prepared, const Batch& batch,
               std::int64_t micro_batches);
   TimeProblem(const TimeProblem&) = delete;
   TimeProblem& operator=(const TimeProblem&) = delete;
 
   const search::InTimeProblem& problem() const { return problem_; }
-  // The statement without time, for so many rows.
+  // The statement without stages and micro-batches, with this number of rows.
   Result<const Prepared*> at_rows(std::int64_t rows);
-  // The same with what a search chose to do again.
+  // The same with the recomputation that a search chose.
   Result<Prepared> recomputed(std::int64_t rows, const train::Recompute& what) const;
 
-  // Ranks of this machine lie along one axis, whose factors a distribution may call what it likes: prices know them
-  // as factors of that axis. One rank is a mesh of one.
+  // Renames mesh axes for cost lookup. Ranks of this machine form one cluster axis, and a
+  // distribution may name its factors freely; costs know them as factors of that axis. One rank is
+  // a mesh of one.
   distribute::Distribution as_priced(distribute::Distribution distribution) const;
 
  private:
   const Knowledge& state_;
   const cluster::Cluster cluster_;
   const search::Machine machine_;
-  // The same cluster with one of its kinds of devices alone, by name.
+  // The same cluster restricted to one kind of device, by device name.
   struct OfOneKind {
     cluster::Cluster cluster;
     search::Machine machine;
   };
   std::map<std::string, OfOneKind> kinds_;
-  PlanRequest like_;  // without time
+  PlanRequest like_;  // without stages and micro-batches
   std::string batch_;
   std::map<std::int64_t, Prepared> made_;  // by rows
   search::InTimeProblem problem_;

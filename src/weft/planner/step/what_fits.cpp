@@ -13,10 +13,10 @@
 namespace weft::planner {
 namespace {
 
-// Each may take as long as the search that failed.
+// Each try may take as long as the search that failed.
 constexpr int kMostTries = 3;
 
-// The smallest power of two that makes up for what is too much.
+// The smallest power of two that covers the ratio of needed to available memory.
 std::int64_t first_factor(const search::TooLarge& large) {
   constexpr double kMost = 1 << 20;
   const double ratio = std::clamp(large.bytes / large.limit, 1.0, kMost);
@@ -35,9 +35,9 @@ std::optional<std::string> smaller_batch(const Knowledge& state, const Prepared&
     if (smaller < 1) break;
     const language::SizeOverride given{size->first, smaller, {}};
     const auto again = prepare_again(state, prepared, {&given, 1});
-    if (!again.ok()) break;  // a size that the model does not take as it is
+    if (!again.ok()) break;  // the model rejects this size
     if (fits(again->settings, again->target, again->plan.graph))
-      return fmt::format("{} = {} fits", size->first, smaller);  // as it is typed
+      return fmt::format("{} = {} fits", size->first, smaller);  // in WeftQL syntax
   }
   return std::nullopt;
 }
@@ -58,7 +58,7 @@ std::optional<std::string> more_devices(const Prepared& prepared, const search::
 
 std::optional<std::string> more_memory(const Prepared& prepared, const search::TooLarge& large,
                                        const Fits& fits) {
-  // Three digits may say less than it is.
+  // Printing three digits may round down.
   const std::string limit = print_bytes(1.01 * large.bytes);
   const auto written = parse_quantity(limit);
   if (!written.ok()) return std::nullopt;

@@ -1,7 +1,7 @@
-// weft/planner/step/what_fits.h -- what to change so that a plan fits. Nothing is said that was not planned.
+// weft/planner/step/what_fits.h -- suggest changes that make a plan fit. Each suggestion was planned.
 //
 //   b = 16 fits, or a memory_limit of 902 MiB
-//   8 of node fit, 64 devices in all
+//   8 nodes of dgx fit, 64 devices in all
 #pragma once
 #include <functional>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace weft::planner {
 
-// Whether a plan that fits is found for these.
+// Whether a search with these arguments finds a plan that fits.
 using Fits =
     std::function<bool(const Settings& settings, const cluster::Cluster& target, const plan::Graph& graph)>;
 
-// Empty where nothing that was tried fits.
+// Empty if nothing that was tried fits.
 std::string what_fits(const Knowledge& state, const Prepared& prepared, const search::TooLarge& large,
                       const Fits& fits);
 

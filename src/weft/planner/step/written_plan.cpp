@@ -33,7 +33,7 @@ std::vector<std::string_view> names_of(const Map& map) {
   return names;
 }
 
-// What codecs keep of what they lost, and what waits for the next step, is the plan's own.
+// Tensors that only the distributed plan has: error feedback of codecs, and delayed gradients.
 std::set<std::string_view> kept_by_plan(const plan::Graph& written) {
   std::set<std::string_view> names;
   for (const distribute::Feedback& lost : distribute::find_feedback(written)) names.insert(lost.name);
@@ -41,7 +41,7 @@ std::set<std::string_view> kept_by_plan(const plan::Graph& written) {
   return names;
 }
 
-// Another size would be another model: a proof against it says nothing.
+// A different size means a different model, against which a proof is meaningless.
 Status check_sources(const plan::Graph& written, const plan::Graph& one_device) {
   const std::set<std::string_view> own = kept_by_plan(written);
   const auto known = distribute::sources_of(one_device);
@@ -84,7 +84,7 @@ Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) 
   return {};
 }
 
-// A line a node, and at its end the place where it lies on a micro-batch's way.
+// Appends to the line of each node its place along the path of a micro-batch.
 std::string with_places(std::string_view text, std::span<const std::int32_t> places) {
   std::string said;
   std::size_t node = 0;
@@ -102,7 +102,7 @@ std::string with_places(std::string_view text, std::span<const std::int32_t> pla
   return said;
 }
 
-// By node: the place that its line says; -1: none.
+// By node: the place on its line; -1 if there is none.
 Result<std::vector<std::int32_t>> read_places(std::string_view text) {
   constexpr std::string_view kWord = "# place";
   std::vector<std::int32_t> places;

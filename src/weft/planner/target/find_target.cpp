@@ -45,7 +45,7 @@ language::syntax::Target named_target(std::string_view name, Span span) {
   return {.local = false, .ranks = {}, .cluster = {name, span}, .span = span};
 }
 
-// Without a link it would be taken for a rank of this machine, with what was measured here.
+// Without a link name it would count as a rank of this machine, with measurements made here.
 cluster::Cluster one_of(const cluster::Device& device) {
   cluster::Axis alone{"rank", 1, {}};
   alone.link.name = "none";

@@ -1,4 +1,4 @@
-// weft/planner/target/find_target.h -- where ON says that a plan is to run.
+// weft/planner/target/find_target.h -- resolve the target of an ON clause.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -12,23 +12,24 @@
 
 namespace weft::planner {
 
-// Without ON it is this machine, or, of what is only planned, what the setting `device` names. `at`: the statement.
+// Without ON: this machine, or if the statement only plans, the setting `device`. `at`: the
+// statement.
 enum class Intent : std::uint8_t { plan, run };
 Result<Target> find_target(const language::Catalog& catalog,
                            const std::optional<language::syntax::Target>& on, const Settings& settings,
                            Intent intent, Span at);
 
-// Whether ON asks for several ranks of this machine or of a job.
+// Whether ON names several ranks of this machine or of a job.
 bool asks_for_ranks(const language::Catalog& catalog, const std::optional<language::syntax::Target>& on);
 
-// The cluster or device that it names, LOCAL n as one of processors; LOCAL 1 without ON.
+// The named cluster or device; LOCAL n as a cluster of n processors; LOCAL 1 without ON.
 Result<cluster::Cluster> target_of(const language::Catalog& catalog,
                                    const std::optional<language::syntax::Target>& target);
 
-// As ON names it.
+// The syntax of ON with this name.
 language::syntax::Target named_target(std::string_view name, Span span);
 
-// One of these devices by itself, which is not this machine.
+// A cluster of one such device, which is not this machine.
 cluster::Cluster one_of(const cluster::Device& device);
 
 }  // namespace weft::planner

@@ -15,10 +15,11 @@ namespace weft::planner {
 
 namespace {
 
-// Ranks that compute at the same time have a part of it each, and reach each other through its memory.
+// Ranks that share a GPU each get a part of its rates, and exchange data through its memory.
 cluster::Cluster shared_by(cluster::Device device, std::int64_t ranks) {
-  // Seconds until the last one comes. Measured when the host still brought them together (some 1.5 ms of 15 exchanges of
-  // GPT-2's step on two); with it steps of two and four that only slice the batch are predicted 8 % too long.
+  // Seconds until the last rank arrives. Measured when the host still synchronized the ranks (about
+  // 1.5 ms for the 15 exchanges of a GPT-2 step on two ranks). With it, steps on two and four ranks
+  // that only slice the batch are predicted 8 % too long.
   constexpr double kMeeting = 100e-6;
   const auto parts = static_cast<double>(ranks);
   cluster::Axis axis{"rank", ranks, {}};
@@ -40,7 +41,7 @@ bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& ta
 }
 
 Result<Target> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target) {
-  // TF32 is what everyone trains f32 with on these devices; WEFT_TF32=0 is for comparisons.
+  // TF32 is the usual precision of f32 training on these devices. WEFT_TF32=0 is for comparisons.
   const char* const tf32 = std::getenv("WEFT_TF32");
   const bool exact = tf32 != nullptr && std::string_view(tf32) == "0";
   auto opened = device::open_device(exact ? "cuda:0 exact" : "cuda:0");
@@ -49,7 +50,7 @@ Result<Target> find_gpu(const language::Catalog& catalog, const language::syntax
     error.span = target.span;
     return error;
   }
-  // "NVIDIA H200" is an h200; of several names that fit, the longest says most.
+  // "NVIDIA H200" matches h200. Of several matching names, the longest is the most specific.
   const std::string model = lower((*opened)->model());
   const cluster::Device* best = nullptr;
   for (const auto& [name, device] : catalog.devices)

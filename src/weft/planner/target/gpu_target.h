@@ -1,4 +1,4 @@
-// weft/planner/target/gpu_target.h -- ON GPU: the first GPU of this machine, and what the catalog says of its kind.
+// weft/planner/target/gpu_target.h -- ON GPU: the first GPU of this machine and its catalog entry.
 #pragma once
 #include "weft/language/catalog.h"
 #include "weft/plan/graph/graph.h"
@@ -6,13 +6,14 @@
 
 namespace weft::planner {
 
-// A cluster or a device of that name goes before.
+// A cluster or device named GPU takes precedence.
 bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& target);
 
-// It alone, or the ranks that share it. Fails where there is no driver, no GPU, or no description of its kind to plan with.
+// The GPU alone, or the ranks that share it. Fails without a driver, a GPU, or a catalog entry for
+// its model.
 Result<Target> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target);
 
-// Fails where the plan has operators that a library is missing for: they run, slowly.
+// Fails if a library is missing for operators of the plan. They would still run, but slowly.
 Status check_libraries(const plan::Graph& graph);
 
 }  // namespace weft::planner

@@ -17,14 +17,14 @@
 namespace weft::planner {
 namespace {
 
-// To two digits: a price need not tremble with every measurement.
+// To two digits, so that costs do not change with every measurement.
 double rounded(double value) {
   if (!(value > 0)) return value;
   const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1);
   return std::round(value / unit) * unit;
 }
 
-// A job's network is measured once.
+// Measured once per job.
 Result<measure::Network> network_of_job(const std::shared_ptr<transport::Job>& job,
                                         const transport::Hosts& hosts) {
   static std::optional<measure::Network> known;  // a process is one rank of one job
@@ -94,7 +94,7 @@ Result<Target> find_job(const language::Catalog& catalog, const language::syntax
   Target found(cluster_of(hosts, network, core->second), TargetKind::job);
   found.hosts = std::move(placed);
   WEFT_TRY(threads, run::from_first_rank(fmt::format("{}", threads_of(settings))));
-  // As rank 0 has them: ranks compile alike.
+  // Uses rank 0's number, so that all ranks compile the same programs.
   found.threads = std::max(1, std::atoi(threads.c_str()));
   return found;
 }

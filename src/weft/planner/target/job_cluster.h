@@ -1,10 +1,10 @@
-// weft/planner/target/job_cluster.h -- ON JOB: the cluster that the ranks of a launcher's job find.
+// weft/planner/target/job_cluster.h -- ON JOB: the cluster formed by the ranks of a launcher's job.
 //
 //   ranks on hosts        mesh            ranks by mesh position
 //   0 0 1 1               host=2, rank=2  0 1 2 3
-//   0 1 0 1               host=2, rank=2  0 2 1 3     the same plan: what talks most is on one host
-//   0 0 0                 rank=3          0 1 2       as LOCAL 3
-//   0 0 0 1               rank=4          0 1 2 3     no mesh of hosts: every link is the network
+//   0 1 0 1               host=2, rank=2  0 2 1 3     the same plan: inner axes stay within a host
+//   0 0 0                 rank=3          0 1 2       like LOCAL 3
+//   0 0 0 1               rank=4          0 1 2 3     uneven hosts: every link is the network
 #pragma once
 #include "weft/base/result.h"
 #include "weft/communication/transport/machine_ranks.h"
@@ -16,15 +16,15 @@
 
 namespace weft::planner {
 
-// Whether ON names the job: a cluster or a device of that name goes before it.
+// Whether ON names the job. A cluster or device named JOB takes precedence.
 bool is_job(const language::Catalog& catalog, const language::syntax::Target& target);
 
-// Collective over the job, whose network is measured when this is first asked, unless the settings say what it
-// carries. Fails where no launcher started this process.
+// Collective over the job. The first call measures the network, unless the settings give its
+// bandwidth and latency. Fails if no launcher started this process.
 Result<Target> find_job(const language::Catalog& catalog, const language::syntax::Target& target,
                         const Settings& settings);
 
-// The mesh of hosts that far apart.
+// The cluster of these hosts with this network between them.
 cluster::Cluster cluster_of(const transport::Hosts& hosts, const measure::Network& network,
                             const cluster::Device& core);
 

@@ -1,4 +1,4 @@
-// weft/planner/target/job_hosts.h -- where the ranks of a launcher's job are, and the network between their hosts.
+// weft/planner/target/job_hosts.h -- hosts and network of a launcher's job.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -6,9 +6,9 @@
 namespace weft::planner {
 
 struct JobHosts {
-  std::vector<std::vector<std::int32_t>> ranks;      // of each host; the mesh is laid over them in this order
-  double latency_seconds = 0, bytes_per_second = 0;  // of the network between them
-  bool measured = false;                             // rather than given
+  std::vector<std::vector<std::int32_t>> ranks;      // by host; in the order of mesh positions
+  double latency_seconds = 0, bytes_per_second = 0;  // of the network between hosts
+  bool measured = false;                             // else given by the settings
 };
 
 }  // namespace weft::planner

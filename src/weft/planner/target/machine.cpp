@@ -30,7 +30,7 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
 
 namespace {
 
-// Of everything that was measured here; what cannot be read counts as nothing measured.
+// Of all measurements of this machine. Tables that cannot be read count as empty.
 Digest digest_of(const cost::Statistics* statistics) {
   Hasher hasher;
   if (statistics == nullptr) return hasher.digest();
@@ -67,7 +67,8 @@ Digest digest_of(const cost::Statistics* statistics) {
 
 }  // namespace
 
-// A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
+// A communication thread without its own processor slows down a worker. Measured, that costs more
+// than the overlap saves.
 bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
   return settings.running.overlap.value_or(ranks * (workers + 1) <= available_processors());
 }
@@ -81,7 +82,7 @@ exchange::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& sett
 
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
   const int workers = workers_of(settings, cluster);
-  // Without a database figures alone must do.
+  // Without a database, only datasheet figures are used.
   std::shared_ptr<const cost::Statistics> statistics;
   if (cost::is_local(cluster))
     if (auto opened = cost::Statistics::open({}, cost::Access::read); opened.ok())
@@ -99,7 +100,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
       prices.push_back({link.latency_seconds, link.bytes_per_second > 0 ? link.bytes_per_second : 1e9});
     return prices;
   };
-  // What was measured here may beat the figures, so these rule nothing out.
+  // Measurements may exceed these datasheet figures, so LOCAL ranks get no lower bounds.
   if (!cost::is_local(cluster)) {
     machine.peak = [&device = cluster.device](plan::DType dtype) {
       return cost::best_efficiency(device) * cost::peak_rate(device, dtype);

@@ -1,9 +1,9 @@
-// weft/planner/target/target.h -- where a plan is to run, and all that tells one kind of place from another.
+// weft/planner/target/target.h -- where a plan runs.
 //
-//   ON LOCAL 4         local      ranks of this machine's processors
-//   ON JOB             job        the ranks that a launcher started, on these hosts
-//   ON GPU RANKS 2     gpu        the GPU of this machine, which ranks share
-//   ON pod, ON h100    described  a cluster or a device of the catalog: plans are for it, nothing runs there
+//   ON LOCAL 4         local      ranks on this machine's processors
+//   ON JOB             job        the ranks that a launcher started, on their hosts
+//   ON GPU RANKS 2     gpu        the GPU of this machine, shared by ranks
+//   ON pod, ON h100    described  a cluster or device of the catalog: for planning only
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,9 +19,9 @@ enum class TargetKind : std::uint8_t { local, job, gpu, described };
 
 struct Target : cluster::Cluster {
   TargetKind kind = TargetKind::local;
-  std::shared_ptr<device::Device> gpu;  // of a GPU alone
-  std::optional<JobHosts> hosts;        // of a job alone
-  int threads = 1;                      // of a machine, for all of its ranks together
+  std::shared_ptr<device::Device> gpu;  // only if kind is gpu
+  std::optional<JobHosts> hosts;        // only if kind is job
+  int threads = 1;                      // per machine, for all of its ranks together
 
   Target() = default;
   Target(cluster::Cluster cluster, TargetKind is) : cluster::Cluster(std::move(cluster)), kind(is) {}

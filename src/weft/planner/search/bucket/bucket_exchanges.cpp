@@ -22,19 +22,19 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// An all-reduce that nobody but the update waits for, on rank 0.
+// An all-reduce on rank 0 that only the update waits for.
 struct SummedGradient {
   NodeId node;
   std::int64_t bytes = 0;
   double ready = 0;  // seconds into the step
 };
 
-// Those that may go together: along one axis, of one monoid and dtype, none of which needs another.
+// All-reduces that can be merged: along one axis, with one monoid and dtype, and independent.
 struct SumKind {
   std::size_t axis = 0;
   std::string_view monoid;
   plan::DType dtype = plan::DType::f32;
-  std::int32_t after = 0;  // so many others of its kind come before it
+  std::int32_t after = 0;  // how many others of its kind it depends on
 
   friend auto operator<=>(const SumKind&, const SumKind&) = default;
 };
@@ -44,7 +44,7 @@ bool is_single_all_reduce(const plan::Node& node) {
   return node.op == &ops::all_reduce() && node.inputs.size() == 1;
 }
 
-// When what each exchange of rank 0 moves is there, by node of the plan of the mesh.
+// When the operands of each exchange of rank 0 are ready, by node of the plan of the mesh.
 Result<std::map<std::size_t, SummedGradient>> ready_exchanges(const PredictedPlan& before) {
   std::map<std::size_t, SummedGradient> found;
   WEFT_TRY(first, exchanges_of_first_rank(before));
@@ -64,7 +64,7 @@ Result<SummedGradients> find_gradients(const PredictedPlan& before) {
   const std::vector<bool> is_gradient = gradient_sums(graph);
   WEFT_TRY(ready, ready_exchanges(before));
   SummedGradients gradients;
-  // By value: of each kind, how many sums lie behind it at most.
+  // By value: the most sums of each kind that it depends on.
   using Behind = std::map<SumKind, std::int32_t>;
   std::vector<Behind> behind(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -100,7 +100,7 @@ std::vector<partition::Tensor> chain_of(std::span<const SummedGradient> gradient
   return chain;
 }
 
-// A straight line through what the smallest of them costs, and all of them at once.
+// A linear cost through the smallest message and the sum of all messages.
 partition::Wire wire_for(std::span<const SummedGradient> gradients, std::size_t axis, const plan::Mesh& mesh,
                          const cost::StepCosts& costs) {
   std::int64_t least = gradients.front().bytes, all = 0;
@@ -130,7 +130,7 @@ void add_buckets(NodeBuckets& buckets, std::span<const SummedGradient> gradients
   }
 }
 
-// Whether something else moves along the axis of a gradient.
+// Whether other exchanges use the axis of a gradient.
 bool has_company(const plan::Graph& graph, const plan::Mesh& mesh, const SummedGradients& gradients) {
   std::vector<bool> is_gradient(graph.node_count());
   std::vector<bool> is_used(mesh.axes.size());
@@ -146,7 +146,7 @@ bool has_company(const plan::Graph& graph, const plan::Mesh& mesh, const SummedG
   return false;
 }
 
-// A way to send the gradients.
+// A candidate: buckets and their priority.
 struct BucketWay {
   const NodeBuckets* buckets;
   bool low;
@@ -179,7 +179,7 @@ Result<Bucketed> bucket_exchanges(const PredictedPlan& before, const Machine& ma
     for (std::size_t w = ways.size(); w-- > 0;) ways.push_back({ways[w].buckets, true});
   QuickestWay quickest(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
   for (const BucketWay& way : ways) {
-    if (!way.low && way.buckets->size() == sums) continue;  // each by itself, as it is
+    if (!way.low && way.buckets->size() == sums) continue;  // no buckets: the current plan
     Result<distribute::DistributedPlan> merged = merge_exchanges(before.plan, *way.buckets, way.low);
     if (!merged.ok()) continue;
     WEFT_TRY(is_taken, quickest.offer(std::move(*merged)));

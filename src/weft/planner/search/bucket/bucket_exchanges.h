@@ -1,14 +1,15 @@
-// weft/planner/search/bucket/bucket_exchanges.h -- which gradients travel together.
+// weft/planner/search/bucket/bucket_exchanges.h -- group gradients into buckets.
 //
-//   backward   | g9 | g8 |  g7  | g6 | ...         Every gradient is summed over ranks by itself at first. Each
-//   axis gpu        |-g9 g8-|   |-g7 g6-| ...      call has its latency, and small ones are all latency: so
-//                                                  those that are ready at about the same time go as one.
+//   backward   | g9 | g8 |  g7  | g6 | ...         Initially every gradient has its own all-reduce. Each
+//   axis gpu        |-g9 g8-|   |-g7 g6-| ...      call has latency, which dominates small ones, so
+//                                                  gradients that are ready at similar times are merged.
 //
-// When each is ready is what the simulation of the plan says; what a call takes, what the cluster's prices say.
-// Of these, partition::bucketise makes the buckets of each axis. The plan with them is simulated, and so is one
-// with buckets of 25 MiB, as frameworks have them; the quickest stands, if it is quicker by `least_gain` and no
-// larger than it may be. Where others use the axis too, both are tried at low priority as well: then what computing
-// waits for does not stand behind a long bucket. What sums are equal to is not changed by who travels with whom.
+// The simulation of the plan gives the ready times, and the cluster's costs the time of a call.
+// From these, partition::bucketise forms the buckets of each axis. The plan with them is simulated,
+// and so is one with buckets of 25 MiB, as in other frameworks. The fastest is used if it is faster
+// by `least_gain` and within memory. If other exchanges use the axis, both are also tried at low
+// priority, so that exchanges that computation waits for are not queued behind a long bucket.
+// Bucket membership does not change the sums.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -20,14 +21,14 @@
 namespace weft::search {
 
 struct BucketOptions {
-  double least_gain = 0.02;  // of the step
-  double memory_bytes = 0;   // that a rank may take; 0: no limit
-  double fixed_bytes = 0;    // above 0: buckets are closed when they hold so much, whatever they gain
+  double least_gain = 0.02;  // share of the step time
+  double memory_bytes = 0;   // limit per rank; 0: no limit
+  double fixed_bytes = 0;    // above 0: use buckets of this size, whatever they gain
 };
 
 struct Bucketed {
-  std::optional<PredictedPlan> plan;  // none: it stays as it is
-  std::string said;                   // "98 all-reduces in 3 calls"; where there is no plan, why not
+  std::optional<PredictedPlan> plan;  // none: unchanged
+  std::string said;                   // "98 all-reduces in 3 calls"; without a plan, the reason
 };
 
 Result<Bucketed> bucket_exchanges(const PredictedPlan& before, const Machine& machine,

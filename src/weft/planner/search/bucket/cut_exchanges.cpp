@@ -20,7 +20,8 @@ using plan::NodeView;
 
 constexpr double kTriedCredits[] = {16.0 * (1 << 20), 4.0 * (1 << 20), 1 << 20, 256 << 10};
 
-// Parts that end where tensors do are larger than even ones, by a quarter at most (program/tasks/exchange_parts.h).
+// Parts that end at tensor boundaries are up to a quarter larger than even ones
+// (program/tasks/exchange_parts.h).
 std::int64_t parts_within(double bytes, double credit) {
   constexpr double kLargest = 1.25;
   if (bytes <= credit) return 1;
@@ -28,7 +29,7 @@ std::int64_t parts_within(double bytes, double credit) {
       std::min(std::ceil(kLargest * bytes / credit), static_cast<double>(ops::kMostParts)));
 }
 
-// What each exchange of rank 0 moves, by node of the plan of the mesh.
+// Bytes moved by each exchange of rank 0, by node of the plan of the mesh.
 Result<std::vector<std::int64_t>> bytes_by_node(const PredictedPlan& plan) {
   std::vector<std::int64_t> bytes(plan.plan.graph.node_count());
   WEFT_TRY(first, exchanges_of_first_rank(plan));
@@ -80,7 +81,7 @@ Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& m
   const std::span<const double> credits =
       is_asked_for ? std::span(&options.credit, 1) : std::span(kTriedCredits);
   QuickestWay ways(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
-  std::size_t tried = 0;  // in so many parts
+  std::size_t tried = 0;  // parts of the last one tried
   for (const double credit : credits) {
     WEFT_TRY(cut, in_parts(before.plan, bytes, credit));
     if (cut.cut == 0 || cut.parts == tried) continue;

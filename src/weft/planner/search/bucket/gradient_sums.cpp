@@ -15,7 +15,7 @@ using plan::ValueId;
 
 namespace {
 
-// Sums and other exchanges of one value, and casts.
+// Exchanges of a single value, and casts.
 bool hands_on(const NodeView& node) {
   return node.input_count() == 1 && node.phase() != plan::Phase::forward &&
          (ops::find_communication(node.op()) != nullptr || &node.op() == &ops::cast());
@@ -50,8 +50,8 @@ std::vector<bool> gradient_sums(const plan::Graph& graph) {
   return found;
 }
 
-// From the last node to the first: an optimizer's node reads the weight, then the gradient; before it come clipping and
-// the like, which keep its indices.
+// Backwards over the nodes: an optimizer node reads the weight, then the gradient. Nodes before it,
+// such as clipping, keep the gradient's indices.
 std::vector<std::string> gradient_names(const plan::Graph& graph) {
   std::set<std::string_view> parameters;
   for (std::size_t n = 0; n < graph.node_count(); ++n)

@@ -1,4 +1,4 @@
-// weft/planner/search/bucket/gradient_sums.h -- which exchanges sum gradients, and of which parameter.
+// weft/planner/search/bucket/gradient_sums.h -- find the exchanges that sum gradients, and their parameters.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace weft::search {
 
-// By node: whether it sums over ranks what nobody but updates reads, or sums and casts that only updates read.
+// By node: whether it is a sum over ranks that only updates read, directly or through sums and
+// casts.
 std::vector<bool> gradient_sums(const plan::Graph& graph);
 
-// By value: the parameter that it is a gradient of, on its way from the sums to the update; empty: none is known.
+// By value: the parameter whose gradient it is, between the sums and the update; empty if unknown.
 std::vector<std::string> gradient_names(const plan::Graph& graph);
 
 }  // namespace weft::search

@@ -14,7 +14,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Which nodes are made together, and in which order all are.
+// Which nodes are merged, and the order of all nodes.
 class MergedOrder {
  public:
   MergedOrder(const plan::Graph& graph, std::span<const std::vector<NodeId>> buckets)
@@ -30,7 +30,7 @@ class MergedOrder {
 
   std::span<const NodeId> members(std::size_t node) const { return members_[node]; }
 
-  // By where nodes stand, the first that can be made first; fewer than all where some wait for each other.
+  // Topological order, by original position. Incomplete if nodes wait for each other.
   std::vector<std::size_t> run() const {
     std::vector<std::vector<std::size_t>> after(graph_.node_count());
     std::vector<std::size_t> waits(graph_.node_count());
@@ -99,7 +99,7 @@ Result<distribute::DistributedPlan> merge_exchanges(const distribute::Distribute
     std::vector<ValueId> inputs;
     for (const NodeId member : members)
       for (const ValueId input : graph.node(member).inputs) inputs.push_back(values[input.value]);
-    // The last of an all-reduce's attributes.
+    // The last attribute of an all-reduce.
     const plan::AttributeValue priority = made.graph.symbol(ops::kLowPriority);
     WEFT_TRY(added, moved.node(NodeId(n), inputs, low && is_bucket ? &priority : nullptr));
     std::size_t result = 0;

@@ -1,4 +1,4 @@
-// weft/planner/search/bucket/merge_exchanges.h -- a plan of a mesh with some of its all-reduces made as one.
+// weft/planner/search/bucket/merge_exchanges.h -- merge some all-reduces of a plan.
 //
 //   %4 = all-reduce %2 {axis=gpu}             %5, %6 = all-reduce %2, %3 {axis=gpu}
 //   %5 = all-reduce %3 {axis=gpu}      =>
@@ -11,10 +11,10 @@
 
 namespace weft::search {
 
-// Each bucket stands where its last member stood, and what read the others comes after it; else nodes keep their
-// order. `low`: at low priority, of whoever else uses the axis. Fails where buckets would wait for each other.
-// REQUIRES: all-reduces of one operand, those of a bucket along one axis, of one kind and dtype, and no node in
-// two of them.
+// Each bucket takes the position of its last member, and readers of other members move behind it.
+// Otherwise the order of nodes is kept. `low`: buckets get low priority. Fails if buckets would
+// wait for each other. REQUIRES: all-reduces of one operand; those of a bucket along one axis, of
+// one kind and dtype; no node in two buckets.
 Result<distribute::DistributedPlan> merge_exchanges(const distribute::DistributedPlan& plan,
                                                     std::span<const std::vector<plan::NodeId>> buckets,
                                                     bool low = false);

@@ -1,4 +1,4 @@
-// weft/planner/search/bucket/quickest_way.h -- of several ways to change a plan the quickest, where it is worth it and fits.
+// weft/planner/search/bucket/quickest_way.h -- pick the fastest of several variants of a plan.
 //
 //   QuickestWay ways(before, machine, costs, {.least_gain = 0.02});
 //   WEFT_TRY(taken, ways.offer(std::move(changed)));   // true: the best so far
@@ -12,23 +12,23 @@
 namespace weft::search {
 
 struct WayOptions {
-  double least_gain = 0.02;   // of the step
-  double memory_bytes = 0;    // that a rank may take; 0: no limit
-  bool is_asked_for = false;  // whatever it gains
+  double least_gain = 0.02;   // share of the step time
+  double memory_bytes = 0;    // limit per rank; 0: no limit
+  bool is_asked_for = false;  // accept any gain
 };
 
 class QuickestWay {
  public:
-  // All must outlive it.
+  // REQUIRES: all arguments outlive it.
   QuickestWay(const PredictedPlan& before, const Machine& machine, const cost::StepCosts& costs,
               WayOptions options)
       : before_(before), machine_(machine), costs_(costs), options_(options) {}
 
-  // What was offered first stays, if others are no quicker: it is the least trouble.
+  // Of equally fast variants, the one offered first is kept. Offer the simplest first.
   Result<bool> offer(distribute::DistributedPlan plan);
 
   std::optional<PredictedPlan> best;
-  std::string why_not;  // where nothing is the best, why the last was not; empty where nothing was offered
+  std::string why_not;  // without a best: why the last was rejected; empty if nothing was offered
 
  private:
   const PredictedPlan& before_;

@@ -9,7 +9,7 @@
 namespace weft::search {
 namespace {
 
-// Sizes from which exchanges are coded, for each kind and codec: every one is a simulation.
+// Size thresholds tried per kind and codec. Each is one simulation.
 constexpr std::size_t kMostLimits = 5;
 
 class CodecSearch {
@@ -100,7 +100,7 @@ class CodecSearch {
   const ChooseCodecsOptions& options_;
   const std::vector<CodableExchange> exchanges_;
   CodecPicks picks_;
-  double seconds_;  // of the best so far
+  double seconds_;  // of the best plan so far
   std::optional<PredictedPlan> best_;
 };
 

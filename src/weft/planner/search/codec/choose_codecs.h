@@ -1,12 +1,13 @@
-// weft/planner/search/codec/choose_codecs.h -- which exchanges are coded, and by which of the codecs that are allowed.
+// weft/planner/search/codec/choose_codecs.h -- choose the exchanges to encode and their codecs.
 //
 //   gradients: int8 or int4      38.6 MB  9.4 MB  2.4 MB  2.4 MB  12 KB  12 KB ..
-//                                |-- int4 ----------------------|  as they are: their codes take longer than they do
+//                                |-- int4 ----------------------|  uncoded: encoding takes longer
 //
-// Coding costs computing, and a sum in two hops more calls: it pays for what is large on slow wires. For each kind,
-// gradients first, all exchanges from a size on are coded by one codec: a few such sizes and every codec are tried, each
-// plan is simulated, and the quickest stands if it is quicker than the plan without. Where a codec is asked for `always`
-// that is left out of question, and the quickest codec codes whatever it can.
+// Encoding costs compute time, and a sum in two hops costs more calls, so it pays for large
+// messages on slow links. For each kind, gradients first, one codec encodes all exchanges from a
+// size on. A few sizes and every allowed codec are tried by simulating the plan. The fastest is
+// used if it is faster than the plan without codecs. With `always`, exchanges are encoded even if
+// that is slower: the fastest codec encodes everything it can.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -20,22 +21,22 @@
 namespace weft::search {
 
 struct ChooseCodecsOptions {
-  double memory_bytes = 0;  // that a rank may take; 0: no limit
-  // What the step of a plan takes once all that comes after codecs was done to it; null: as it is simulated.
+  double memory_bytes = 0;  // limit per rank; 0: no limit
+  // The step time after all later planner stages; null: use the simulated time.
   std::function<Result<double>(const PredictedPlan&)> finished = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 struct ChosenCodecs {
-  std::optional<PredictedPlan> plan;  // none: nothing is coded
+  std::optional<PredictedPlan> plan;  // none: nothing is encoded
   std::vector<CodedExchanges> exchanges;
 };
 
-// Sizes from which on exchanges may be coded, from the largest of these to all of them: a few, since each of them is
-// simulated. Where nothing but all of them will do, that alone.
+// Size thresholds to try, from the largest exchange only to all exchanges. They are few, since each
+// is simulated. With `always`, only the threshold that includes all.
 std::vector<std::int64_t> sizes_to_try(std::vector<std::int64_t> bytes, bool always);
 
-// REQUIRES: the plan is not cut in time. Fails where what must be coded does not fit into memory.
+// REQUIRES: the plan has no stages or micro-batches. Fails if required codecs do not fit in memory.
 Result<ChosenCodecs> choose_codecs(const PredictedPlan& before, const Machine& machine, const Codecs& codecs,
                                    const ChooseCodecsOptions& options = {});
 

@@ -16,7 +16,7 @@ namespace {
 using plan::NodeId;
 using plan::ValueId;
 
-// A row is what is left of a value when the indices that ranks or micro-batches cut are fixed.
+// A row consists of the indices that neither ranks nor micro-batches slice.
 struct CrossingRows {
   std::vector<Symbol> kept;
   std::int64_t segment = 0, bytes = 0;
@@ -29,7 +29,7 @@ std::optional<CrossingRows> rows_of_crossing(const distribute::DistributedPlan& 
   if (!is_real(type.dtype) || type.dtype == plan::DType::f64) return std::nullopt;
   CrossingRows rows;
   for (const plan::AxisLayout& axis : plan.layouts[value.value].axes) {
-    if (axis.is_partial()) return std::nullopt;  // addends of ranks lose more than their sum
+    if (axis.is_partial()) return std::nullopt;  // encoding partial sums loses more than encoding their sum
     if (axis.is_sliced() && !ops::contains(rows.kept, axis.index)) rows.kept.push_back(axis.index);
   }
   const ops::DimList row = ops::without(type.dims, rows.kept);
@@ -72,7 +72,7 @@ Result<CodedPlan> code_crossings(const distribute::DistributedPlan& plan, const 
   const AllowedCodec& used = choice.codecs[codec.value_or(0)];
   CodedExchanges report{.what = kActivations, .codec = used};
   std::vector<std::optional<CrossingRows>> coded(plan.graph.value_count());
-  std::set<std::pair<NodeId, ValueId>> reads;  // a reader and what it reads as codes
+  std::set<std::pair<NodeId, ValueId>> reads;  // a reader and the encoded value it reads
   for (const pipeline::Crossing& crossing : crossings) {
     const std::int64_t bytes = plan.graph.type(crossing.value).bytes();
     const std::optional<CrossingRows> rows = rows_of_crossing(plan, crossing.value, used);

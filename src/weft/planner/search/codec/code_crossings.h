@@ -1,12 +1,13 @@
-// weft/planner/search/codec/code_crossings.h -- what goes from stage to stage, as codes.
+// weft/planner/search/codec/code_crossings.h -- encode values at stage boundaries.
 //
 //   stage 0   %9 = add %8, %5                         stage 0   %9 = add %8, %5
 //                                                               %10 = encode %9 {codec=int8, keep=[b], ..}
 //   stage 1   %10 = layer-norm %9 {over=[d]}    =>    stage 1   %11 = decode %10 {codec=int8, ..}
 //                                                               %12 = layer-norm %11 {over=[d]}
 //
-// Each end is a node at its own place on the way, so what is sent between them is codes. Forward passes send
-// activations, backward passes their gradients; a stage keeps its own of both as they are.
+// The encode node is on the sending stage and the decode node on the receiving one, so encoded
+// values are sent. This applies to activations in forward passes and their gradients in backward
+// passes. A stage keeps its own copies uncoded.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,19 +20,19 @@
 
 namespace weft::search {
 
-// As CodedExchanges call it.
+// The name in CodedExchanges::what.
 inline constexpr std::string_view kActivations = "activations";
 
-// Bytes of what could be coded by some of these codecs, of each value that goes from stage to stage.
+// Sizes of the values sent between stages that at least one of these codecs can encode.
 Result<std::vector<std::int64_t>> codable_crossings(const distribute::DistributedPlan& plan,
                                                     const CodecChoice& choice);
 
-// What is sent of a value of `rows` times `numbers` real numbers; none where codes are no smaller.
+// Encoded bytes of `rows` times `numbers` real numbers; none if encoding saves nothing.
 std::optional<std::int64_t> coded_bytes(const AllowedCodec& codec, std::int64_t rows, std::int64_t numbers,
                                         std::int64_t number_bytes);
 
-// By the codec of that number, from so many bytes on; none: nothing is coded, and the report says so. REQUIRES: the
-// plan is in time.
+// Encodes values of at least `least_bytes` with codec number `codec`. None: encodes nothing and
+// reports that. REQUIRES: the plan has stages or micro-batches.
 Result<CodedPlan> code_crossings(const distribute::DistributedPlan& plan, const CodecChoice& choice,
                                  std::optional<std::size_t> codec, std::int64_t least_bytes);
 

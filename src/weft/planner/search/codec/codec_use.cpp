@@ -71,7 +71,7 @@ class UseSearch {
   const std::function<Result<PricedUse>(const CodecUse&)>& price_;
   CodecUse best_;
   double seconds_ = 0;
-  bool fits_ = true;  // without any
+  bool fits_ = true;  // without codecs
 };
 
 }  // namespace

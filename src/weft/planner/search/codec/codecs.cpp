@@ -20,7 +20,7 @@ constexpr std::string_view kExample = "for example: codecs = 'gradients: int8, w
 constexpr std::string_view kWith = " with feedback", kAlways = " always";
 constexpr std::array<std::string_view, 3> kCoded = {"gradients", "weights", "activations"};
 
-// Of `codecs`, by its word.
+// The choice for "gradients", "weights" or "activations".
 CodecChoice& choice_of(Codecs& codecs, std::string_view what) {
   if (what == kCoded[0]) return codecs.gradients;
   return what == kCoded[1] ? codecs.weights : codecs.activations;
@@ -38,15 +38,16 @@ bool take_end(std::string_view& text, std::string_view end) {
   return true;
 }
 
-// What remains is of no use by itself.
+// Without feedback, the output of these codecs is useless.
 bool needs_feedback(CodecKind kind) {
   return kind == CodecKind::one_bit || kind == CodecKind::top_k || kind == CodecKind::low_rank;
 }
 
-// Where few codes are to span a block, a small one loses less; a scale takes as much as 8 codes of 4 bits.
+// With few bits per number, small blocks lose less. A scale takes as much space as 8 numbers of 4
+// bits.
 constexpr std::int64_t kInt4Block = 64, kMostOfBlock = 65536;
 
-// "(0.01)" without its brackets; empty where it has none.
+// The text inside "(0.01)"; empty if there is none.
 std::string_view inside_of(std::string_view text) {
   if (text.size() < 3 || !text.starts_with('(') || !text.ends_with(')')) return {};
   return trimmed(text.substr(1, text.size() - 2));

@@ -21,7 +21,7 @@ std::string print(const CodedExchanges& kind) {
     if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges gets faster", name, all);
     return name + ": none of the exchanges can be encoded";
   }
-  // Which are matrices enough is not seen by their sizes alone.
+  // Sizes alone do not show which tensors are treated as matrices.
   const std::string tensors =
       kind.codec.kind == ops::CodecKind::low_rank ? fmt::format(" ({})", fmt::join(kind.tensors, ", ")) : "";
   std::string text =

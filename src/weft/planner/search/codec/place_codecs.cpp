@@ -28,8 +28,8 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// All-gathers of a parameter's shards, or of a next parameter that is what a master weight rounds to. What else an
-// update made is gathered as it is: it is kept, and a little would be lost of it in every step.
+// All-gathers of parameter shards, or of a new parameter rounded from a master weight. Other
+// results of an update are kept, so encoding them would lose a little in every step.
 std::vector<bool> weight_gathers(const plan::Graph& graph) {
   std::vector<bool> is_kept(graph.value_count()), is_shard(graph.value_count()),
       is_rounded(graph.value_count());
@@ -51,13 +51,13 @@ std::vector<bool> weight_gathers(const plan::Graph& graph) {
 
 using SymbolList = std::vector<Symbol>;
 
-// How a value is coded to be cut in blocks along one of its indices.
+// How to encode a value so that it can be split into blocks along an index.
 struct CodedRows {
   SymbolList kept;
-  bool cut_codes = false;    // the blocks are of codes, between segments; else that index is kept
-  std::int64_t segment = 0;  // steps of the first index that is not kept
+  bool cut_codes = false;    // splits the codes between segments; else the index is kept
+  std::int64_t segment = 0;  // positions of the first index that is not kept
   std::int64_t bytes = 0;    // of all codes
-  ops::Codec codec;          // of a segment
+  ops::Codec codec;          // for one segment
 };
 
 class CodecPlacer {
@@ -140,15 +140,15 @@ class CodecPlacer {
   }
 
  private:
-  // What a step loses and the next one adds.
+  // Error feedback: the error of one step, added in the next.
   struct Lost {
     std::string name;
     ValueId now, next;
-    NodeId exchange;  // whose codes lost it
+    NodeId exchange;  // whose encoding caused the error
     std::size_t pick = 0;
   };
 
-  // Those of codecs that are used, or of the first; what goes as it is is said once.
+  // Keeps the reports of codecs in use, or else the first. Uncoded exchanges are reported once.
   static void keep_used(const std::vector<CodedExchanges>& reports, std::vector<CodedExchanges>& kept) {
     if (reports.empty()) return;
     const std::size_t before = kept.size();
@@ -168,11 +168,11 @@ class CodecPlacer {
     return reports;
   }
 
-  // What micro-batches add up is moved by nobody.
+  // Accumulation over micro-batches moves no data.
   bool is_moved(const NodeView& node) const {
     return !plan_.time || (node.word(0) != pipeline::kMicroAxis && is_whole_batch(node.input(0)));
   }
-  // The same for all micro-batches: else it would have to be coded for each of them.
+  // Whether the value is the same for all micro-batches. Else each would have to encode it.
   bool is_whole_batch(ValueId value) const {
     const int micro = plan_.mesh.find(pipeline::kMicroAxis);
     return micro < 0 || plan_.mesh.axes[static_cast<std::size_t>(micro)].ranks == 1 ||
@@ -198,7 +198,8 @@ class CodecPlacer {
     return indices;
   }
 
-  // With `kept` kept and the rest in rows; none where that cannot be cut, or is no smaller.
+  // Keeps the indices `kept` and encodes the rest in rows. None if that cannot be split or is not
+  // smaller.
   std::optional<CodedRows> try_rows(const NodeView& node, Symbol cut, SymbolList kept,
                                     const AllowedCodec& codec) const {
     const plan::Type x = node.input_type(0);
@@ -215,7 +216,7 @@ class CodecPlacer {
       if (here.is_sliced() && here.index != first.index &&
           row.end() != std::ranges::find(row, here.index, &plan::Dim::index))
         return std::nullopt;
-      // What an inner axis cuts is not cut by an outer one afterwards.
+      // An outer axis cannot slice an index after an inner axis has.
       if (here.slices(first.index) && cut_codes && axis > axis_of(node)) return std::nullopt;
       if (here.slices(first.index) || is_own) parts *= plan_.mesh.axes[axis].ranks;
     }
@@ -223,7 +224,7 @@ class CodecPlacer {
     CodedRows rows{std::move(kept), cut_codes, first.size / parts, 0, {}};
     const std::int64_t columns = ops::points_of(row) / first.size, numbers = rows.segment * columns;
     rows.codec = codec.of(block_, numbers, columns);
-    // Of low_rank that is Project Adam's condition: k (M + N) < M N.
+    // For low_rank this is Project Adam's condition: k (M + N) < M N.
     const std::int64_t bytes = 4 * ops::encoded_words(rows.codec, numbers);
     if (bytes >= numbers * plan::size_in_bytes(x.dtype)) return std::nullopt;
     rows.bytes = x.elements() / numbers * bytes;
@@ -260,7 +261,7 @@ class CodecPlacer {
     return best;
   }
 
-  // `cut` is the index whose blocks go to and come from the ranks. None: it goes as it is.
+  // Sets `cut` to the index whose blocks are exchanged. None: sent uncoded.
   std::optional<CodedRows> rows_of(const NodeView& node, const AllowedCodec& codec, Symbol& cut) const {
     const plan::Type x = node.input_type(0);
     if (ranks_of(node) == 1 || x.elements() < block_ || !is_real(x.dtype) || x.dtype == plan::DType::f64 ||
@@ -297,7 +298,7 @@ class CodecPlacer {
     return add_decode(edit_.graph(), codes, like, dtype, rows.segment, rows.codec);
   }
 
-  // As a source of the plan, which is of no layer and comes before all of them.
+  // Adds the error as a source of the plan, outside all layers and before them.
   Result<ValueId> add_lost(const std::string& name, plan::TypeId type, const plan::Layout& layout) {
     plan::Graph& graph = edit_.graph();
     graph.set_label({});
@@ -310,8 +311,8 @@ class CodecPlacer {
     return graph.add_value(ops::state(), {}, attributes);
   }
 
-  // Gradients are multiplied by the loss's scale, and so is what is lost of them: it goes with the scale. A step that
-  // halves it changes nothing else, and what it lost is not of this training.
+  // Gradients are multiplied by the loss scale, and so are their errors, which must be rescaled
+  // with it. A step that reduces the scale is skipped, so its error is discarded.
   Status follow_loss_scale() {
     ValueId next_scale;
     for (const plan::Output& output : plan_.graph.outputs())
@@ -322,7 +323,7 @@ class CodecPlacer {
     const ValueId scale = edit_.now(plan_.graph.result(source));
     plan::Graph& graph = edit_.graph();
     const auto stand_at = [&](NodeId node) {
-      edit_.stand_at(node);  // where that is in time
+      edit_.stand_at(node);  // sets the stage or micro-batch position
       graph.set_label({});
       graph.set_scope({});
       graph.set_when({.phase = plan::Phase::update});
@@ -337,7 +338,7 @@ class CodecPlacer {
     return f.status();
   }
 
-  // What is encoded is x and what was lost of it before; what is lost now is for the next step, where it is finite.
+  // Encodes x plus the previous error. The new error is kept for the next step where it is finite.
   Result<ValueId> encode_with_lost(const NodeView& node, ValueId x, const plan::Layout& layout,
                                    const SymbolList& keep, const CodedRows& rows, std::string name) {
     plan::Graph& graph = edit_.graph();
@@ -362,12 +363,12 @@ class CodecPlacer {
     return moved;
   }
 
-  // The index of the codes along which they are cut.
+  // The index along which codes are split.
   Symbol cut_of(ValueId codes, Symbol cut, const CodedRows& rows) {
     return rows.cut_codes ? edit_.graph().type(codes).dims.back().index : edit_.symbol(cut);
   }
 
-  // Codes that were decoded, and have the index they are gathered along, are sent on as they are.
+  // If x was decoded from codes that have the index to gather along, forwards these codes.
   ValueId codes_behind(ValueId x, Symbol along, const AllowedCodec& codec) {
     const NodeView producer = edit_.graph().view(edit_.graph().value(x).producer);
     if (&producer.op() != &ops::decode() || ops::codec_of(producer).kind != codec.kind ||
@@ -397,7 +398,7 @@ class CodecPlacer {
     return {};
   }
 
-  // Row r is what rank r of the axis adds.
+  // Stacks the addends: row r is that of rank r along the axis.
   Result<ValueId> stack(ValueId x, std::size_t axis, SymbolList& kept) {
     const plan::MeshAxis& along = plan_.mesh.axes[axis];
     const Symbol rows = fresh_index(edit_.graph(), x, along.name + "_addend");
@@ -416,7 +417,7 @@ class CodecPlacer {
     plan::Layout layout = plan_.layouts[node.input(0).value];
     for (plan::AxisLayout& along : layout.axes)
       if (along.is_sliced()) along.index = edit_.symbol(along.index);
-    // Addends of other axes are coded one by one too, and are addends again afterwards.
+    // Partial sums along other axes are encoded separately too, and remain partial sums.
     for (std::size_t other = 0; other < layout.axes.size(); ++other) {
       if (other == axis || !layout.axes[other].is_partial()) continue;
       WEFT_TRY(stacked, stack(x, other, kept));
@@ -457,11 +458,11 @@ class CodecPlacer {
   const std::int64_t block_;
   distribute::PlanEdit edit_;
   const std::vector<bool> is_gradient_, is_weight_;  // by node
-  const std::vector<std::string> names_;             // of parameters, by their gradients
-  const bool skips_steps_;                           // whose gradients are not finite
+  const std::vector<std::string> names_;             // of parameters, by gradient
+  const bool skips_steps_;                           // with gradients that are not finite
   std::map<std::tuple<ValueId, SymbolList, std::int64_t, ops::CodecKind, std::int64_t>, ValueId> encoded_;
   std::vector<Lost> lost_;
-  std::set<std::string> taken_;  // names of these
+  std::set<std::string> taken_;  // names in lost_
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// weft/planner/search/codec/place_codecs.h -- encode before what sends, decode after what receives.
+// weft/planner/search/codec/place_codecs.h -- encode before sending, decode after receiving.
 //
 //   %9 = all-gather %8 {axis=gpu, along=d}       %9 = encode %8 {codec=int8, keep=[d], ..}
 //     of a weight                            =>  %10 = all-gather %9 {axis=gpu, along=d}
@@ -10,16 +10,17 @@
 //                                                %12 = decode %11, %13 = reduce %12: the sum, in f32
 //                                                %14 = encode %13, %15 = all-gather %14, %16 = decode %15
 //
-// A gradient is coded twice on its way, however many ranks there are: a ring would code it again at every hop. A
-// reduce-scatter is the first half of that. All ranks decode the same codes, so they go on with the same bits.
+// A gradient is encoded twice, independent of the number of ranks; a ring would encode it again at
+// every hop. A reduce-scatter is the first half of this. All ranks decode the same codes, so their
+// results are bitwise equal.
 //
-// With feedback what each rank's encode loses, of what it sends and of its block of the sum, is kept on that rank and
-// added to what it encodes in the next step (distribute/feedback.h): states "w1.lost.gpu", of which row r is rank r's,
-// and "w1.lost.gpu.sum".
+// With feedback, each rank keeps the encoding error of the gradient it sends and of its block of
+// the sum, and adds it in the next step (distribute/feedback.h). The errors are states:
+// "w1.lost.gpu", of which row r belongs to rank r, and "w1.lost.gpu.sum".
 //
-// Gradients are sums that nobody but updates reads; weights are gathered from a parameter's shards, which stay as
-// they are, or are what master weights round to, which do. What is smaller than a block, cannot be cut evenly, or
-// would not become smaller goes as it is.
+// Gradients are sums that only updates read. Weights are gathered from the shards of a parameter,
+// or are rounded from master weights; shards and master weights stay exact. Values that are smaller
+// than a block, cannot be split evenly, or would not get smaller are sent uncoded.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -34,33 +35,33 @@
 
 namespace weft::search {
 
-// What became of the exchanges of one kind, by one of its codecs.
+// Statistics of the exchanges of one kind, for one of its codecs.
 struct CodedExchanges {
   std::string_view what;  // "gradients"
   AllowedCodec codec;
-  std::size_t coded = 0, exact = 0;       // exchanges; the latter of all codecs of the kind
-  std::size_t unworthy = 0;               // of these, that could be coded
-  std::int64_t numbers = 0, bytes = 0;    // of those that are coded, and their bytes as they were
-  std::int64_t code_bytes = 0;            // and as codes
-  std::int64_t exact_bytes = 0;           // of the others
-  std::int64_t lost_bytes = 0;            // what the first rank keeps of what was lost
-  std::vector<std::string> tensors = {};  // whose gradients are coded
-  int times = 1;                          // a number is coded, on its way along one axis
+  std::size_t coded = 0, exact = 0;       // exchanges; `exact` counts for all codecs of the kind
+  std::size_t unworthy = 0;               // of the exact: could be encoded, but are not
+  std::int64_t numbers = 0, bytes = 0;    // of encoded exchanges, before encoding
+  std::int64_t code_bytes = 0;            // after encoding
+  std::int64_t exact_bytes = 0;           // of exact exchanges
+  std::int64_t lost_bytes = 0;            // for error feedback, on the first rank
+  std::vector<std::string> tensors = {};  // with encoded gradients
+  int times = 1;                          // that a number is encoded along one axis
 
   friend bool operator==(const CodedExchanges&, const CodedExchanges&) = default;
 };
 
 struct CodedPlan {
   distribute::DistributedPlan plan;
-  std::vector<CodedExchanges> exchanges;  // of each kind that is allowed, one at least
+  std::vector<CodedExchanges> exchanges;  // at least one per allowed kind
 
   bool any() const;
 };
 
-// Which of the codecs of its kind an exchange is coded by, by node; none: it goes as it is.
+// By node: index of the codec that encodes an exchange; none: sent uncoded.
 using CodecPicks = std::vector<std::optional<std::size_t>>;
 
-// An exchange that some codec of its kind could make smaller.
+// An exchange that at least one codec of its kind makes smaller.
 struct CodableExchange {
   plan::NodeId node;
   bool is_gradient = false;
@@ -69,15 +70,15 @@ struct CodableExchange {
 std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                                std::int64_t block = ops::Codec().block);
 
-// Of a plan that is cut in time what is the same for all micro-batches is coded, once a step. What goes from stage to
-// stage is not of these (code_crossings.h).
+// In a pipeline plan, encodes only exchanges that run once per step and are the same for all
+// micro-batches. Stage boundaries are not included (code_crossings.h).
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                const CodecPicks& picks, std::int64_t block = ops::Codec().block);
-// By the first codec of its kind, wherever it can be.
+// Uses the first codec of each kind wherever possible.
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                std::int64_t block = ops::Codec().block);
 
-// "gradients int8: 12 of 20 exchanges, 1.02 bytes a number for 4, off by at most m / 254 each of 2 times"
+// "gradients int8: 12 of 20 exchanges, 38.6 MB as 9.8 MB, off by at most m / 254 each of 2 times"
 std::string print(const CodedExchanges& exchanges);
 
 }  // namespace weft::search

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kNoWay = std::numeric_limits<double>::infinity();
 
-// What is cheapest up to some step, by that step's choice, and the choices that lead there.
+// Least cost up to a step, per choice at that step, and the choices that lead there.
 struct Ways {
   std::vector<double> cost;
   std::vector<std::vector<std::size_t>> choices;
@@ -15,7 +15,7 @@ struct Ways {
   explicit Ways(std::size_t count) : cost(count, kNoWay), choices(count) {}
 
   void offer(std::size_t choice, double price, const std::vector<std::size_t>& before) {
-    // The first way is taken even where none is possible, so that there is one.
+    // Accepts a first path even of infinite cost, so that there is always a path.
     if (!choices[choice].empty() && !(price < cost[choice])) return;
     cost[choice] = price;
     choices[choice] = before;
@@ -41,8 +41,8 @@ class Planner {
   }
 
  private:
-  // The cheapest ways to come to a step's choices from those of the step before; `times` for
-  // inside a stretch.
+  // Extends the cheapest paths by one step. Within a repeated stretch, costs are multiplied by its
+  // number of repetitions.
   Ways next(const Ways& before, std::size_t step, double node_times, double join_times) const {
     const std::vector<double>& nodes = costs_.nodes[step];
     Ways after(nodes.size());

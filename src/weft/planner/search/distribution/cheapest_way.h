@@ -1,12 +1,12 @@
-// weft/planner/search/distribution/cheapest_way.h -- one choice for each step of a chain, such that all of it costs least.
+// weft/planner/search/distribution/cheapest_way.h -- choose one option per step of a chain at least cost.
 //
-//   steps          0    1 2    3        nodes   what a step costs by itself, with each of its choices
-//   stretches      0 │ 1 2 x96 │ 3      joins   what two neighbours cost beside that, with each pair
+//   steps          0    1 2    3        nodes   cost of a step by itself, per choice
+//   stretches      0 │ 1 2 x96 │ 3      joins   additional cost of two neighbours, per pair of choices
 //
-// A stretch that repeats makes the same choices every time: its steps and joins count as often as they
-// occur, and one more join leads from its last step back to its first. Dynamic programming over the steps;
-// within a repeated stretch once for each choice of its first step. The answer is optimal; of equals, the one
-// whose choices come first.
+// A repeated stretch makes the same choices in every repetition. Its steps and joins count once per
+// repetition, and a further join connects its last step to its first. Solved by dynamic programming
+// over the steps, within a repeated stretch once per choice of its first step. The result is
+// optimal; of equals, it is the first in lexicographic order of choices.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -20,16 +20,17 @@ struct ChainCosts {
   };
   std::vector<Repeat> stretches;
   std::vector<std::vector<double>> nodes;  // by step and choice
-  // joins[s][a][b]: step s with a, followed by step s + 1 with b; the last step's is not used.
+  // joins[s][a][b]: step s with choice a, followed by step s + 1 with b. That of the last step is
+  // unused.
   std::vector<std::vector<std::vector<double>>> joins;
-  // back[r][a][b]: the last step of stretch r with a, followed by its first with b; empty where it
-  // does not repeat.
+  // back[r][a][b]: the last step of stretch r with choice a, followed by its first with b. Empty if
+  // it does not repeat.
   std::vector<std::vector<std::vector<double>>> back;
 
   double total(std::span<const std::size_t> choices) const;
 };
 
-// By step. REQUIRES: each step has a choice.
+// The choice of each step. REQUIRES: each step has at least one choice.
 std::vector<std::size_t> cheapest_way(const ChainCosts& costs);
 
 }  // namespace weft::search

@@ -31,7 +31,7 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
                        print_bytes(other.peak_bytes), print_bytes(bytes), what, print_bytes(limit));
   }
   const double slower = other.seconds - chosen.seconds;
-  // Only what a user gave or hints fixed is beaten.
+  // Only a plan given by the user or constrained by hints can be slower than another.
   if (slower < 0)
     return fmt::format("{:.2f}x faster than the requested plan", chosen.seconds / other.seconds);
   if (slower == 0) return "as fast";
@@ -57,7 +57,7 @@ class Chooser {
         roles_(distribute::index_roles(graph)),
         limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
 
-  // What an earlier search found; only the plan itself is made again.
+  // Reuses the result of an earlier search. Only the plan itself is made again.
   Result<DistributionChoice> take_known(const ChosenDistribution& known) {
     WEFT_TRY(predicted, evaluator_.predict(known.distribution));
     static_cast<ChosenDistribution&>(choice_) = known;
@@ -153,10 +153,11 @@ class Chooser {
     return {};
   }
 
-  // Packed, a plan takes up to some percent longer than its estimate, since values that take turns in memory
-  // wait for one another, and plans alike wait alike: so the best of each mesh is looked at.
+  // With memory packed, a plan takes up to a few percent longer than estimated, since values that
+  // share memory wait for one another. Similar plans wait similarly, so the best of each mesh is
+  // refined.
   std::vector<Found> finalists() const {
-    // Who ends a search does not wait for more than the plan itself.
+    // After an interrupt, only the plan itself is made.
     if (evaluator_.watch().over()) return choice_.outcome.best;
     constexpr double kNear = 1.06;
     constexpr std::size_t kMost = 3;
@@ -167,7 +168,7 @@ class Chooser {
           found.score.seconds <= best.front().score.seconds * kNear &&
           std::ranges::find(near, found.distribution.mesh, &Distribution::mesh) == near.end())
         near.push_back(found.distribution);
-    // Where these do not fit after all, another may.
+    // A spare, in case these turn out not to fit.
     if (near.size() < 2 && best.size() > 1) near.push_back(best[1].distribution);
     const std::vector<Result<Evaluation>> refined = evaluator_.refine(near);
     std::vector<Found> made;
@@ -177,7 +178,7 @@ class Chooser {
     return made;
   }
 
-  // The first that fits with ranks of all kinds, or the smallest.
+  // The first that fits when all kinds of ranks are predicted, or the smallest.
   Status take_finalist() {
     std::optional<Score> best;
     for (const Found& found : finalists()) {
@@ -237,8 +238,8 @@ class Chooser {
           {std::move(name), std::move(best->distribution), best->evaluation, best->score.fits, ""});
   }
 
-  // An estimate that beats the choice is looked into with every layer. Families do not heed hints, and where
-  // a distribution was given it stays.
+  // If an estimate beats the choice, predicts it with all layers. Families ignore hints, and a
+  // given distribution is never replaced.
   void take_if_better(Alternative& family) {
     if (options_.given || family.distribution == choice_.distribution || evaluator_.watch().over()) return;
     if (!family.fits || family.evaluation.seconds >= choice_.chosen.prediction.seconds) return;
@@ -271,8 +272,8 @@ class Chooser {
   DistributionChoice choice_;
 };
 
-// Everything that a choice depends on. Labels, names and the order of nodes matter as well, so the plan's
-// text stands for it.
+// Everything that a choice depends on. Labels, names and the order of nodes matter too, so the text
+// of the plan is hashed.
 Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const Machine& machine,
               const ChooseOptions& options) {
   Hasher hasher;
@@ -280,7 +281,7 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
   hasher.digest_of(cluster::digest_of(cluster)).digest_of(machine.digest);
   hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_a_rank));
   hasher.number(static_cast<std::uint64_t>(options.budget.estimates)).real(options.budget.seconds);
-  // A strategy is one object for ever: its address tells it from others.
+  // A strategy is a single static object, identified by its address.
   hasher.number(reinterpret_cast<std::uintptr_t>(options.strategy));
   for (const FixedPart::Slice& slice : options.fixed.slices) hasher.text(slice.index).text(slice.axis);
   hasher.number(options.fixed.slices.size()).text(print(options.fixed.degrees));
@@ -324,7 +325,7 @@ Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const c
   if (options.known == nullptr || machine.digest == Digest() || options.given) return chooser.run();
   const Digest key = key_of(graph, cluster, machine, options);
   const auto known = options.known->find_choice(key);
-  // A TRAIN takes what an EXPLAIN found; the other way round, alternatives would be missing.
+  // TRAIN can reuse the choice of an EXPLAIN. The reverse would lack alternatives.
   if (known != nullptr && (!options.alternatives || !known->alternatives.empty()))
     return chooser.take_known(*known);
   WEFT_TRY(choice, chooser.run());

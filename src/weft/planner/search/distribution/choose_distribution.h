@@ -1,12 +1,12 @@
-// weft/planner/search/distribution/choose_distribution.h -- how a model is best spread over a cluster, and why not otherwise.
+// weft/planner/search/distribution/choose_distribution.h -- choose the best distribution, with alternatives.
 //
 //   WEFT_TRY(choice, choose_distribution(graph, cluster, machine, {.memory_bytes = 80e9}));
 //   print(choice.distribution)              node=4: slice b, shard optimizer; gpu=8: slice h, f, v, s
 //   choice.chosen.prediction.seconds        0.87
-//   choice.alternatives[0]                  data parallel: needs 2.6 TiB a rank, 80 GiB are there
+//   choice.alternatives[0]                  data parallel: does not fit: 2.6 TiB per rank, ..
 //
-// Of what the strategy found, the best of each of a few meshes are packed in memory with every layer, and the
-// best of those is taken.
+// The strategy's best distribution on each of a few meshes is refined with all layers and packed
+// memory, and the best of those is chosen.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,28 +19,29 @@
 
 namespace weft::search {
 
-// The smallest plan that was found, where none fits.
+// The smallest plan found, if none fits.
 struct TooLarge {
-  double bytes = 0, limit = 0;    // a rank
-  bool grows_with_batch = false;  // most of it does
+  double bytes = 0, limit = 0;    // per rank
+  bool grows_with_batch = false;  // most of the memory does
 };
 
 struct ChooseOptions {
-  double memory_bytes = 0;  // that a rank may take; 0: no limit
+  double memory_bytes = 0;  // limit per rank; 0: no limit
   FixedPart fixed;
-  Asked asked;                                     // by settings: plans that cannot keep it are not looked at
-  DistributionBudget budget;                       // its memory_bytes is the one above
+  Asked asked;                                     // by settings; plans must support them
+  DistributionBudget budget;                       // its memory_bytes is set from the one above
   const DistributionStrategy* strategy = nullptr;  // null: by_parts
-  // Priced as it is, without a search: what a user wrote by hand.
+  // Written by the user: predicted as it is, without a search.
   std::optional<distribute::Distribution> given;
   bool alternatives = true;
-  int devices_a_rank = 1;       // processors of this machine that a local rank has
-  KnownPlans* known = nullptr;  // where choices and estimates are kept; null: nowhere
-  // Who looks on and may end it; its seconds are the budget's. What was found till then is chosen from.
+  int devices_a_rank = 1;       // processors of this machine per local rank
+  KnownPlans* known = nullptr;  // cache of choices and estimates; null: none
+  // Progress and interruption; its seconds are those of the budget. The best found so far is then
+  // chosen.
   Watching watching = {};
-  // Likewise when it ends, where that is earlier.
+  // Also ends the search, if that is earlier.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
-  // What the error says to do where no plan fits; asked for once, and not where the search was ended early.
+  // Advice for the error if no plan fits. Called once, and not if the search ended early.
   std::function<std::string(const TooLarge&)> advise = {};
 };
 
@@ -50,41 +51,41 @@ struct Alternative {
   Evaluation evaluation;
   bool fits = false;
   std::string why_not;  // "1.8x slower: 41 ms more exposed communication"
-  // Of the plan as it is distributed: it was not carried through the stages that follow.
+  // By estimate only: the later planner stages were not run.
   bool estimated = true;
 };
 
-// All but the plan itself.
+// Everything but the plan itself.
 struct ChosenDistribution {
   distribute::Distribution distribution;
   bool fits = false;
   std::vector<Alternative> alternatives;
-  double lower_bound_seconds = 0;  // no plan of this cluster takes less, whatever it moves
+  double lower_bound_seconds = 0;  // for any plan on this cluster
   std::string lower_bound_why;
   double search_seconds = 0;
-  SearchOutcome outcome;                // trail, counts, why it stopped
-  std::int64_t layers = 0, folded = 0;  // estimates looked at `folded` of `layers`; 0: at all
-  bool from_plan_cache = false;         // the search was an earlier one's
+  SearchOutcome outcome;                // trail, counts, why it ended
+  std::int64_t layers = 0, folded = 0;  // estimates use `folded` of `layers`; 0: all
+  bool from_plan_cache = false;         // reuses an earlier search
 };
 
 struct DistributionChoice : ChosenDistribution {
   PredictedPlan chosen;
 };
 
-// Fails where a hint cannot be kept, nothing could be evaluated before it ended, or no plan fits: then with the smallest
-// memory that was found and what would make it fit.
+// Fails if a hint cannot be satisfied, if nothing was evaluated before the search ended, or if no
+// plan fits; then reports the smallest memory found and what would make it fit.
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                const Machine& machine, const ChooseOptions& options = {});
 
-// The families that EXPLAIN sets beside a choice, the best member of each, estimated.
+// The families that EXPLAIN shows beside a choice: the best member of each, estimated.
 Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                    const Machine& machine, const ChooseOptions& options = {});
-// The same, and before them the best that the search finds, "without stages", where one fits.
+// The same, preceded by the best plan of a search, "without stages", if one fits.
 Result<std::vector<Alternative>> estimate_best(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                const Machine& machine, const ChooseOptions& options = {});
-// Why another was chosen in its place, whose evaluation this is.
+// Why the plan with evaluation `chosen` was preferred.
 std::string why_not_chosen(const Alternative& other, const Evaluation& chosen, double limit);
-// What speaks against one of them beside a plan of which no more is known than what it takes.
+// The same if only the time of the chosen plan is known.
 std::string why_slower(const Alternative& other, double seconds, double limit);
 
 }  // namespace weft::search

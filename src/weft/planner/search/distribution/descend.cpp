@@ -8,15 +8,15 @@ namespace {
 
 using distribute::Distribution;
 
-constexpr std::size_t kStarts = 3;  // seeds that are followed downhill
-// So many are simulated before the others are weighed against what they came to, whatever the number of
-// processors: the answer must not depend on that.
+constexpr std::size_t kStarts = 3;  // seeds to descend from
+// Number simulated at once before the rest is compared with the results. Independent of the number
+// of processors, so that the result is too.
 constexpr std::size_t kTogether = 4;
-// A step that wins less than this part is not worth looking around again.
+// A step that gains less than this share ends the descent.
 constexpr double kWorthIt = 1e-3;
 
-// A start that takes so many times what another came to is not followed; one that still takes this much where no
-// axis can do better is not refined index by index: that wins some percent.
+// Ratios of the time to the best found. A start above kFarBehind is skipped. One that is still
+// above kBehind after changing axes is not refined index by index, which gains a few percent.
 constexpr double kFarBehind = 1.5, kBehind = 1.15;
 
 constexpr double kAnyTime = std::numeric_limits<double>::infinity();
@@ -40,7 +40,7 @@ class DistributionDescent {
       keep_different_meshes(starts);
       return starts.size() == kStarts ? std::optional(starts.back().score) : std::nullopt;
     };
-    // To weigh all takes its time: where that is short there is to be a plan first, on the plainest mesh.
+    // Ranking all seeds takes time. With a time limit, first find some plan, on the simplest mesh.
     if (evaluator_.watch().is_limited() && !space_.meshes().empty()) look_for_any();
     look_at(seeds, keep);
     for (Found& start : starts) {
@@ -56,7 +56,7 @@ class DistributionDescent {
  private:
   using Around = std::vector<Distribution> (DistributionSpace::*)(const Distribution&) const;
 
-  // One after the other until one fits, however late it is.
+  // Tries one after the other until one fits, regardless of the time limit.
   void look_for_any() {
     until_it_fits_ = true;
     std::vector<Distribution> seeds = space_.seeds(space_.meshes().front());
@@ -80,7 +80,7 @@ class DistributionDescent {
     return best.fits && found.score.seconds > times * best.seconds;
   }
 
-  // The best seed of a mesh stands for it, so that the starts are not all of one kind.
+  // Keeps the best starts per mesh, so that they differ.
   static void keep_different_meshes(std::vector<Found>& starts) {
     std::vector<Found> kept;
     for (Found& start : starts) {
@@ -91,7 +91,7 @@ class DistributionDescent {
     starts = std::move(kept);
   }
 
-  // Leaves what is known and what the budget has room for.
+  // Keeps known distributions and as many others as the budget allows.
   void keep_within_budget(std::vector<const Distribution*>& batch) {
     std::int64_t room = budget_.estimates - evaluator_.estimates();
     std::erase_if(batch, [&](const Distribution* distribution) {
@@ -101,8 +101,8 @@ class DistributionDescent {
     });
   }
 
-  // Shows `take` those that could be evaluated and may matter, the most promising ones first. `take` says
-  // what the others must be better than, if anything; `bar` is that at first.
+  // Evaluates distributions, the most promising first, and passes them to `take`, which may return
+  // a new bar. Those that cannot beat the bar are skipped.
   template <class Take>
   void look_at(std::span<const Distribution> distributions, const Take& take,
                std::optional<Score> bar = std::nullopt) {
@@ -131,7 +131,7 @@ class DistributionDescent {
     }
   }
 
-  // REQUIRES: it is known.
+  // REQUIRES: the evaluator knows it.
   std::optional<Found> look(const Distribution& distribution) {
     const Result<Evaluation> evaluation = evaluator_.estimate(distribution);
     if (!evaluation.ok()) {
@@ -150,7 +150,7 @@ class DistributionDescent {
     evaluator_.watch().see(evaluator_.estimates() + evaluator_.ruled_out(), best.fits ? best.seconds : 0);
   }
 
-  // Moves to the best of those around, if it is clearly better.
+  // Moves to the best neighbour if it is clearly better.
   bool step(Found& here, Around around) {
     const Score bar{here.score.fits, here.score.seconds * (1 - kWorthIt), here.score.bytes * (1 - kWorthIt)};
     std::optional<Found> next;
@@ -174,7 +174,7 @@ class DistributionDescent {
   Evaluator& evaluator_;
   const DistributionBudget& budget_;
   SearchOutcome outcome_;
-  bool until_it_fits_ = false;  // the time does not count yet
+  bool until_it_fits_ = false;  // ignores the time limit
 };
 
 class Descend final : public DistributionStrategy {

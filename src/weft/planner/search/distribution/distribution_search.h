@@ -1,10 +1,10 @@
-// weft/planner/search/distribution/distribution_search.h -- a way to look for the best distribution: one interface, a file each.
+// weft/planner/search/distribution/distribution_search.h -- interface of distribution search strategies.
 //
-//   descend     from the best seeds of all meshes downhill, first axis by axis, then index by index
-//   by_parts    the same, and then, part by part of the model, what is better done otherwise there
+//   descend     descend from the best seeds of all meshes, first axis by axis, then index by index
+//   by_parts    the same, then dynamic programming over the parts of the model
 //
-// A strategy sees the space and the evaluator and nothing else. It is deterministic unless it is interrupted or
-// a limit of seconds is set, and says why it stopped.
+// A strategy uses only the space and the evaluator. It is deterministic unless it is interrupted or
+// has a time limit. It reports why it ended.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -20,13 +20,13 @@ namespace weft::search {
 struct DistributionBudget {
   std::int64_t estimates = 1000;
   double seconds = std::numeric_limits<double>::infinity();
-  double memory_bytes = std::numeric_limits<double>::infinity();  // that a rank may take
+  double memory_bytes = std::numeric_limits<double>::infinity();  // limit per rank
 };
 
 enum class Ended : std::uint8_t { settled, estimate_limit, time_limit, interrupted };
-std::string_view name(Ended ended);  // "no neighbor was better"
+std::string_view name(Ended ended);  // "out of time"
 
-// Those that fit come before those that do not; then the faster, or the smaller.
+// Those that fit first, by time; then the others, by memory.
 struct Score {
   bool fits = false;
   double seconds = std::numeric_limits<double>::infinity();
@@ -50,26 +50,26 @@ struct Found {
         score{cost.peak_bytes <= memory_bytes, cost.seconds, cost.peak_bytes} {}
 };
 
-// A change that made the best found better.
+// A change that improved the best plan.
 struct Improvement {
   std::string from, to;  // distributions as text; `from` is empty for the first
   Score before, after;
 };
 
 struct SearchOutcome {
-  std::vector<Found> best;  // ascending, distinct, a few of each mesh
+  std::vector<Found> best;  // sorted, distinct, a few per mesh
   std::vector<Improvement> trail;
   Ended ended = Ended::settled;
   std::int64_t estimates = 0, failed = 0, meshes = 0;
-  std::int64_t ruled_out = 0;    // besides the estimates: by what they compute and move at least
-  std::optional<Error> failure;  // of the first that could not be evaluated
-  // What dynamic programming along the parts did: "4 kinds of 194 parts, 173 estimates of parts: nothing
-  // better". Empty where it was not tried.
+  std::int64_t ruled_out = 0;    // by a lower bound, without an estimate
+  std::optional<Error> failure;  // the first evaluation that failed
+  // Result of dynamic programming over parts: "194 parts of 4 kinds, 173 estimates of parts:
+  // nothing better than the listed plans". Empty if it was not run.
   std::string parts;
 
-  // Puts it where it belongs among the best, and in the trail where it is the best.
+  // Inserts it among the best, and into the trail if it is the best.
   void add(const Found& found);
-  // Takes over what the evaluator has counted, and from its watch why the search ended early, if it did.
+  // Copies the evaluator's counters, and from its watch why the search ended early, if it did.
   void close(Evaluator& evaluator);
 };
 
@@ -80,7 +80,7 @@ class DistributionStrategy {
                                const DistributionBudget& budget) const = 0;
 };
 
-// Shared by all programs; never freed.
+// Static objects that are never freed.
 const DistributionStrategy& descend();
 const DistributionStrategy& by_parts();
 

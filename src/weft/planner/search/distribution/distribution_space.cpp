@@ -62,7 +62,7 @@ DistributionSpace::List DistributionSpace::batch() const {
   return roles_.batch.empty() ? List() : List{roles_.batch.front()};
 }
 
-// Beside indices of the model that have fewer steps than there are devices.
+// Further indices beside model indices that are smaller than the number of devices.
 DistributionSpace::List DistributionSpace::further() const {
   List list;
   for (const distribute::FurtherIndex& one : roles_.further)
@@ -70,7 +70,8 @@ DistributionSpace::List DistributionSpace::further() const {
   return list;
 }
 
-// Before any index of the model is: by heads nobody needs another's keys.
+// Whether the sequence is sliced before any model index. When sliced by heads, no rank needs the
+// keys of another.
 bool DistributionSpace::cuts_queries(const List& list) const {
   const auto is_attended = [&](const std::string& index) {
     return std::ranges::find(roles_.attended, index, &distribute::AttendedIndex::index) !=
@@ -132,7 +133,7 @@ std::vector<Distribution> DistributionSpace::kept(std::vector<Distribution> foun
   return found;
 }
 
-// Each axis of the mesh for one kind of parallelism, as the hints leave it open.
+// One kind of parallelism per mesh axis, as far as hints allow.
 std::vector<Distribution> DistributionSpace::seeds_with_degrees(const MeshOption& option) const {
   std::vector<AxisUse> kinds = {{batch(), Shard::nothing}};
   if (fixed_.degree(Parallelism::tensor, 2) > 1)
@@ -174,7 +175,7 @@ std::vector<Distribution> DistributionSpace::seeds(const MeshOption& option) con
     uses.back() = {model, Shard::nothing};
     found.push_back(on(option.mesh, uses));
   }
-  // Some operators by one of the model's own indices, all others by batches.
+  // Some operators by one model index, all others by batch.
   const auto fewest =
       std::ranges::min(meshes_, {}, [](const MeshOption& mesh) { return mesh.mesh.axes.size(); });
   if (axes == fewest.mesh.axes.size())
@@ -212,7 +213,7 @@ std::vector<Distribution> DistributionSpace::neighbours(const Distribution& dist
       found.back().axes[a].shard = shard;
     }
   }
-  // Two axes trade places: what is sliced outside and what inside.
+  // Two neighbouring axes swap uses: what is sliced outside and inside.
   for (std::size_t a = 0; a + 1 < distribution.axes.size(); ++a) {
     if (distribution.axes[a] == distribution.axes[a + 1]) continue;
     std::vector<AxisUse> uses = distribution.axes;
@@ -264,7 +265,7 @@ std::vector<Distribution> DistributionSpace::data_parallel() const {
 std::vector<Distribution> DistributionSpace::zero_3() const {
   const plan::Mesh& mesh = free_meshes_.front().mesh;
   std::vector<Distribution> found;
-  // All the way, and with a copy in every node of the outermost axis.
+  // Parameters sharded over all ranks, and with a copy per unit of the outermost axis.
   for (const Shard outer : {Shard::parameters, Shard::optimizer}) {
     std::vector<AxisUse> uses(mesh.axes.size(), {batch(), Shard::parameters});
     uses.front().shard = outer;
@@ -278,7 +279,7 @@ std::vector<Distribution> DistributionSpace::megatron() const {
   if (roles_.model.empty()) return found;
   for (const MeshOption& option : free_meshes_) {
     const std::size_t axes = option.mesh.axes.size();
-    // Only the innermost part of the cluster is cut for the model; factors elsewhere would change nothing.
+    // Only the innermost cluster axis is split for the model. Other factors would change nothing.
     bool useful = true;
     for (std::size_t a = 0; a + 2 < axes; ++a) useful &= option.cluster_axis[a] != option.cluster_axis[a + 1];
     if (axes >= 2 && option.cluster_axis[axes - 2] == option.cluster_axis[axes - 1])
@@ -291,7 +292,7 @@ std::vector<Distribution> DistributionSpace::megatron() const {
         found.push_back({option.mesh, std::move(uses), {}});
       }
   }
-  // Where there are more nodes than a batch has rows, the model is cut across some of them as well.
+  // If there are more nodes than rows in the batch, the model is also sliced across some nodes.
   for (const MeshOption& option : free_meshes_) {
     const std::size_t axes = option.mesh.axes.size();
     if (axes != 3 || option.cluster_axis[0] != option.cluster_axis[1]) continue;

@@ -1,13 +1,13 @@
-// weft/planner/search/distribution/distribution_space.h -- the distributions a search may look at, and which lie next to which.
+// weft/planner/search/distribution/distribution_space.h -- the search space of distributions.
 //
-//   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside,
-//                 or one of those indices where there is one and batches elsewhere
-//   neighbours    one axis does something else: another list, other sharding; where keys of attention would be
-//                 gathered, they go around (ring attention), or attention alone is cut by heads (Ulysses)
-//   refinements   one index more or less, or elsewhere, in the list of one axis
+//   seeds         per mesh: the batch everywhere; or the batch outside and model indices inside; or one
+//                 model index where possible and the batch elsewhere
+//   neighbours    one axis changes: another list of indices, or other sharding; instead of gathering
+//                 keys for attention, ring attention, or attention by heads (Ulysses)
+//   refinements   one index is added to, removed from, or moved in the list of one axis
 //
-// What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices
-// lead its list. Where hints fix degrees of parallelism, seeds have them, and so have all that lie next to these.
+// All of them satisfy the hints: a hinted axis is not split into factors, and hinted indices come
+// first in its list. If hints fix degrees of parallelism, seeds and their neighbours have them.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,23 +22,23 @@ namespace weft::search {
 
 class DistributionSpace {
  public:
-  // Fails on a hint about an axis that the cluster lacks, naming those it has.
+  // Fails if a hint names an axis that the cluster does not have, and lists those it has.
   static Result<DistributionSpace> make(const cluster::Cluster& cluster, distribute::IndexRoles roles,
                                         FixedPart fixed);
 
   const std::vector<MeshOption>& meshes() const { return meshes_; }
-  // Parts that differ would not have them.
+  // Exceptions for parts would violate the degrees.
   bool fixes_degrees() const { return !fixed_.degrees.empty(); }
 
   std::vector<distribute::Distribution> seeds(const MeshOption& option) const;
   std::vector<distribute::Distribution> neighbours(const distribute::Distribution& distribution) const;
   std::vector<distribute::Distribution> refinements(const distribute::Distribution& distribution) const;
 
-  // What an axis of that name may be for, the plainest first.
+  // Index lists that an axis of that name may slice, the simplest first.
   using List = std::vector<std::string>;
   std::vector<List> lists_for(std::string_view axis) const;
 
-  // The families that EXPLAIN sets beside the choice, every member of each. Hints are not heeded.
+  // The families that EXPLAIN shows beside the choice, with all members. They ignore hints.
   std::vector<distribute::Distribution> data_parallel() const;
   std::vector<distribute::Distribution> megatron() const;
   std::vector<distribute::Distribution> zero_3() const;
@@ -61,7 +61,7 @@ class DistributionSpace {
   FixedPart fixed_;
   cluster::Cluster cluster_;
   std::int64_t devices_ = 1;
-  std::vector<MeshOption> meshes_, free_meshes_;  // under hints, and whatever hints say
+  std::vector<MeshOption> meshes_, free_meshes_;  // with hints, without
 };
 
 }  // namespace weft::search

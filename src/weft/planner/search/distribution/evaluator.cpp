@@ -10,7 +10,8 @@
 namespace weft::search {
 namespace {
 
-// The value at `layers` of the line through what two shorter plans gave. Never below the longer plan's.
+// Extrapolates linearly from two shorter plans to `layers`. Never below the value of the longer
+// plan.
 class TimeLine {
  public:
   TimeLine(std::int64_t shorter, std::int64_t longer, std::int64_t layers)
@@ -37,7 +38,7 @@ Evaluation continued(const TimeLine& line, const Evaluation& a, const Evaluation
        {&sim::MemoryByKind::parameters, &sim::MemoryByKind::gradients, &sim::MemoryByKind::optimizer,
         &sim::MemoryByKind::activations, &sim::MemoryByKind::inputs, &sim::MemoryByKind::scratch})
     whole.memory.*kind = line.at(a.memory.*kind, b.memory.*kind);
-  // The fullest moment may be another one with another number of layers, and its kinds with it.
+  // With more layers, memory may peak at another moment, with other shares of each kind.
   if (const double total = whole.memory.total(); total > 0) whole.memory.scale(whole.peak_bytes / total);
   for (std::size_t axis = 0; axis < whole.traffic.size() && axis < a.traffic.size(); ++axis) {
     whole.traffic[axis].bytes = line.at(a.traffic[axis].bytes, b.traffic[axis].bytes);
@@ -116,7 +117,7 @@ Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph,
   return Spread{std::move(plan), std::move(costs)};
 }
 
-// Of the plan itself or one with fewer layers, not of a part: what is asked is asked of all of it.
+// For whole plans or folded ones, not for parts: requirements apply to the whole plan.
 Result<Evaluator::Spread> Evaluator::spread_whole(const plan::Graph& graph,
                                                   const distribute::Distribution& distribution,
                                                   Shared& shared) const {
@@ -152,7 +153,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
 Digest Evaluator::key_of(const distribute::DistributedPlan& plan) const {
   return Hasher()
       .digest_of(structural_hash(plan.graph))
-      .number(plan.graph.node_count())  // what is done again has the hash of what is kept
+      .number(plan.graph.node_count())  // recomputed nodes hash like the originals
       .text(print(plan.mesh))
       .digest_of(machine_.digest)
       .digest();
@@ -188,8 +189,8 @@ Result<Evaluation> Evaluator::simulate_longer(const distribute::Distribution& di
   return simulate(made);
 }
 
-// An exception may speak of one layer that the short plans do not have. What no layer has stays,
-// and is refused.
+// Drops exceptions for layers that the shorter plans do not have. Those that match no layer at all
+// are kept, so that they are reported.
 distribute::Distribution Evaluator::without_dropped_layers(
     const distribute::Distribution& distribution) const {
   if (distribution.exceptions.empty()) return distribution;
@@ -245,7 +246,7 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
     if (!known_.contains(text) && least_.emplace(text, Least()).second) unseen.push_back(d);
   }
 
-  constexpr std::size_t kMostKept = 250'000;  // nodes, some hundred bytes each
+  constexpr std::size_t kMostKept = 250'000;  // nodes, a few hundred bytes each
   const std::size_t kept = kMostKept / std::max<std::size_t>(shared_->signatures.nodes(), 1);
   std::vector<std::optional<Result<Glance>>> glances(unseen.size());
   do_all(unseen.size(), [&](std::size_t u) {
@@ -294,8 +295,8 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
   struct Job {
     const distribute::Distribution* distribution;
     std::string text;
-    const Spread* ready = nullptr;  // of the longer version, or of the whole plan
-    std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: not looked at
+    const Spread* ready = nullptr;  // for the longer version, or the whole plan
+    std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: not evaluated
   };
   std::vector<Job> jobs;
   for (const distribute::Distribution* distribution : distributions) {
@@ -309,7 +310,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
     Job& job = jobs[j];
     job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
   });
-  // Another version for the slope is worth its time only where the first leaves hope.
+  // The second version is simulated only if the first is promising.
   const auto rule_out = [&](const Job& job) {
     const auto further = further_seconds_.find(job.text);
     if (!longer_ || !job.longer || !job.longer->ok() || further == further_seconds_.end()) return false;

@@ -1,12 +1,11 @@
-// weft/planner/search/distribution/evaluator.h -- what a distribution of one plan on one cluster costs.
+// weft/planner/search/distribution/evaluator.h -- cost of the distributions of a plan on a cluster.
 //
 //   Evaluator evaluator(graph, machine);
-//   WEFT_TRY(cost, evaluator.estimate(distribution));     // folded where layers repeat, and remembered
-//   WEFT_TRY(whole, evaluator.predict(distribution));     // every layer: the plan and its prediction
+//   WEFT_TRY(cost, evaluator.estimate(distribution));     // repeated layers folded; cached
+//   WEFT_TRY(whole, evaluator.predict(distribution));     // all layers: the plan and its prediction
 //
-// Both are the same way: distribute, localize, compile, simulate. The estimate goes it for two short versions
-// of the plan and continues the straight line through them (fold.h). A plan that was simulated once, in this
-// search or another of the session, is not simulated again.
+// Both distribute, localize, compile and simulate. The estimate does this for two shorter versions
+// of the plan and extrapolates linearly (fold.h). A plan is simulated only once per session.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -32,17 +31,17 @@
 
 namespace weft::search {
 
-// What must be known of the cluster.
+// Properties of the cluster for evaluation.
 struct Machine {
   std::function<Result<cost::StepCosts>(const plan::Mesh&)> costs;
   std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
-  int workers = 1;      // of a rank
-  bool overlap = true;  // collectives run beside computing
-  // What a device computes at most in a second, and what a launch takes; null: nothing is ruled out.
+  int workers = 1;      // per rank
+  bool overlap = true;  // collectives overlap with computation
+  // Peak rate of a device per dtype; null: no lower bounds.
   std::function<double(plan::DType)> peak = {};
-  double launch_seconds = 0, convolution_rate = 1, bytes_per_second = 0;  // as least_of_plan.h has them
-  // Stands for all that the above depends on, the mesh aside: two machines of one digest price alike. Zero:
-  // nothing that is known of others may be used.
+  double launch_seconds = 0, convolution_rate = 1, bytes_per_second = 0;  // see least_of_plan.h
+  // Digest of everything the above depends on, except the mesh: machines with the same digest have
+  // the same costs. Zero: results of other evaluators must not be reused.
   Digest digest = {};
 };
 
@@ -65,8 +64,8 @@ struct PredictedPlan {
 
 class Evaluator {
  public:
-  // Once the watch is over, nothing is evaluated any more: answers are those that are known, or an error. A plan that
-  // cannot keep what is asked is an error too. REQUIRES: the graph outlives it, and `known` where there is one.
+  // After the watch is over, only known results are returned, else an error. A plan that does not
+  // support `asked` is an error too. REQUIRES: the graph outlives it, and `known` if given.
   Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr, Watching watching = {},
             const Asked& asked = {});
 
@@ -74,25 +73,27 @@ class Evaluator {
   SearchWatch& watch() const { return watch_; }
 
   Result<Evaluation> estimate(const distribute::Distribution& distribution);
-  // What these take at least (least_of_plan.h), without simulating them: of those that were, what they take;
-  // of those that cannot be planned, infinitely much. Both this and the next use all processors.
+  // Lower bounds (least_of_plan.h) without simulation. For distributions already simulated, their
+  // costs; for those that cannot be planned, infinity. This and the next function use all
+  // processors.
   std::vector<Least> least_of_all(std::span<const distribute::Distribution> distributions);
-  // Whether another was seen first that leads to the same plan.
+  // Whether an earlier distribution leads to the same plan.
   bool is_repeated(const distribute::Distribution& distribution) const {
     return same_as_.contains(distribute::print(distribution));
   }
-  // Makes these known, but for those that take `bar` seconds or more by what their longer version took and
-  // what each further layer takes at least.
+  // Estimates these. Skips those that reach `bar` seconds by the time of their longer version plus
+  // a lower bound for the further layers.
   void estimate_all(std::span<const distribute::Distribution* const> distributions,
                     double bar = std::numeric_limits<double>::infinity());
   Result<PredictedPlan> predict(const distribute::Distribution& distribution,
                                 const sim::PredictOptions& options = {}) const;
 
-  // With every layer, packed in memory, but all ranks alike: several at once, without their plans. Estimates
-  // know nothing of the waits that come from values that take turns in memory.
+  // Predicts with all layers and packed memory, but as if all ranks were alike. Runs in parallel
+  // and does not return plans. Unlike estimates, this includes waits between values that share
+  // memory.
   std::vector<Result<Evaluation>> refine(std::span<const distribute::Distribution> distributions) const;
 
-  // A part of the plan by itself (chain.h). These are not counted among the estimates.
+  // A part of the plan by itself (chain.h). Not counted as an estimate.
   struct PartQuestion {
     const plan::Graph* part;
     distribute::Distribution distribution;
@@ -103,39 +104,41 @@ class Evaluator {
     return known_.contains(plainest(distribute::print(distribution)));
   }
   std::int64_t estimates() const { return static_cast<std::int64_t>(known_.size()); }
-  std::int64_t failures() const;  // of the estimates: what could not be planned
+  std::int64_t failures() const;  // estimates that could not be planned
   std::int64_t ruled_out() const { return static_cast<std::int64_t>(least_.size()); }
-  // Layers of the plan that an estimate stands for, and those it looks at; both 0 when it looks at all.
+  // Layers of the plan, and those simulated for an estimate; folded_layers() is 0 if all are
+  // simulated.
   std::int64_t layers() const { return layers_; }
   std::int64_t folded_layers() const { return longer_ ? kLonger : 0; }
-  // Which part of the plan an estimate simulates, both versions together; 1: all of it, once.
+  // Share of the plan that an estimate simulates, in both versions together; 1: all of it, once.
   double looked_at() const {
     return longer_ ? static_cast<double>(kShorter + kLonger) / static_cast<double>(layers_) : 1;
   }
 
  private:
   static constexpr std::int64_t kShorter = 4, kLonger = 5;
-  // Both versions are simulated in place of the whole plan: of fewer layers that would be more work, not less.
+  // Two versions are simulated instead of the whole plan. With fewer layers that would be more
+  // work.
   static constexpr std::int64_t kFewestFolded = kShorter + kLonger;
 
-  // What is the same for all distributions of a plan.
+  // Data that is the same for all distributions of a plan.
   struct Shared {
     distribute::Signatures signatures;
     distribute::Openings openings;
 
     explicit Shared(const plan::Graph& graph) : signatures(graph), openings(graph) {}
   };
-  // A plan on its mesh, ready to be simulated.
+  // A distributed plan, ready for simulation.
   struct Spread {
     distribute::DistributedPlan plan;
     cost::StepCosts costs;
   };
-  // What distributing alone tells of a distribution, of the longer version where there is one.
+  // What is known of a distribution before simulation; for the longer version, if there is one.
   struct Glance {
     Spread spread;
     Digest plan;
     Least least;
-    double further_seconds = 0;  // of it, those of the layers that the longer version lacks
+    double further_seconds = 0;  // part of `least` for the layers that the longer version lacks
   };
 
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
@@ -156,18 +159,18 @@ class Evaluator {
   Asked asked_;
   std::int64_t layers_ = 0;
   Folded folded_ = Folded::longest;
-  std::optional<plan::Graph> shorter_, longer_;  // both are used where the longer one is there
+  std::optional<plan::Graph> shorter_, longer_;  // used if longer_ is set
   using Names = std::set<std::string, std::less<>>;
   mutable std::once_flag named_;
-  mutable Names names_, shorter_names_;                    // of tensors, once asked for
-  mutable std::optional<Shared> shared_, shorter_shared_;  // of what is spread
+  mutable Names names_, shorter_names_;                    // of tensors, filled on demand
+  mutable std::optional<Shared> shared_, shorter_shared_;  // for the simulated versions
   KnownPlans* known_plans_;
-  // By the distribution's text, of the first of those that lead to one plan.
+  // By text of the distribution; the first of those that lead to the same plan.
   std::map<std::string, Result<Evaluation>, std::less<>> known_;
   std::map<std::string, Least, std::less<>> least_;             // of those that were not simulated
-  std::map<std::string, double, std::less<>> further_seconds_;  // of all that were glanced at
-  std::map<std::string, Spread, std::less<>> spreads_;          // of some of them, the latest
-  std::map<std::string, std::string, std::less<>> same_as_;     // others by the first
+  std::map<std::string, double, std::less<>> further_seconds_;  // of all in least_ at some time
+  std::map<std::string, Spread, std::less<>> spreads_;          // of some of the latest
+  std::map<std::string, std::string, std::less<>> same_as_;     // text -> first text with the same plan
   std::map<Digest, std::string> first_with_;                    // by plan
   mutable SearchWatch watch_;
   // By structure and mesh.

@@ -28,14 +28,14 @@ std::int64_t ranks_of(const Degrees& degrees, Parallelism kind) {
   return 1;
 }
 
-// All ranks that slice the batch share the states, or they and the parameters.
+// Whether all ranks that slice the batch shard optimizer states (1), or parameters too (3).
 bool has_zero(const Degrees& degrees, std::int64_t stage) {
   const std::int64_t optimizer = stage == 1 ? degrees.data : 1, parameters = stage == 3 ? degrees.data : 1;
   return (stage == 0 || degrees.data > 1) && degrees.optimizer == optimizer &&
          degrees.parameters == parameters;
 }
 
-// Whether none of its mesh axes is elsewhere in the cluster.
+// Whether all mesh axes with this kind of parallelism are on the required cluster axis.
 bool is_placed(const FixedDegree& fixed, const cluster::Cluster& cluster, const Distribution& distribution,
                const distribute::IndexRoles& roles) {
   if (fixed.axis.empty()) return true;

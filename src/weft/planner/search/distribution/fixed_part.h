@@ -1,7 +1,7 @@
-// weft/planner/search/distribution/fixed_part.h -- what hints have decided before the search begins.
+// weft/planner/search/distribution/fixed_part.h -- constraints from hints.
 //
-//   HINT SLICE b ACROSS node         an index leads what that axis slices
-//   HINT TP 8 WITHIN node, ZERO 1    degrees of parallelism, as print_parallelism() counts them
+//   HINT SLICE b ACROSS node         the index comes first in what that axis slices
+//   HINT TP 8 WITHIN node, ZERO 1    degrees of parallelism, as counted by print_parallelism()
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,29 +17,29 @@ enum class Parallelism : std::uint8_t { data, tensor, pipeline, expert, context,
 
 struct FixedDegree {
   Parallelism kind;
-  std::int64_t degree = 1;  // of zero: the stage of ZeRO
-  std::string axis = {};    // of the cluster; empty: anywhere
-  bool within = false;      // in groups that lie within one of that axis; else along it
+  std::int64_t degree = 1;  // for zero: the ZeRO stage
+  std::string axis = {};    // cluster axis; empty: any
+  bool within = false;      // groups within one unit of that axis; else along it
 };
 
-// What the user has decided already.
+// What the user has already decided.
 struct FixedPart {
   struct Slice {
-    std::string index, axis;  // of the cluster
+    std::string index, axis;  // cluster axis
   };
   std::vector<Slice> slices;
-  std::vector<distribute::Exception> exceptions;  // on axes of the cluster
+  std::vector<distribute::Exception> exceptions;  // on cluster axes
   std::vector<FixedDegree> degrees;
 
   bool empty() const { return slices.empty() && exceptions.empty() && degrees.empty(); }
-  // As a hint states it; otherwise `free`.
+  // The hinted degree, or `free` if there is none.
   std::int64_t degree(Parallelism kind, std::int64_t free) const;
 };
 
 // "TP 8 WITHIN node, PP 16".
 std::string print(const std::vector<FixedDegree>& degrees);
 
-// Whether the distribution has the degrees, where they belong.
+// Whether the distribution has the fixed degrees, on the right axes.
 bool keeps(const FixedPart& fixed, const cluster::Cluster& cluster,
            const distribute::Distribution& distribution, const distribute::IndexRoles& roles);
 

@@ -15,7 +15,7 @@ using plan::ValueId;
 
 constexpr std::int64_t kOutside = -1;
 
-// A REPEAT, by where it stands: the scope around it and its name.
+// A REPEAT, identified by the scope around it and its name.
 using Repeat = std::pair<std::uint32_t, std::uint32_t>;
 
 struct Place {
@@ -36,8 +36,8 @@ Place fold_place_of(const Graph& graph, ScopeId scope) {
   return place;
 }
 
-// Which iteration of one REPEAT every node belongs to. The update stands outside of all scopes: a node of it
-// belongs to the layer whose parameter it changes, and a state to the one node that reads it.
+// The REPEAT iteration of every node. Update nodes are outside all scopes: each belongs to the
+// layer of its parameter, and a state to the only node that reads it.
 class Homes {
  public:
   explicit Homes(const Graph& graph) : graph_(graph), of_node_(graph.node_count()) {
@@ -49,12 +49,13 @@ class Homes {
 
   const Place& operator[](NodeId node) const { return of_node_[node.value]; }
 
-  // The layer calls of the REPEAT with the most iterations, or of every REPEAT with as many: the towers of
-  // a model grow together. A REPEAT may call several layers, each a scope of its own: their iterations take turns.
+  // The layer calls of the REPEAT with the most iterations, or of all REPEATs with that many, since
+  // the towers of a model grow together. A REPEAT may call several layers, each with its own scope,
+  // whose iterations alternate.
   std::vector<Repeat> longest(Folded folded) const {
     struct Call {
       std::int64_t iterations = 0;
-      std::size_t first = 0, second = 0;  // the first node of iterations 0 and 1
+      std::size_t first = 0, second = 0;  // first nodes of iterations 0 and 1
     };
     std::map<Repeat, Call> calls;
     for (std::size_t n = of_node_.size(); n-- > 0;) {
@@ -89,7 +90,7 @@ class Homes {
     }
     if (home.iteration == kOutside) return;
     of_node_[node.value] = home;
-    // Moments were added for this node, right before it; the step's number belongs to all.
+    // Moments belong to this node. The step number, a scalar, is shared.
     for (const ValueId input : graph_.node(node).inputs) {
       const NodeId producer = graph_.value(input).producer;
       const bool moment = graph_.node(producer).inputs.empty() && graph_.type(input).rank() > 0;
@@ -104,7 +105,7 @@ class Homes {
 struct Layers {
   std::vector<std::vector<NodeId>> nodes;  // by iteration, in order
   std::vector<std::int64_t> iteration;     // by node; kOutside
-  std::vector<std::size_t> position;       // by node: which of its iteration's it is
+  std::vector<std::size_t> position;       // by node: index within its iteration
 
   std::int64_t count() const { return static_cast<std::int64_t>(nodes.size()); }
 };
@@ -138,7 +139,7 @@ bool are_alike(const Graph& graph, std::span<const NodeId> a, std::span<const No
   return true;
 }
 
-// All layers but the outermost two, which may differ: the first feeds an embedding, the last a head.
+// All layers but the first and the last, which may differ since they connect to embedding and head.
 bool middle_is_alike(const Graph& graph, const Layers& layers) {
   for (std::int64_t i = 2; i + 1 < layers.count(); ++i)
     if (!are_alike(graph, layers.nodes[1], layers.nodes[static_cast<std::size_t>(i)])) return false;
@@ -191,7 +192,7 @@ class Folding {
  private:
   bool is_dropped(std::int64_t iteration) const { return iteration >= front_ && iteration < back_; }
 
-  // The value that a node of `iteration` reads in place of `value`.
+  // The value that a node of `iteration` reads instead of `value`.
   std::optional<ValueId> seen_from(std::int64_t iteration, ValueId value) const {
     const plan::Value& made = graph_.value(value);
     const std::int64_t from = layers_.iteration[made.producer.value];
@@ -211,8 +212,8 @@ class Folding {
 
   const Graph& graph_;
   const Layers& layers_;
-  std::int64_t front_, back_;    // iterations [front, back) go
-  std::vector<ValueId> values_;  // what a value is in the folded plan
+  std::int64_t front_, back_;    // iterations [front, back) are dropped
+  std::vector<ValueId> values_;  // in the folded plan
 };
 
 }  // namespace

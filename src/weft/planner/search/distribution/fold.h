@@ -1,10 +1,10 @@
-// weft/planner/search/distribution/fold.h -- a plan with fewer of its repeated layers, to learn what the whole would cost.
+// weft/planner/search/distribution/fold.h -- fold repeated layers of a plan to estimate its cost.
 //
-//   layers 0 1 2 3 .. 94 95          layers 0 1 94 95: the backward pass of layer 1 now reads what that of
-//          └─ fold to 4 ─┘           layer 94 makes, as it read what that of layer 2 made
+//   layers 0 1 2 3 .. 94 95          layers 0 1 94 95: the backward pass of layer 1 now reads from
+//          └─ fold to 4 ─┘           layer 94 what it read from layer 2
 //
-// Layers in the middle of a REPEAT are alike, so what a step takes grows by the same amount with each of
-// them: two folds tell the amount, and with it the time and memory of any number of layers.
+// Layers in the middle of a REPEAT are alike, so each adds the same amount to the cost of a step.
+// Two folded plans determine that amount, and so the time and memory for any number of layers.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace weft::search {
 
-// Which REPEATs are made shorter: the longest, or every one that has as many iterations as that, such as the two
-// towers of a model. Their layers of one number count as one.
+// Which REPEATs to fold: the longest, or all with the same number of iterations, such as the two
+// towers of a model. Layers with the same number then count as one.
 enum class Folded : std::uint8_t { longest, all };
 
-// The iterations of the plan's longest REPEAT whose layers are alike; 0 when there is none.
+// Iterations of the plan's longest REPEAT with equal layers; 0 if there is none.
 std::int64_t repeated_layers(const plan::Graph& graph, Folded folded = Folded::longest);
 
-// By node: the iteration of that REPEAT which it belongs to, or -1. Also of plans on a mesh.
+// By node: its iteration of that REPEAT, or -1. Also for distributed plans.
 std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph, Folded folded = Folded::longest);
 
-// The plan with `layers` of those iterations, the first and the last ones; nothing where that is not
-// possible: fewer than 4, or not fewer than there are, or layers that read farther than from their
-// neighbours.
+// The plan with the first and last of these iterations, `layers` in all. Nothing if that is
+// impossible: with fewer than 4, with no fewer than there are, or if layers read from others than
+// their neighbours.
 std::optional<plan::Graph> fold(const plan::Graph& graph, std::int64_t layers,
                                 Folded folded = Folded::longest);
 

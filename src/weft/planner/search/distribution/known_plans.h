@@ -1,12 +1,12 @@
-// weft/planner/search/distribution/known_plans.h -- what a session planned once is not planned again. In memory.
+// weft/planner/search/distribution/known_plans.h -- a session's in-memory cache of choices and estimates.
 //
-//   choices      plan, cluster, settings, hints, statistics  ->  the distribution chosen, and its search
-//   estimates    distributed plan, mesh, machine             ->  what simulating it gave
+//   choices      plan, cluster, settings, hints, statistics  ->  the chosen distribution and its search
+//   estimates    distributed plan, mesh, machine             ->  the result of its simulation
 //
-// A second EXPLAIN or a TRAIN of the same thing takes the choice; one of a slightly different thing (another
-// memory limit, another hint, a model with the same layers) shares the estimates. Keys are digests of
-// everything an answer depends on, statistics included, so nothing needs to be thrown away when they change;
-// the oldest goes when there is too much. Several threads may ask at once.
+// A second EXPLAIN or TRAIN of the same statement reuses the choice. Similar statements (another
+// memory limit, another hint, a model with the same layers) share estimates. Keys are digests of
+// everything the result depends on, including statistics, so nothing must be invalidated. The
+// oldest entries are evicted. Thread-safe.
 #pragma once
 #include <deque>
 #include <map>
@@ -28,7 +28,7 @@ class KnownPlans {
   std::optional<Evaluation> find_estimate(const Digest& key) const;
   void keep_estimate(const Digest& key, const Evaluation& evaluation);
 
-  // Without the plan itself: that is made again from the distribution.
+  // Without the plan, which is remade from the distribution.
   std::shared_ptr<const ChosenDistribution> find_choice(const Digest& key) const;
   void keep_choice(const Digest& key, const ChosenDistribution& choice);
 

@@ -42,7 +42,8 @@ class Floors {
       const Unit unit = is_counted(NodeId(n)) ? unit_of(node) : Unit::none;
       double when = 0;
       for (const ValueId input : node.node().inputs) {
-        // What runs by rows may run with the rows that made its operand, but not with a product.
+        // A rowwise node may be fused with the rowwise nodes that made its operand, but not with a
+        // product.
         const bool begins = unit == Unit::rows && !by_rows_[input.value] && machine_.rate;
         when = std::max(when, ready_[input.value] + (begins ? machine_.launch_seconds : 0));
       }
@@ -50,7 +51,7 @@ class Floors {
         when += move(node, *ops::find_communication(node.op()));
       else if (unit == Unit::own || unit == Unit::rows)
         when += compute(node, unit);
-      // A view is made by who made what it shows; what does not count is taken to be made by whoever reads it.
+      // A view counts with the node that made its operand, an uncounted node with its readers.
       const bool rows =
           unit == Unit::view ? by_rows_[node.input(0).value] : unit != Unit::own && unit != Unit::exchange;
       for (std::size_t k = 0; k < node.result_count(); ++k) {
@@ -65,11 +66,11 @@ class Floors {
   }
 
   double bytes() const {
-    // By phase, as bits: what updates read is not asked for.
+    // Bits by phase: forward, backward. Reads by updates do not matter.
     constexpr std::uint8_t kReads[] = {1, 2, 0}, kForwardAndBackward = 3;
     const plan::Graph& graph = plan_.graph;
     std::vector<std::uint8_t> read(graph.value_count());
-    // From the last reader to the first: a view is read when what it shows is.
+    // Backwards, since reading a view reads its operand.
     for (std::size_t n = graph.node_count(); n-- > 0;) {
       const NodeView node = graph.view(NodeId(n));
       const std::uint8_t reads = kReads[static_cast<std::size_t>(node.phase())];
@@ -92,7 +93,7 @@ class Floors {
   bool is_counted(NodeId node) const { return counts_.empty() || counts_[node.value]; }
   const Layout& layout(ValueId value) const { return plan_.layouts[value.value]; }
 
-  // That a rank holds.
+  // Per rank.
   double bytes_of(ValueId value) const {
     double bytes = static_cast<double>(plan_.graph.type(value).bytes());
     for (std::size_t axis = 0; axis < ranks_.size(); ++axis)
@@ -100,7 +101,7 @@ class Floors {
     return bytes;
   }
 
-  // How a node runs: by itself, or in one pass with others (program/tasks/grouping.h).
+  // How a node runs: by itself, or fused with others (program/tasks/grouping.h).
   enum class Unit : std::uint8_t { none, view, rows, own, exchange };
 
   static bool is_attention(const plan::Operator& op) {
@@ -117,7 +118,7 @@ class Floors {
     return is_own ? Unit::own : Unit::rows;
   }
 
-  // Of what is stored for it to read; a view may show less, or the same again and again.
+  // Bytes of operands in memory. Views are not counted: they may read less, or the same repeatedly.
   double read_bytes(const NodeView& node, bool sources_only) const {
     double sum = 0;
     for (const ValueId input : node.node().inputs) {
@@ -135,7 +136,7 @@ class Floors {
     return sum;
   }
 
-  // A unit of its own: each operand has an index that the other lacks.
+  // A matrix product, which runs by itself: each operand has an index that the other lacks.
   static bool is_product(const NodeView& node) {
     if (&node.op() != &ops::contract() || node.input_count() != 2) return false;
     const plan::Type a = node.input_type(0), b = node.input_type(1), to = node.result_type(0);
@@ -191,7 +192,7 @@ class Floors {
     return price.seconds();
   }
 
-  // Layers ask the same again and again.
+  // Cached, since layers repeat the same exchanges.
   const cost::ExchangePrice& price_of(Kind kind, std::size_t axis, std::int64_t bytes) {
     const auto [at, is_new] = prices_.try_emplace({kind, axis, bytes});
     if (is_new) {
@@ -202,7 +203,7 @@ class Floors {
     return at->second;
   }
 
-  // The first axis of the mesh that passes the same wires.
+  // The first mesh axis that uses the same links.
   std::size_t wire(std::size_t axis) const {
     const std::vector<std::int32_t>& wires = machine_.costs->wires;
     if (wires.empty()) return axis;
@@ -216,7 +217,7 @@ class Floors {
   std::vector<double> ranks_;  // by axis, like the next two
   std::vector<double> axis_seconds_, wire_seconds_;
   std::vector<double> ready_;  // by value, like the next
-  std::vector<bool> by_rows_;  // made in a pass that its reader may join
+  std::vector<bool> by_rows_;  // made by nodes that a reader may be fused with
   double compute_seconds_ = 0;
 };
 

@@ -1,17 +1,15 @@
-// weft/planner/search/distribution/least_of_plan.h -- what a distributed plan takes at least, without simulating it.
+// weft/planner/search/distribution/least_of_plan.h -- lower bounds for a distributed plan.
 //
-//   computing        each product's and convolution's arithmetic, divided by the ranks of the axes it is cut on,
-//                    at the best rate of a device, or what it reads and writes, and its launch; what optimizers
-//                    read and write
-//   communicating    along each axis, what its collectives take alone; axes that are parts of one axis of the
-//                    cluster share its wires
-//   the longest way  of products and collectives that wait for one another, with a launch where something is
-//                    computed between
-//   memory           what is kept from step to step, and what products of the forward pass leave for the
-//                    backward pass
+//   computation      arithmetic of products and convolutions, divided by the ranks of the axes that slice
+//                    them, at a device's peak rate, or their memory traffic; plus launches; plus the memory
+//                    traffic of optimizers
+//   communication    per axis, the time of its collectives alone; mesh axes that are factors of one
+//                    cluster axis share its links
+//   critical path    of dependent products and collectives, with a launch for computation between them
+//   memory           persistent tensors, and results of forward products that the backward pass reads
 //
-// Computing is one stream, and so is each axis; whichever is busy longest is a floor, and so is the longest
-// way. A search that knows a better plan need not look closer.
+// Computation is one stream, and so is each axis. The busiest stream and the critical path are
+// lower bounds on the step time. If a better plan is known, the search skips the simulation.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,21 +20,21 @@
 
 namespace weft::search {
 
-// How quick a machine is at best.
+// Peak performance of a machine.
 struct Quickest {
-  const cost::StepCosts* costs = nullptr;  // of collectives; null: communicating is not counted
-  // Multiply-adds, each as two, that a device does in a second; null: computing is not counted.
+  const cost::StepCosts* costs = nullptr;  // of collectives; null: ignores communication
+  // Flops per second of a device, a multiply-add being two; null: ignores computation.
   std::function<double(plan::DType)> rate = {};
   double launch_seconds = 0;
-  double convolution_rate = 1;  // of `rate`, that convolutions reach
-  double bytes_per_second = 0;  // of a device's memory; 0: what is read and written is not counted
+  double convolution_rate = 1;  // share of `rate` that convolutions reach
+  double bytes_per_second = 0;  // of a device's memory; 0: ignores memory traffic
 };
 
 struct Least {
-  double seconds = 0, bytes = 0;  // of a step; of a rank at its fullest
+  double seconds = 0, bytes = 0;  // per step; peak per rank
 };
 
-// Nodes that `counts` says no to take nothing and keep nothing; empty: all count.
+// `counts`: by node, whether it contributes to the bounds; empty: all do.
 Least least_of_plan(const distribute::DistributedPlan& plan, const Quickest& machine,
                     const std::vector<bool>& counts = {});
 

@@ -19,13 +19,13 @@ using plan::NodeView;
 
 double node_seconds_at_peak(const NodeView& node, const cluster::Device& device) {
   if (node.input_count() == 0) return 0;
-  // Sums of eight bits are bf16, and made at the rate of what is multiplied.
+  // Products of 8-bit operands have bf16 results, but run at the rate of their operands.
   const plan::DType read = node.input_type(0).dtype;
   const double rate = cost::peak_rate(device, plan::is_f8(read) ? read : node.result_type(0).dtype);
   return rate > 0 ? node.op().work(node).flops / rate : 0;
 }
 
-// On one device, of all nodes or of those that a value depends on.
+// Seconds on one device, for all nodes or for those that a value depends on.
 double arithmetic(const Graph& graph, const cluster::Device& device, const std::vector<bool>* of = nullptr) {
   double seconds = 0;
   for (std::size_t n = 0; n < graph.node_count(); ++n)
@@ -33,7 +33,7 @@ double arithmetic(const Graph& graph, const cluster::Device& device, const std::
   return seconds;
 }
 
-// Whether results may depend on some elements of the operands only.
+// Whether results may depend on only some elements of the operands.
 bool leaves_out(const NodeView& node) {
   const std::string_view name = node.op().name();
   if (name.find("gather") != name.npos || name.find("top-k") != name.npos || name.find("conv") != name.npos ||
@@ -42,7 +42,7 @@ bool leaves_out(const NodeView& node) {
   return &node.op() == &ops::slice();
 }
 
-// The nodes all of whose elements a single number depends on.
+// The nodes of which a scalar depends on all elements.
 std::vector<bool> needed_for(const Graph& graph, plan::ValueId number) {
   std::vector<bool> needed(graph.node_count());
   needed[graph.value(number).producer.value] = true;
@@ -71,8 +71,8 @@ double moved_by_updates(const Graph& graph) {
   return bytes;
 }
 
-// On one device: what the output needs that needs most, of those that are one number. Others may be made in
-// slices, each from a part.
+// Seconds on one device for the scalar output that depends on the most work. Other outputs may be
+// computed in slices, each from part of the inputs.
 double largest_cone(const Graph& graph, const cluster::Device& device) {
   constexpr int kMost = 4;
   double seconds = 0;
@@ -85,7 +85,7 @@ double largest_cone(const Graph& graph, const cluster::Device& device) {
   return seconds;
 }
 
-// Each kind of device does as much of it as it is fast.
+// Work is divided in proportion to the speed of each kind of device.
 LowerBound bound_of_kinds(const Graph& graph, const cluster::Cluster& cluster) {
   double steps_a_second = 0;
   for (const cluster::DeviceKind& kind : cluster.kinds)
@@ -112,7 +112,7 @@ LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int 
         moved_by_updates(graph) / devices / cluster.device.memory_bytes_per_second,
         fmt::format("parameters and optimizer states read and written at the memory bandwidth of {}", them));
   const double cone = largest_cone(graph, cluster.device);
-  double quickest = std::numeric_limits<double>::infinity();  // of the links that leave a unit
+  double quickest = std::numeric_limits<double>::infinity();  // latency of the links that leave a unit
   double inside = devices;
   for (const cluster::Axis& axis : cluster.axes) {
     if (axis.size <= 1) continue;

@@ -16,7 +16,7 @@ using plan::NodeView;
 struct PartVariants::Cuts {
   std::map<std::string, std::int64_t, std::less<>> steps;
 
-  // The first of the list that leaves every rank a step; what is left of it shrinks.
+  // The first index of the list with at least one position per rank; reduces what is left of it.
   const std::string* take(const IndexNames& list, std::int64_t ranks) {
     for (const std::string& index : list) {
       const auto found = steps.find(index);
@@ -47,7 +47,7 @@ PartVariants::PartVariants(const Graph& graph, const train::Chain& chain, const 
   }
 }
 
-// A path without a scope is a label, and would speak of all entries that bear it.
+// A path without a scope is only a label, which would match all entries with that label.
 bool PartVariants::may_be_named(const train::Entry& entry) const {
   return entry.scope.valid() || scopes_with_[entry.label.value] == 1;
 }

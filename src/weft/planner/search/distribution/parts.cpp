@@ -13,15 +13,15 @@ namespace {
 
 using distribute::Distribution;
 
-constexpr std::size_t kBases = 2;         // of what the descent found, each on a mesh of its own
-constexpr double kNearBest = 1.05;        // a base that is farther behind is not made the best by parts
+constexpr std::size_t kBases = 2;         // results of the descent to improve, on different meshes
+constexpr double kNearBest = 1.05;        // a base that is slower than this would not become the best
 constexpr std::size_t kMostKinds = 128;   // of parts
 constexpr std::int64_t kWholePlans = 12;  // whole plans estimated at the end
 constexpr double kNoPrice = std::numeric_limits<double>::infinity();
 
-// How estimates of parts become one number. Alone, a part hides less of its communication than the whole plan
-// will, and how much less nobody knows: so both ends are tried, and, for plans that are too large, a
-// price for memory.
+// How an estimate of a part becomes a single number. A part alone hides less of its communication
+// than in the whole plan, by an unknown amount, so both extremes are tried. For plans that are too
+// large, memory gets a weight too.
 struct Weights {
   double seconds = 0, compute = 0, communication = 0, bytes = 0;
 
@@ -31,7 +31,8 @@ struct Weights {
   }
 };
 
-// One base: the variants of each kind of part, what they cost alone and in pairs, and the ways through.
+// One base: the variants of each kind of part, their costs alone and in pairs, and the best
+// choices.
 class Improving {
  public:
   Improving(const DistributionSpace& space, const Evaluator& evaluator, const train::Chain& chain,
@@ -41,13 +42,14 @@ class Improving {
         base_(base),
         variants_(evaluator.graph(), chain, base_, lists_on(space, base_.mesh)) {
     for (const train::Stretch& stretch : chain.stretches) {
-      // Of a repeated layer the second stands for all: what the first reads may be special.
+      // The second of several repeated layers represents all, since the inputs of the first may
+      // differ.
       const std::size_t from = stretch.first + (stretch.times > 1 ? stretch.length : 0);
       for (std::size_t k = 0; k < stretch.length; ++k) steps_.push_back({from + k, {}, {}});
     }
   }
 
-  // With about so many pairs of neighbours. False where there is nothing to choose.
+  // Evaluates about `pairs` pairs of neighbours. False if there is nothing to choose.
   bool measure(double pairs) {
     if (!measure_alone(pairs)) return false;
     measure_pairs();
@@ -66,10 +68,10 @@ class Improving {
   std::int64_t estimates() const { return estimates_; }
 
  private:
-  using Costs = std::vector<std::optional<Evaluation>>;  // nothing: it cannot be done
+  using Costs = std::vector<std::optional<Evaluation>>;  // nothing: not possible
   struct Step {
     std::size_t part;
-    std::vector<Variant> variants;  // the base itself comes first
+    std::vector<Variant> variants;  // the base comes first
     Costs alone;
   };
   using Table = std::vector<Costs>;  // by the choices of two neighbours
@@ -91,7 +93,7 @@ class Improving {
 
   bool measure_alone(double pairs) {
     bool choice = false;
-    // With more pairs of neighbours, fewer variants of each.
+    // The more steps, the fewer variants of each.
     const auto most =
         static_cast<std::size_t>(std::clamp(std::sqrt(pairs / static_cast<double>(steps_.size())), 2.0, 5.0));
     for (Step& step : steps_) {
@@ -113,7 +115,7 @@ class Improving {
     return choice;
   }
 
-  // The base, and the fastest of the others.
+  // Keeps the base and the fastest of the others.
   static void keep_best(Step& step, std::size_t most) {
     std::vector<std::size_t> order;
     for (std::size_t v = 1; v < step.variants.size(); ++v)
@@ -142,7 +144,8 @@ class Improving {
     }
   }
 
-  // Both together, where part `at` is like the one step and the next part like the other.
+  // Costs of two neighbours together. Part `at` has the kind of step `from`, the next part that of
+  // `to`.
   Table pairs(std::size_t from, std::size_t to, std::size_t at) {
     const Step &a = steps_[from], &b = steps_[to];
     Table table(a.variants.size(), Costs(b.variants.size()));
@@ -167,7 +170,7 @@ class Improving {
     return table;
   }
 
-  // What two neighbours cost beyond what both cost alone: conversions, less what being together hides.
+  // Cost of two neighbours beyond that of each alone: layout conversions, minus what overlaps.
   std::vector<std::vector<double>> joined(const Table& table, std::size_t from, std::size_t to,
                                           const Weights& weights) const {
     std::vector<std::vector<double>> extra(table.size());
@@ -254,7 +257,7 @@ class ByParts final : public DistributionStrategy {
                               const DistributionBudget& budget, const train::Chain& chain,
                               const Distribution& base, SearchOutcome& outcome) {
     Improving parts(space, evaluator, chain, base);
-    // Where parts are large, pairs of them cost as much as whole plans: no more than so many of these.
+    // Limits the cost: pairs of large parts cost as much as whole plans.
     constexpr double kMostPairs = 800, kMostWholePlans = 20;
     const double in_whole_plans =
         kMostWholePlans * evaluator.looked_at() * static_cast<double>(chain.parts.size()) / 2;
@@ -262,7 +265,7 @@ class ByParts final : public DistributionStrategy {
       return parts.estimates();
     const Result<Evaluation> whole = evaluator.estimate(base);
     const double a_byte =
-        whole.ok() && whole->peak_bytes > 0 ? whole->seconds / whole->peak_bytes : 0;  // seconds it is worth
+        whole.ok() && whole->peak_bytes > 0 ? whole->seconds / whole->peak_bytes : 0;  // seconds per byte
     for (const Weights& weights :
          {Weights{.seconds = 1}, Weights{.seconds = 1, .bytes = a_byte / 2},
           Weights{.seconds = 1, .bytes = a_byte * 2}, Weights{.compute = 1, .communication = 0.25},

@@ -1,4 +1,4 @@
-// weft/planner/search/distribution/rank_exchanges.h -- which tasks of the first rank are which exchanges of a plan.
+// weft/planner/search/distribution/rank_exchanges.h -- map tasks of the first rank to exchanges of a plan.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,16 +9,16 @@
 namespace weft::search {
 
 struct RankExchange {
-  plan::NodeId node;       // of the plan of the mesh
-  std::uint32_t task = 0;  // of the program
+  plan::NodeId node;       // in the distributed plan
+  std::uint32_t task = 0;  // in the program
 };
 
 struct RankExchanges {
-  const sim::RankClass* ranks = nullptr;  // with rank 0 among them; null: nothing is known of it
-  std::vector<RankExchange> exchanges;    // in the program's order
+  const sim::RankClass* ranks = nullptr;  // the class of rank 0; null: unknown
+  std::vector<RankExchange> exchanges;    // in program order
 };
 
-// REQUIRES: the prediction is not a quick one; `before` outlives the answer.
+// REQUIRES: the prediction was not made with `quick`; `before` outlives the result.
 Result<RankExchanges> exchanges_of_first_rank(const PredictedPlan& before);
 
 }  // namespace weft::search

@@ -25,7 +25,7 @@ bool SearchWatch::over() {
       interrupted_ = true;
       return true;
     }
-    // A short search shows nothing: a line that is gone at once only flickers.
+    // Short searches show no progress: the line would only flicker.
     constexpr double kFirst = 0.4, kBetween = 0.1;
     if (const double now = since_began();
         watching_.on_progress && now >= kFirst && now - shown_ >= kBetween) {

@@ -1,11 +1,11 @@
-// weft/planner/search/distribution/search_watch.h -- who looks on while a search runs, and when it has to end.
+// weft/planner/search/distribution/search_watch.h -- progress, interruption and time limit of a search.
 //
 //   SearchWatch watch({.interrupted = ctrl_c, .on_progress = show, .seconds = 5});
-//   watch.expect(bound);                         // no plan takes less
+//   watch.expect(bound);                         // lower bound on the step time
 //   while (!watch.over()) watch.see(looked_at, best);
 //
-// A search ends where it is: what it has found stays. Threads that evaluate plans ask over() before each; the
-// thread that made the watch is the only one that calls the two functions.
+// A search that ends early keeps what it has found. Evaluating threads call over() before each
+// plan. Only the thread that made the watch calls the two callbacks.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,9 +17,9 @@
 namespace weft::search {
 
 struct SearchProgress {
-  std::int64_t looked_at = 0;  // distributions
+  std::int64_t looked_at = 0;  // distributions searched
   double best_seconds = 0;     // of a step; 0: none fits yet
-  double bound_seconds = 0;    // no plan takes less; 0: not known
+  double bound_seconds = 0;    // lower bound; 0: unknown
   double seconds = 0;          // since the search began
 };
 
@@ -27,7 +27,7 @@ struct Watching {
   std::function<bool()> interrupted = {};  // true: end now
   std::function<void(const SearchProgress&)> on_progress = {};
   double seconds =
-      std::numeric_limits<double>::infinity();  // after which a search that has found something ends
+      std::numeric_limits<double>::infinity();  // time limit, once something was found
 };
 
 class SearchWatch {
@@ -35,13 +35,14 @@ class SearchWatch {
   explicit SearchWatch(Watching watching);
 
   void expect(double bound_seconds) { progress_.bound_seconds = bound_seconds; }
-  // So many were looked at so far, and this is the best that fits; 0: none does. It is found even so.
+  // Updates the progress and starts the time limit. `best_seconds`: the best that fits; 0: none
+  // does yet.
   void see(std::int64_t looked_at, double best_seconds);
 
   bool over();
   bool is_limited() const { return watching_.seconds < std::numeric_limits<double>::infinity(); }
   bool was_interrupted() const { return interrupted_; }
-  bool is_late() const;  // and nothing else ended it
+  bool is_late() const;  // past the limit and not interrupted
 
  private:
   double since_began() const;

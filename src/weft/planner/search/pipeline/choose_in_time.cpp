@@ -31,19 +31,19 @@ using distribute::Distribution;
 using distribute::Shard;
 using Names = std::vector<std::string>;
 
-constexpr std::int64_t kMostRows = 8;      // of a micro-batch on one replica
+constexpr std::int64_t kMostRows = 8;      // per micro-batch on one replica
 constexpr std::int64_t kMostMicro = 4096;  // micro-batches
-constexpr std::size_t kMostPriced = 600;   // schedules
+constexpr std::size_t kMostPriced = 600;   // schedules simulated per call of cheapest()
 constexpr std::size_t kFinalists = 3;
 constexpr std::size_t kPricedAtOnce =
-    8;                              // whatever the number of processors, so that searches repeat exactly
-constexpr double kUnlikely = 1.05;  // times the best: unequal parts make no step quicker, and few much slower
+    8;                              // independent of the processor count: searches are reproducible
+constexpr double kUnlikely = 1.05;  // times the best: uneven stages are never faster, and rarely much slower
 
 struct NamedSchedule {
   std::string_view name;
   std::int32_t chunks;
 };
-// Those that pay: GPipe holds more than 1F1B and waits as long, and so on.
+// The schedules worth trying. GPipe, say, needs more memory than 1F1B and has the same bubble.
 constexpr NamedSchedule kSchedules[] = {
     {"one_f_one_b", 1},
     {"interleaved_one_f_one_b", 2},
@@ -58,23 +58,23 @@ constexpr NamedSchedule kSchedules[] = {
 };
 bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_one_b"); }
 
-// What a plan does again, in the order of the work that it takes.
+// Recomputation policies, by increasing work: none, selective, whole layers.
 const train::Recompute kAgain[] = {{}, {.selective = true, .names = {}}, {.layers = true, .names = {}}};
-constexpr std::size_t kLayersAgain = 2;  // of those
-// Plans in which some layers are chosen, for each of the first two.
+constexpr std::size_t kLayersAgain = 2;  // index in kAgain
+// Limit on candidates that recompute chosen layers, for each of the first two policies.
 constexpr std::size_t kMostChosen = 12;
 
 struct Candidate {
   std::size_t split = 0, list = 0;
   Shard shard = Shard::nothing;
-  std::int64_t rows = 1;  // of a micro-batch on a replica
+  std::int64_t rows = 1;  // per micro-batch on one replica
   TimeShape shape;
-  std::size_t again = 0;     // of kAgain
-  bool some_layers = false;  // and, beside that, the layers that stages are short of memory for
+  std::size_t again = 0;     // index in kAgain
+  bool some_layers = false;  // also recompute as many layers per stage as its memory requires
   bool offload = false;
   bool megatron = false;
   double likely = 0, least = 0;  // seconds
-  std::size_t number = 0;        // in the order they were found
+  std::size_t number = 0;        // in order of discovery
 };
 
 class InTimeSearch {
@@ -153,7 +153,7 @@ class InTimeSearch {
     bool is_done = false;
   };
 
-  // Of one of the devices that stages have.
+  // Appends the stage's device kind to a key.
   static std::string with_device(const std::string& key, std::size_t device) {
     return device == 0 ? key : fmt::format("{} on {}", key, device);
   }
@@ -195,8 +195,8 @@ class InTimeSearch {
     questions.emplace(key, Micro{on_stage(within), parts, within_mesh(machine_on(device), mesh)});
   }
 
-  // The micro-batches of plans that do so much again; but where another than the first is asked for, of those that
-  // are short of memory without, and might be quick enough.
+  // Simulates the micro-batches under recomputation policy `again`. Policies other than the first
+  // are tried only for candidates that exceed memory without them and might still be fast enough.
   void simulate(std::size_t again) {
     for (const Split& split : splits_) {
       for (const std::size_t list : lists_for(split)) {
@@ -232,7 +232,8 @@ class InTimeSearch {
     return device == 0 ? *problem_.machine : *problem_.machine_with(devices_[device - 1]);
   }
 
-  // By stage: 0 for those of the cluster, else a number of devices_. One where all stages have the same.
+  // Device kind per stage: 0 is the cluster's own, n is devices_[n - 1]. One entry if all are
+  // equal.
   const std::vector<std::size_t>& devices_on(const Split& split) {
     const auto [found, is_new] = on_split_.try_emplace(split.text());
     if (!is_new) return found->second;
@@ -246,7 +247,7 @@ class InTimeSearch {
     return found->second;
   }
 
-  // Both halves together, on every device of its stages; no kinds where one of them could not be planned.
+  // Micro-batch and end-of-step costs per device kind. No kinds if one could not be planned.
   const StagedCosts& costs_of(const Candidate& one) {
     const Split& split = splits_[one.split];
     const std::string micro = micro_key(split, one.list, one.rows, one.again),
@@ -254,7 +255,7 @@ class InTimeSearch {
     const auto [made, is_new] = costs_.try_emplace(micro + "; " + end + (one.offload ? "; offload" : ""));
     if (!is_new) return made->second;
     StagedCosts staged;
-    std::vector<std::size_t> kinds;  // their devices
+    std::vector<std::size_t> kinds;  // device kinds seen so far
     for (const std::size_t device : devices_on(split)) {
       const auto known = std::ranges::find(kinds, device);
       staged.of_stage.push_back(static_cast<std::size_t>(known - kinds.begin()));
@@ -273,7 +274,7 @@ class InTimeSearch {
     made->second = std::move(staged);
     return made->second;
   }
-  // What a rank of it may take, on average.
+  // Memory available per rank, averaged over stages.
   double room_of(const StagedCosts& costs) const {
     if (!costs.is_mixed()) return limit_;
     double room = 0;
@@ -304,8 +305,9 @@ class InTimeSearch {
     std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
   }
 
-  // What is short of memory is looked at once more, with more of it done again: that takes more time, so only what
-  // might be quicker than the best so far. Where nothing fits, the optimizer's states go to the host.
+  // Retries candidates that exceed memory with more recomputation. Recomputation costs time, so
+  // only candidates that might beat the best so far are retried. If nothing fits, offloads
+  // optimizer states.
   std::vector<std::size_t> with_less_memory(std::vector<std::size_t> best) {
     for (std::size_t again = 1; again < std::size(kAgain) && !short_.empty() && !over(); ++again) {
       const double quickest = seconds_of(best);
@@ -318,7 +320,8 @@ class InTimeSearch {
       const std::optional<std::size_t> before =
           best.empty() ? std::nullopt : std::optional(candidates_[best.front()].number);
       if (add_some_layers(seconds_of(best))) best = cheapest([](const Candidate&) { return true; });
-      // What chosen layers take is known less well than what all of them do: the best without is looked at beside them.
+      // The estimate for chosen layers is less accurate, so the best plan without them stays a
+      // finalist too.
       if (before && !best.empty() && candidates_[best.front()].some_layers) {
         const auto same = std::ranges::find(candidates_, *before, &Candidate::number);
         best = {best.front(), static_cast<std::size_t>(same - candidates_.begin())};
@@ -344,8 +347,8 @@ class InTimeSearch {
     return std::ranges::find(problem_.off, stage) != problem_.off.end();
   }
 
-  // Between two of kAgain there are plans in which some layers are done again: the likeliest of those that may be quicker
-  // than this. Whether there are any.
+  // Adds candidates between two policies of kAgain, which recompute only some layers. Keeps the
+  // most promising of those that may take less than `quickest` seconds. Whether it added any.
   bool add_some_layers(double quickest) {
     const std::size_t before = candidates_.size();
     for (std::size_t again = 0; again < kLayersAgain; ++again) {
@@ -395,7 +398,7 @@ class InTimeSearch {
       if (stages == 1 && one.shape.micro_batches == 1) continue;
       const double with_few = held(kept, one.shape), with_all = held(again, one.shape);
       if (least_bytes(again, one.shape) > room || with_few <= with_all) continue;
-      // As much of the work as of the bytes that are freed by it.
+      // The extra work is proportional to the bytes that must be freed.
       const double share = std::clamp((with_few - room) / (with_few - with_all), 0.0, 1.0);
       const double as_kept = likely_seconds(few, one.shape);
       one.likely = as_kept + share * (likely_seconds(all, one.shape) - as_kept);
@@ -418,8 +421,8 @@ class InTimeSearch {
       const Result<const pipeline::ScheduleText*> text = pipeline::find_schedule(named.name);
       if (!text.ok()) continue;
       one.shape = {stages, named.chunks, problem_.rows / (split.data() * one.rows), *text};
-      if (stages == 1 && one.shape.micro_batches == 1) continue;  // not in time
-      // What is done again for a B would wait for its W.
+      if (stages == 1 && one.shape.micro_batches == 1) continue;  // not a pipeline plan
+      // With split B and W, activations recomputed for B would have to be kept until W.
       if (one.again > 0 && stages > 1 && parts_w(**text)) continue;
       one.likely = likely_seconds(staged, one.shape);
       if (std::max(least_bytes(costs, one.shape), held_bytes(costs, one.shape)) > room_of(staged)) {
@@ -433,7 +436,7 @@ class InTimeSearch {
     }
   }
 
-  // The least time of those that would take it, by their micro-batch.
+  // Records, per micro-batch, the least time among candidates that exceed memory.
   void note_short(const Candidate& one) {
     const auto [found, is_new] =
         short_.try_emplace(micro_key(splits_[one.split], one.list, one.rows, 0), one.likely);
@@ -446,7 +449,7 @@ class InTimeSearch {
     return found ? &*found : nullptr;
   }
 
-  // At once, those that have not been priced.
+  // Estimates in parallel the candidates that have no estimate yet.
   void price_all(std::span<const std::size_t> candidates) {
     struct Question {
       const Candidate* one;
@@ -454,7 +457,7 @@ class InTimeSearch {
       std::shared_ptr<const Unfolded> order = nullptr;
       const StagedCosts* costs = nullptr;
       const std::vector<std::size_t>* cuts = nullptr;
-      // What layers are chosen by.
+      // For candidates with some_layers only.
       const StagedCosts* all_layers = nullptr;
       const PricedParts* parts = nullptr;
     };
@@ -478,7 +481,7 @@ class InTimeSearch {
       const auto positions = static_cast<std::size_t>(question.order->schedule.positions());
       std::string key =
           micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
-      // Where rooms differ, what a schedule holds and what is sharded count too.
+      // If memory differs between stages, the cut also depends on the schedule and on sharding.
       const bool mixed = question.costs->is_mixed();
       if (mixed)
         key += fmt::format("; {} {} {}", end_key(splits_[one.split], one.shard), one.shape.schedule->name,
@@ -502,7 +505,7 @@ class InTimeSearch {
       Result<PricedInTime> price =
           price_in_time(*question.costs, *question.order, *question.cuts, link, Detail::sums);
       if (!price.ok()) return;
-      // What has no room where it is cut by seconds alone may have it elsewhere.
+      // A cut balanced by time alone may exceed memory where another one fits.
       if (!price->fits)
         if (const auto cuts = cut_within_room(*question.costs, *question.order))
           if (auto other = price_in_time(*question.costs, *question.order, *cuts, link, Detail::sums);
@@ -537,7 +540,7 @@ class InTimeSearch {
     return axis && links.ok() ? (*links)[*axis] : cost::MeshLink();
   }
 
-  // The best few of a family, each on another mesh; candidates come with the least first.
+  // The best few candidates of a family. REQUIRES: candidates_ is sorted by likely seconds.
   template <class Belongs>
   std::vector<std::size_t> cheapest(const Belongs& belongs) {
     std::vector<std::pair<double, std::size_t>> found;
@@ -579,7 +582,7 @@ class InTimeSearch {
     return kept;
   }
 
-  // At its own rows and on its own mesh; the first that fits is taken, as estimates hardly differ.
+  // Estimates finalists with their own rows and mesh, and takes the first that fits.
   Result<ChosenInTime> finalist(const std::vector<std::size_t>& candidates) {
     std::optional<ChosenInTime> best;
     Error last = nothing_looked_at();
@@ -629,13 +632,13 @@ class InTimeSearch {
   PricedParts whole_;
   SplitUses uses_;
   mutable SearchWatch watch_;
-  Names fixed_;  // axes that hints speak of
+  Names fixed_;  // axes that hints constrain
   std::vector<Split> splits_;
   std::map<std::pair<std::int64_t, std::size_t>, std::unique_ptr<PricedParts>>
-      parts_;                            // by rows and what is again
-  std::map<std::string, double> short_;  // by micro-batch: short of memory, and the least seconds
+      parts_;                            // by rows and recomputation policy
+  std::map<std::string, double> short_;  // micro-batches that exceed memory: their least seconds
   std::map<std::string, Micro> micro_, ends_;
-  std::vector<cluster::Device> devices_;  // of stages, where they differ
+  std::vector<cluster::Device> devices_;  // of stages, in a mixed cluster
   std::map<std::string, std::vector<std::size_t>> on_split_;
   std::map<std::string, StagedCosts> costs_;
   UnfoldedShapes shapes_;
@@ -643,7 +646,7 @@ class InTimeSearch {
   std::vector<Candidate> candidates_;
   std::map<std::size_t, std::optional<PricedInTime>> priced_;  // by number
   std::mutex layers_mutex_;
-  std::map<std::size_t, std::vector<std::string>> layers_;  // by number: where some are done again
+  std::map<std::size_t, std::vector<std::string>> layers_;  // by number: layers to recompute
 };
 
 }  // namespace

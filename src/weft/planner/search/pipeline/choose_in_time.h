@@ -1,16 +1,17 @@
-// weft/planner/search/pipeline/choose_in_time.h -- how a step is best cut in stages and micro-batches, beside being spread.
+// weft/planner/search/pipeline/choose_in_time.h -- search for the fastest pipeline plan.
 //
-//   outside   stages p, chunks v, micro-batches m, a schedule, what is done again
-//   inside    on devices / p: which axes cut the model, which the batch, what is sharded
+//   outer     stages p, chunks v, micro-batches m, schedule, recomputation
+//   inner     on devices / p: which axes slice the model, which slice the batch, what is sharded
 //
-// What a micro-batch costs depends on the axes that cut the model and on its rows alone, and the end of a step on
-// the mesh alone: each is simulated once (part_costs.h), and all else is arithmetic over them. Candidates come in
-// the order of what they take where stages are alike, bubbles counted; those that cannot fit or are too slow even
-// so are left out.
-// Where a plan does not fit as it is, it is looked at with what costs little work done again, with whole layers done
-// again, and between these with as many layers of each stage as that is short of memory for (choose_layers.h); where
-// nothing fits even so, with the optimizer's states on the host, which updates there.
-// The best few are then priced on their own meshes at their own rows, as a distribution that is given is.
+// The cost of a micro-batch depends only on its rows and on the axes that slice the model. The cost
+// of the end of a step depends only on the mesh. Each is simulated once (part_costs.h), and the
+// rest is arithmetic over these costs. Candidates are ordered by the time they would take with
+// balanced stages, bubbles included. Those that cannot fit or are too slow even then are dropped.
+//
+// A plan that does not fit is tried with cheap recomputation, then with all layers recomputed, then
+// in between, with as many recomputed layers per stage as its memory requires (choose_layers.h). If
+// nothing fits, the optimizer's states are offloaded to the host, which then does the updates. The
+// best few candidates are then estimated with their own mesh and rows, like a given distribution.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -28,32 +29,32 @@
 namespace weft::search {
 
 struct InTimeProblem {
-  const plan::Graph* plan = nullptr;  // of one device and a whole batch
-  std::string batch;                  // the index that micro-batches cut
-  std::int64_t rows = 1;              // of a step along it
-  // The plan of so many rows; it lives as long as the problem.
+  const plan::Graph* plan = nullptr;  // for one device and a whole batch
+  std::string batch;                  // the index that micro-batches split
+  std::int64_t rows = 1;              // per step
+  // The plan with the given number of rows. It lives as long as the problem.
   std::function<Result<const plan::Graph*>(std::int64_t rows)> plan_of;
   const cluster::Cluster* cluster = nullptr;
-  const Machine* machine = nullptr;  // of the cluster
-  // Of a mixed cluster: the same cluster with such devices alone. It lives as long as the problem.
+  const Machine* machine = nullptr;  // for the cluster
+  // For a mixed cluster: the same cluster with this device only. It lives as long as the problem.
   std::function<const Machine*(const cluster::Device&)> machine_with = {};
-  double memory_bytes = 0;       // that a rank may take; 0: no limit
-  bool memory_is_asked = false;  // by a user; else it is that of the smallest device
+  double memory_bytes = 0;       // limit per rank; 0: no limit
+  bool memory_is_asked = false;  // set by the user; else the limit is that of the smallest device
   FixedPart fixed;               // by hints
   std::optional<train::Recompute> recomputed =
-      {};  // what the plans do again already, by the user; none: to choose
-  // Of a plan without stages that fits: what takes no less is not looked for, and not finding any is an error.
+      {};  // what the user already set to be recomputed; none: the search chooses
+  // Seconds of a plan without stages that fits. Finding no faster plan is an error.
   double beat_seconds = std::numeric_limits<double>::infinity();
-  std::vector<double> work = {};      // by part: what stages are cut by; empty: what each of them takes
-  CodecUse codecs = {};               // of what is priced as it is given
-  std::vector<std::string> off = {};  // of the search: kRecomputeStage, kSynthesizeStage
-  // Whether ranks of a stage that have the same to send send slices (pipeline/slice_crossings.h); none: where it is
-  // quicker.
+  std::vector<double> work = {};      // per part, for cutting stages; empty: the estimated work
+  CodecUse codecs = {};               // for given distributions
+  std::vector<std::string> off = {};  // disabled planner stages: kRecomputeStage, kSynthesizeStage
+  // Whether ranks of a stage that hold the same activation each send a slice of it
+  // (pipeline/slice_crossings.h). None: wherever it is faster.
   std::optional<bool> slice_sends = {};
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 
-  // What a rank may take on such a device, or on any where there is none.
+  // Memory limit of a rank on this device, or on any device if null.
   double room_on(const cluster::Device* device) const;
 };
 
@@ -63,44 +64,44 @@ struct PlanInTime {
   bool fits = false;
 };
 
-// A rank along an axis whose ranks take unequal numbers of micro-batches.
+// A rank along an axis whose ranks process unequal numbers of micro-batches.
 struct Replica {
   std::int64_t takes = 1;
-  std::string device;  // empty: that of all
+  std::string device;  // empty: the same for all
   double seconds = 0;  // of its step, until it waits for the others
 };
 
 struct ChosenInTime : PlanInTime {
-  std::vector<Replica> replicas = {};  // those of one such axis; else none. What is priced is the slowest
-  StagedCosts costs = {};              // what it was priced by
+  std::vector<Replica> replicas = {};  // along the axis with unequal numbers, if any; `priced` is the slowest
+  StagedCosts costs = {};              // used for the estimate
   cost::MeshLink wire = {};
   std::vector<std::string> parts;      // names
-  std::optional<PlanInTime> megatron;  // the best of tensor x pipeline x data
+  std::optional<PlanInTime> megatron;  // the best tensor x pipeline x data plan
   std::int64_t layers = 0, folded = 0;
   std::int64_t candidates = 0, simulated = 0, priced_events = 0;
   double search_seconds = 0;
   bool ended_early = false;
-  double least_seconds = 0;  // of all candidates that might fit, bubbles counted
+  double least_seconds = 0;  // lower bound over all candidates that might fit, bubbles included
 };
 
-// Fails where nothing fits, with the smallest that was found.
+// Fails if nothing fits, and names the smallest plan found.
 Result<ChosenInTime> choose_in_time(const InTimeProblem& problem);
 
-// A distribution in time as it is. Fails where it is none of this cluster and model.
+// Estimates a given pipeline distribution. Fails if it does not match this cluster and model.
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const distribute::Distribution& given);
 
-// What a micro-batch of each part takes under it: what its stages are to be cut by.
+// Seconds per micro-batch of each part under this distribution, for cutting stages.
 Result<std::vector<double>> work_of_parts(const InTimeProblem& problem,
                                           const distribute::Distribution& given);
 
-// Where the parts of each place end, by place: where stages differ they are cut by more than one number a part.
+// The end of each run of parts, in order. Unequal stages are not cut by a single number per part.
 std::vector<std::size_t> ends_of_runs(const PricedInTime& priced);
 
-// What the end of a step costs, beside its micro-batches.
+// Adds the end-of-step costs to the costs of micro-batches.
 void add_end_of_step(PartCosts& costs, const PartCosts& ends);
-// The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.
+// The distribution of a micro-batch over the ranks of one stage; one device is one rank.
 distribute::Distribution on_stage(const distribute::Distribution& distribution);
-// The machine as a mesh sees it that has some axes of this one: their exchanges pass the same wires.
+// The machine restricted to a mesh with some of the axes of `whole`. Exchanges use the same links.
 Machine within_mesh(const Machine& machine, const plan::Mesh& whole);
 
 }  // namespace weft::search

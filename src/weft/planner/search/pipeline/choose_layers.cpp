@@ -38,7 +38,7 @@ class LayerChooser {
     std::size_t first = 0, end = 0;
   };
 
-  // Where a stage has one run: between what no cut does better than, and what is enough.
+  // One run per stage: bisects between a lower bound on the time and a time that suffices.
   std::optional<std::vector<std::size_t>> shortest_runs() const {
     double few = work_before_.back() / order_.schedule.positions(), enough = 0;
     for (const PartCost& cost : again_) enough += cost.work();
@@ -56,13 +56,13 @@ class LayerChooser {
     return cuts;
   }
 
-  // Runs as long as they may be, one after the other: a shorter one leaves more to those that follow.
+  // Greedy: makes each run as long as possible. A shorter run would only leave more to later ones.
   std::optional<std::vector<std::size_t>> cuts_below(double seconds) const {
     const auto positions = static_cast<std::size_t>(order_.schedule.positions());
     std::vector<std::size_t> cuts;
     std::size_t from = 0;
     for (std::size_t k = 0; k < positions; ++k) {
-      // The longest that is short enough, and leaves a part for each of the others.
+      // The longest run that is fast enough and leaves one part for each later run.
       std::size_t end = from, most = kept_.size() - (positions - 1 - k);
       while (end < most) {
         const std::size_t middle = (end + most + 1) / 2;
@@ -79,8 +79,8 @@ class LayerChooser {
     return from == kept_.size() ? std::optional(cuts) : std::nullopt;
   }
 
-  // The runs of a stage with chunks share its room. They are cut by what they take with the layers that were chosen for
-  // the cuts before.
+  // Runs of a stage with chunks share its memory. Each round cuts by the costs with the layers that
+  // were chosen for the previous cuts.
   std::optional<std::vector<std::size_t>> alike_runs() const {
     const auto positions = static_cast<std::size_t>(order_.schedule.positions());
     std::optional<std::vector<std::size_t>> best;
@@ -93,7 +93,7 @@ class LayerChooser {
       const std::vector<std::string> names = layers_for(cuts, &slowest);
       if (slowest == kNever) {
         if (round > 0) break;
-        costs = again_;  // all of them, and what is too much of that is kept again
+        costs = again_;  // recompute all layers, then keep those that fit
         continue;
       }
       if (slowest < quickest) quickest = slowest, best = cuts;
@@ -102,8 +102,8 @@ class LayerChooser {
     return best;
   }
 
-  // What the runs of a stage take at least with what fits, and the layers that they do again then. `most`: longer is as
-  // good as never.
+  // The least time for a stage's runs within its memory, and the layers recomputed for it. Times
+  // above `most` count as infinite.
   double seconds_of(std::span<const Run> runs, std::size_t stage, double most,
                     std::vector<std::string>* chosen) const {
     double as_kept = 0;
@@ -143,7 +143,7 @@ class LayerChooser {
     return as_kept + found.cost;
   }
 
-  // `slowest`: what the slowest stage takes with them.
+  // Sets `slowest` to the time of the slowest stage with these layers.
   std::vector<std::string> layers_for(const std::vector<std::size_t>& cuts, double* slowest) const {
     std::vector<std::vector<Run>> runs(static_cast<std::size_t>(order_.schedule.stages));
     for (std::size_t k = 0; k < cuts.size(); ++k)
@@ -154,7 +154,7 @@ class LayerChooser {
     return names;
   }
 
-  // A layer that lies on two stages is done again by both where one of them is short of memory.
+  // A layer split across two stages is recomputed on both if either is short of memory.
   PartCosts with(const std::vector<std::string>& names) const {
     const std::set<std::string> repeated(names.begin(), names.end());
     PartCosts costs;

@@ -50,17 +50,17 @@ std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& ord
   };
   Result<PricedInTime> best = price(cuts);
   if (!best.ok()) return cuts;
-  constexpr double kWorthMoving = 0.9995;  // of the seconds before
+  constexpr double kWorthMoving = 0.9995;  // of the previous seconds
   const auto better = [](const PricedInTime& a, const PricedInTime& b) {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.seconds < kWorthMoving * b.seconds : a.peak_bytes < b.peak_bytes;
   };
-  // Counted in passes that are priced, so that it takes no more than half a second, and the same on every machine.
+  // Counts passes instead of time: at most half a second, and the same result on every machine.
   constexpr double kMostPasses = 5e6;
   double passes = 0, each = 0;
   for (const std::vector<pipeline::Pass>& stage : order.schedule.orders)
     each += static_cast<double>(stage.size());
-  // The first of a pair of cuts may have to move with the second, past a run of one part.
+  // Two neighbouring cuts around a single part may have to move together.
   bool moved = true;
   while (moved) {
     moved = false;

@@ -1,7 +1,7 @@
-// weft/planner/search/pipeline/cut_unequal.h -- where stages are cut: by what a part takes on each, and by what it holds.
+// weft/planner/search/pipeline/cut_unequal.h -- cut parts into unequal stages, by time and memory.
 //
 //   work     2 2 2 2 2 2    slow | fast    2 | 4 parts
-//   memory   one micro-batch more is in flight with each stage nearer to the first: that has fewer parts
+//   memory   earlier stages have more micro-batches in flight, so they get fewer parts
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,13 +10,15 @@
 
 namespace weft::search {
 
-// By what each part takes there and holds; nothing where no cut fits so. A stage with chunks has as much room for each.
+// Cuts by work under a memory limit per stage. Nothing if no cut fits. Chunks of a stage share its
+// memory equally.
 std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order);
 
-// By what parts take alone where that fits, or where nothing does; else the same.
+// Cuts by work alone if that fits or if nothing does, else within memory.
 std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order);
 
-// Moves single cuts, and pairs of neighbours, for as long as the step gets quicker by that, or what does not fit smaller.
+// Local search: moves single cuts and neighbouring pairs while that reduces the step time, or the
+// peak memory of a plan that does not fit.
 std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& order,
                                    std::vector<std::size_t> cuts, const cost::MeshLink& link);
 

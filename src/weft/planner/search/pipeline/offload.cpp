@@ -8,7 +8,7 @@ void send_to_host(PartCosts& costs) {
   for (PartCost& cost : costs) {
     const double down = cost.gradients / kHostLinkBytesPerSecond,
                  up = cost.parameters / kHostLinkBytesPerSecond;
-    // States are read and written, gradients read, parameters written.
+    // Reads and writes states, reads gradients, writes parameters.
     const double there = (2 * cost.optimizer + cost.gradients + cost.parameters) / kHostMemoryBytesPerSecond;
     cost.update = std::max({down, up, there});
     cost.on_host = cost.optimizer;

@@ -34,14 +34,14 @@ using EntryParts = std::map<std::string, std::size_t, std::less<>>;
 // The plan of a rank, with the part and the pass of every node.
 struct LocalParts {
   Graph graph;
-  std::vector<std::size_t> part;  // sources have that of their first reader
+  std::vector<std::size_t> part;  // sources belong to the part of their first reader
   std::vector<Pass> pass;
-  std::vector<bool> late;                // done at the end of a step
-  std::vector<bool> copy;                // does forward work again
-  std::vector<std::vector<bool>> alike;  // by value and axis: ranks along it all have what they could slice
+  std::vector<bool> late;                // runs at the end of a step
+  std::vector<bool> copy;                // recomputes forward work
+  std::vector<std::vector<bool>> alike;  // by value and axis: replicated, and could be sliced instead
 };
 
-// By axis of the mesh: whether ranks along it have all of a value, and could have a slice of it each.
+// By mesh axis: whether the value is replicated along it and could be sliced instead.
 std::vector<bool> sliceable_along(const distribute::DistributedPlan& plan, ValueId value) {
   const plan::Layout& layout = plan.layouts[value.value];
   std::vector<bool> along(layout.axes.size());
@@ -58,7 +58,7 @@ std::vector<bool> sliceable_along(const distribute::DistributedPlan& plan, Value
   return along;
 }
 
-// Entries tell; what has none goes with what it reads, or else with who reads it.
+// The part of each node: that of its entry, else of its operands, else of its readers.
 std::vector<std::size_t> homes_of(const Graph& graph, const EntryParts& entries) {
   constexpr std::size_t kNowhere = ~std::size_t{0};
   std::vector<std::size_t> part(graph.node_count(), kNowhere);
@@ -85,7 +85,7 @@ bool shards_parameters(const Distribution& within, std::string_view axis) {
   return false;
 }
 
-// By node: the axis along which the codes that it makes are sent; empty where it makes none.
+// By node: the axis along which the codes it makes are sent; empty if it makes none.
 std::vector<std::string> axes_of_codes(const Graph& graph) {
   std::vector<std::string> axes(graph.node_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -97,7 +97,7 @@ std::vector<std::string> axes_of_codes(const Graph& graph) {
   return axes;
 }
 
-// The update, and before it the sums of gradients over ranks: of all micro-batches at once.
+// Nodes that run once per step: the update, and before it the sums of gradients over ranks.
 std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, const Distribution& within) {
   std::vector<bool> late(graph.node_count());
   const std::vector<std::string> codes_go_along = axes_of_codes(graph);
@@ -119,8 +119,8 @@ std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, 
   return late;
 }
 
-// All wait for the rank that has most to do: the first has the largest shares, and where later ones attend to more keys,
-// the last with as large ones.
+// All ranks wait for the one with the most work. That is the first, which has the largest shares.
+// If later ranks attend to more keys, it is the last rank with equally large shares.
 std::int32_t busiest_rank(const distribute::DistributedPlan& plan) {
   if (!spmd::later_ranks_attend_more(plan.graph, plan.layouts)) return 0;
   const sim::Numbering kinds = sim::rank_kinds(plan.graph, plan.mesh, plan.layouts);
@@ -151,7 +151,7 @@ Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, c
   return made;
 }
 
-// A part of a rank's plan as a program, and what of the rank's plan each of its nodes is.
+// Half of a rank's plan, compiled, and the node of the rank's plan for each of its nodes.
 struct Half {
   std::shared_ptr<const program::Program> program;
   program::Timeline timeline;
@@ -190,14 +190,14 @@ Result<Half> run_half(const LocalParts& local, bool late, const Distribution& wi
   return half;
 }
 
-// The node of the rank's plan that a unit stands for; copies and combines have none.
+// The node of the rank's plan that a unit computes. Copies and combines have none.
 std::size_t node_of(const Half& half, const program::Unit& unit) {
   for (const NodeId node : unit.nodes)
     if (half.origin[node.value] != kNoNode) return half.origin[node.value];
   return kNoNode;
 }
 
-// By unit: what it computes of which part. Copies and combines go with the unit before them.
+// By unit: the node it computes. Copies and combines count with the unit before them.
 std::vector<std::size_t> nodes_of_units(const Half& half) {
   std::vector<std::size_t> nodes;
   std::size_t last = kNoNode;
@@ -210,7 +210,7 @@ std::vector<std::size_t> nodes_of_units(const Half& half) {
   return nodes;
 }
 
-// Passes follow one another, so a pass lasts from the end of the unit before it: waits count.
+// Units run one after another, so each is charged from the end of the previous one, waits included.
 void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
   const program::Program& program = *half.program;
   const std::vector<std::size_t> nodes = nodes_of_units(half);
@@ -264,7 +264,7 @@ void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
   }
 }
 
-// What codes spare of a value that is sent, and the seconds that they take at both ends.
+// Bytes saved by sending a value compressed, and the seconds that its codec takes at both ends.
 struct SentAsCodes {
   double spared = 0, seconds = 0;
 };
@@ -290,7 +290,7 @@ Result<SentAsCodes> as_codes(const Graph& graph, ValueId value, const CodedParts
   return SentAsCodes{static_cast<double>(type.bytes() - *bytes), cost::plan_seconds(both, *coded.device)};
 }
 
-// What the forward pass hands on from part to part: a value that is read two parts on passes both.
+// Activations passed from part to part. A value that is read two parts later is passed on by both.
 Status add_sent(const LocalParts& local, const CodedParts& coded, PartCosts& costs) {
   const Graph& graph = local.graph;
   std::vector<std::size_t> last(graph.value_count(), 0);
@@ -319,7 +319,8 @@ Status add_sent(const LocalParts& local, const CodedParts& coded, PartCosts& cos
   return {};
 }
 
-// Parameters lie with every part that reads them, a tied one with several; the optimizer's states with them.
+// Parameters and optimizer states are stored with every part that reads them, tied ones with
+// several.
 void add_persistent(const LocalParts& local, bool accumulates, PartCosts& costs) {
   const Graph& graph = local.graph;
   std::vector<std::set<std::size_t>> readers(graph.node_count());
@@ -367,8 +368,8 @@ double moved_by(std::span<const program::Place> places) {
   return bytes;
 }
 
-// By part: the share of a unit's time. One launch may update tensors of several parts; each has a share by the bytes that
-// its tensors move.
+// Share of a unit's time per part. One launch may update tensors of several parts; the time is
+// divided by the bytes that each part's tensors move.
 std::map<std::size_t, double> shares_of_parts(const LocalParts& local, const Half& half,
                                               const program::Unit& unit, std::size_t node) {
   const auto* const updates = std::get_if<program::Updates>(&unit.kernel);
@@ -385,7 +386,7 @@ std::map<std::size_t, double> shares_of_parts(const LocalParts& local, const Hal
   return bytes;
 }
 
-// Sums and updates of many parameters overlap, whatever their order: each stream is as busy as it is.
+// Sums and updates of many parameters overlap in any order, so busy time is added up per stream.
 void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
   const program::Program& program = *half.program;
   const std::vector<std::size_t> nodes = nodes_of_units(half);
@@ -410,17 +411,17 @@ namespace {
 std::optional<Graph> with_copies(const Graph& plan, const train::Recompute& again) {
   if (again.is_nothing()) return std::nullopt;
   Result<train::Recomputed> made = train::recompute(plan, again);
-  if (!made.ok()) return std::nullopt;  // a name that the plan does not have: nothing of it to do again
+  if (!made.ok()) return std::nullopt;  // a name that is not in the plan: nothing to recompute
   return std::move(made->graph);
 }
 
-// "block.3": the layer of a REPEAT that a scope is of; empty where it is of none.
+// "block.3": the REPEAT iteration of a scope; empty if it is in none.
 std::string layer_name(const Graph& graph, plan::ScopeId scope) {
   const plan::ScopeId layer = train::iteration_of(graph, scope);
   return layer.valid() ? graph.path(layer, {}) : std::string();
 }
 
-// The same of all layers, where the names are layers of a plan with many.
+// The same recomputation in all layers, if the names are layers of a plan with more than `few`.
 std::optional<train::Recompute> in_all_layers(const Graph& plan, const train::Recompute& again,
                                               std::int64_t few) {
   if (again.names.empty() || again.layers || repeated_layers(plan) <= few) return std::nullopt;
@@ -461,7 +462,7 @@ PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again
     const std::size_t less = longest->length * static_cast<std::size_t>(alike - kFolded);
     if (folded_ && looked.parts.size() + less == chain.parts.size()) {
       layers_ = alike;
-      // The first and the last layers are themselves; the one in the middle stands for those between.
+      // The first and last layers are kept; the middle one stands for those between.
       const std::size_t middle = longest->first + 2 * longest->length, after = middle + longest->length;
       for (std::size_t p = middle; p < place_.size(); ++p)
         place_[p] = p >= after + less ? p - less : middle + (p - middle) % longest->length;
@@ -482,7 +483,7 @@ PartCosts PricedParts::unfolded(const PartCosts& costs) const {
   for (const std::size_t place : place_) ++times[place];
   for (const std::size_t place : place_) {
     all.push_back(costs[place]);
-    if (times[place] > 1) all.back().tied.clear();  // each of the layers has its own
+    if (times[place] > 1) all.back().tied.clear();  // each layer has its own parameters
   }
   return all;
 }

@@ -52,7 +52,7 @@ void add_end_of_step(PartCosts& costs, const PartCosts& ends) {
 
 double InTimeProblem::room_on(const cluster::Device* device) const {
   if (memory_bytes <= 0) return std::numeric_limits<double>::infinity();
-  // A limit that users set is for all; else each device has its own memory.
+  // A limit that the user sets applies to all devices; otherwise each has its own memory.
   return device == nullptr || memory_is_asked ? memory_bytes : device->memory_bytes;
 }
 
@@ -119,7 +119,7 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
   const auto unequal =
       std::ranges::find_if(given.axes, [](const distribute::AxisUse& use) { return !use.takes.empty(); });
   if (unequal != given.axes.end()) {
-    // Numbers that do not add up, and what moves between replicas for every micro-batch, are refused by name.
+    // Rejects numbers that do not add up, and exchanges between replicas in every micro-batch.
     WEFT_TRY_STATUS(pipeline::distribute_in_time(*problem.plan, given));
     return price_replicas(problem, given, static_cast<std::size_t>(unequal - given.axes.begin()));
   }

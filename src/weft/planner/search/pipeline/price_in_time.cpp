@@ -17,7 +17,7 @@ bool has_chunks(const pipeline::ScheduleText& schedule) {
          schedule.parameters.end();
 }
 
-// Of a run of parts, one after the other.
+// Sum over a run of consecutive parts.
 PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
   PartCost sum;
   for (std::size_t p = first; p < end; ++p) {
@@ -61,7 +61,7 @@ struct Transfer {
   bool slices = false;
 };
 
-// From a stage to the next, as all ranks have it, or in slices that are put together there.
+// Transfer to the next stage, either whole or in slices that are gathered there.
 Transfer transfer_of(const PartCost& last, double sent, const StagedCosts& staged,
                      const cost::MeshLink& link) {
   const auto over = [](double bytes, const cost::MeshLink& wire) {
@@ -82,8 +82,8 @@ Transfer transfer_of(const PartCost& last, double sent, const StagedCosts& stage
   return best;
 }
 
-// What is tied lies on several stages: one of them gets the gradients of the others, updates, and gives them the
-// next value. All of them are at the end of their step only then.
+// A tied parameter is stored on several stages. One of them receives the others' gradients,
+// updates, and sends back the new value. Their steps end only then.
 void add_tied(const std::vector<std::map<std::uint32_t, TiedParameter>>& held, const cost::MeshLink& link,
               std::vector<StageCost>& stages) {
   std::map<std::uint32_t, std::vector<std::size_t>> holders;
@@ -164,7 +164,7 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
     stages[stage].runs.push_back({first, end - first});
     add_run(stages[stage], run, in_flight[stage], reducing[stage]);
     for (const TiedParameter& one : run.tied) tied[stage].emplace(one.source, one);
-    // A model that goes both ways lies on every stage twice.
+    // In a bidirectional pipeline, every stage holds two parts of the model.
     if (schedule.route == pipeline::Route::both_ways) {
       StageCost& other = stages[count - 1 - stage];
       other.memory.parameters += run.parameters;
@@ -174,14 +174,14 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
     if (position + 1 == positions) continue;
     const std::int32_t next = schedule.stage_at(position + 1, 0);
     if (next == here) continue;
-    // Either end makes codes of what it sends and numbers of what it gets, once in each pass.
+    // Both ends encode what they send and decode what they receive, once per pass.
     for (const std::int32_t end_of_wire : {here, next}) {
       StageCost& codes = stages[static_cast<std::size_t>(end_of_wire)];
       codes.forward += costs[end - 1].coding / 2;
       codes.backward += costs[end - 1].coding / 2;
     }
     double& transfer = times.transfer[wire_between(here, next)];
-    // Between meshes that differ the smaller share is sent, and the larger one is gathered where it is wanted.
+    // Between different meshes, the smaller share is sent and then gathered at the receiver.
     const auto [sent, held] =
         std::minmax(costs[end - 1].sent, staged.at(static_cast<std::size_t>(next)).costs[end - 1].sent);
     const Transfer sending = transfer_of(costs[end - 1], sent, staged, link);
@@ -203,7 +203,7 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
   WEFT_TRY_STATUS(pipeline::check(times, schedule.stages));
   pipeline::Price price = pipeline::price_verified(schedule, times);
 
-  // Of the clock's seconds, those between the passes of the stage that ends last.
+  // The step time is the span of passes, plus update, of the stage that ends last.
   std::size_t last = 0;
   double busiest = 0, all = 0, fullest = 0;
   for (std::size_t s = 0; s < count; ++s) {
@@ -243,14 +243,14 @@ Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& or
   return made;
 }
 
-// Where W waits for nobody, it may fill what the others leave.
+// If no pass waits for W, it can fill bubbles.
 bool parts_w(const pipeline::ScheduleText& schedule) {
   return schedule.clock == pipeline::Clock::span || schedule.name.starts_with("zb");
 }
 
 namespace {
 
-// All parts as if stages were alike: those of several kinds share them so that each takes as long as the others.
+// All parts as if stages were alike. Stages of several kinds share them to take equal time.
 PartCost shared_by_stages(const StagedCosts& costs, const TimeShape& shape) {
   PartCost all = sum_of(costs.kinds.front().costs, 0, costs.kinds.front().costs.size());
   if (!costs.is_mixed()) return all;
@@ -285,12 +285,12 @@ double least_seconds(const StagedCosts& costs, const TimeShape& shape) {
   const PartCost all = shared_by_stages(costs, shape);
   const auto micro = static_cast<double>(shape.micro_batches);
   if (costs.is_mixed()) return micro * all.work() / shape.stages;
-  // One stage is at least as busy as all are on average.
+  // At least one stage is as busy as the average.
   const double busy = (micro * all.work() + std::max(all.update, all.reducing)) / shape.stages;
   if (parts_w(*shape.schedule) || shape.chunks > 1 || shape.micro_batches == 1)
     return std::max(busy, all.work());
-  // T >= m w(s) + w(0) + .. + w(s - 1) for every stage s; of all ways to cut, the least T has them all equal,
-  // so that w(s) = T / m (1 - 1/m)^s.
+  // T >= m w(s) + w(0) + .. + w(s - 1) for every stage s. Over all cuts, T is least if all are
+  // equal, so that w(s) = T / m (1 - 1/m)^s.
   return std::max(busy, all.work() / (1 - std::pow(1 - 1 / micro, shape.stages)));
 }
 
@@ -310,7 +310,7 @@ double held_bytes(const PartCosts& costs, const TimeShape& shape) {
     persistent += cost.parameters + cost.gradients + cost.optimizer;
     kept += cost.kept;
   }
-  constexpr double kUnequal = 1.1;  // stages are cut by time, and may hold less than their share
+  constexpr double kUnequal = 1.1;  // stages are cut by time and may hold less than an equal share
   double least = std::numeric_limits<double>::infinity();
   for (const double peak : claimed->peak) least = std::min(least, persistent + peak * kept);
   const double most = persistent + *std::ranges::max_element(claimed->peak) * kept;

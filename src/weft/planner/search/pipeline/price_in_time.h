@@ -1,11 +1,12 @@
-// weft/planner/search/pipeline/price_in_time.h -- what a step takes that is cut in stages and micro-batches.
+// weft/planner/search/pipeline/price_in_time.h -- step time and memory of a pipeline plan.
 //
-//   parts ──cut──▶ stages ──schedule's events──▶ seconds, bubble
-//                        └──what they hold────▶ memory of every stage
+//   parts ──cut──▶ stages ──schedule simulation──▶ seconds, bubble
+//                        └──stored tensors───────▶ memory per stage
 //
-// Parts go to stages in their order, so that the slowest stage is as quick as can be; a stage with chunks gets
-// as many runs of parts. A stage keeps its parameters, gradients and optimizer states, what its micro-batches in
-// flight need for their backward passes, and room for the pass that runs. It updates once its last pass is over.
+// Consecutive parts are assigned to stages so that the slowest stage is as fast as possible. A
+// stage with chunks gets that many runs of parts. A stage holds its parameters, gradients and
+// optimizer states, the activations of its micro-batches in flight, and scratch memory for the
+// running pass. It updates after its last pass.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -22,24 +23,24 @@
 
 namespace weft::search {
 
-// What parts cost on every stage: the same everywhere, or by the devices and the mesh that a stage has.
+// Costs of the parts on every stage: the same everywhere, or by the stage's devices and mesh.
 struct StagedCosts {
   struct Kind {
     PartCosts costs;
-    double room = std::numeric_limits<double>::infinity();  // bytes of a rank
-    std::string device = {};                                // its name, where there are several
+    double room = std::numeric_limits<double>::infinity();  // bytes per rank
+    std::string device = {};                                // device name, if there are several kinds
   };
   std::vector<Kind> kinds;
-  std::vector<std::size_t> of_stage = {};  // empty: all stages are of the only kind
-  double within_bytes_per_second = 0;      // of a stage's mesh, where meshes differ; 0: as much as you like
-  // By axis of a stage's mesh: what its ranks could put together along it that came in slices. Empty: they send all
-  // that they have.
+  std::vector<std::size_t> of_stage = {};  // index in kinds; empty: all the same
+  double within_bytes_per_second = 0;      // within a stage's mesh, if meshes differ; 0: unlimited
+  // By axis of a stage's mesh: along which its ranks can gather an activation that was sent in
+  // slices. Empty: activations are sent whole.
   struct Axis {
     std::int32_t ranks = 1;
     cost::MeshLink link = {};
   };
   std::vector<Axis> slicing = {};
-  bool must_slice = false;  // whether it pays or not
+  bool must_slice = false;  // even if that is slower
 
   StagedCosts() = default;
   StagedCosts(PartCosts alike, double room = std::numeric_limits<double>::infinity())
@@ -48,27 +49,27 @@ struct StagedCosts {
   const Kind& at(std::size_t stage) const { return kinds[of_stage.empty() ? 0 : of_stage[stage]]; }
 };
 
-// Where each of `positions` runs of parts ends: the longest work of one is as short as can be, and of equals the
-// runs are most alike. REQUIRES: there are as many parts.
+// The end of each of `positions` runs of parts. Minimizes the longest run, then the differences
+// between runs. REQUIRES: at least `positions` parts.
 std::vector<std::size_t> cut_parts(const PartCosts& costs, std::size_t positions);
-// What it is cut by: F, B and W of each part together.
+// The weights for cut_parts: F, B and W of each part together.
 std::vector<double> work_of(const PartCosts& costs);
 
 struct StageCost {
   struct Run {
     std::size_t first = 0, count = 0;  // parts
   };
-  std::vector<Run> runs;                                        // one a chunk
-  double forward = 0, backward = 0, weight = 0, computing = 0;  // seconds of a micro-batch
-  double on_host = 0;                                           // bytes of optimizer states
-  double repeated = 0;   // of backward and weight: forward work that is done again
-  double update = 0;     // seconds of a step: sums of gradients and optimizer
-  double tied = 0;       // of those, to exchange gradients and values of what other stages hold too
+  std::vector<Run> runs;                                        // one per chunk
+  double forward = 0, backward = 0, weight = 0, computing = 0;  // seconds per micro-batch
+  double on_host = 0;                                           // bytes of offloaded optimizer states
+  double repeated = 0;   // of backward and weight: seconds of recomputation
+  double update = 0;     // seconds per step: gradient sums and optimizer
+  double tied = 0;       // of those: exchanging tied parameters with other stages
   double transfer = 0;   // seconds to the next stage
-  double idle = 0;       // seconds of a step
-  double in_flight = 0;  // micro-batches at most
+  double idle = 0;       // seconds per step
+  double in_flight = 0;  // most micro-batches in flight
   sim::MemoryByKind memory;
-  std::string device = {};  // of a mixed cluster
+  std::string device = {};  // in a mixed cluster
 };
 
 struct PricedInTime {
@@ -76,13 +77,13 @@ struct PricedInTime {
   std::vector<StageCost> stages;
   pipeline::Schedule schedule;
   pipeline::Price price;
-  bool slices = false;  // ranks of a stage that have the same to send send a slice of it each
+  bool slices = false;  // ranks of a stage that hold the same activation each send a slice
   bool fits = true;
-  std::size_t fullest = 0;  // stage: the one with the least room left
-  double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that
-  // Seconds that the busiest stage does not compute between its first and last pass, by cause.
+  std::size_t fullest = 0;  // the stage with the least free memory
+  double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that stage
+  // Idle seconds of the busiest stage between its first and last pass, by cause.
   double filling = 0, transferring = 0;
-  double unequal = 0;   // by which it is busier than the stages are on average
+  double unequal = 0;   // busy seconds of the busiest stage minus the average
   double updating = 0;  // after the last pass
   double bubble() const { return filling + transferring; }
   double bubble_rate() const { return seconds > 0 ? bubble() / seconds : 0; }
@@ -94,35 +95,35 @@ struct TimeShape {
   const pipeline::ScheduleText* schedule = nullptr;
 };
 
-// Chunks that a stage has under this schedule: those that are asked for, or else its own number.
+// Chunks per stage under this schedule: `asked` if above 1, else the schedule's default.
 std::int32_t chunks_of(const pipeline::ScheduleText& schedule, std::int32_t asked);
 
-// A schedule that has been verified, and the micro-batches that each stage holds at most.
+// A verified schedule, and the most micro-batches that each stage holds at once.
 struct Unfolded {
   pipeline::Schedule schedule;
   std::vector<double> in_flight;
 };
-// Fails where it is not a schedule.
+// Fails if the result is not a valid schedule.
 Result<Unfolded> unfold(const TimeShape& shape);
 
-// Seconds and memory alone are quicker to have than where the seconds go, and the timeline with its schedule.
+// `sums`, seconds and memory only, is faster than `all`, which adds the breakdown and the timeline.
 enum class Detail : std::uint8_t { sums, all };
-// `cuts` as cut_parts gives them for the schedule's positions. Fails where costs are no numbers.
+// `cuts`: as returned by cut_parts for the schedule's positions. Fails if costs are NaN.
 Result<PricedInTime> price_in_time(const StagedCosts& costs, const Unfolded& order,
                                    const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
                                    Detail detail = Detail::all);
 
-// Whether Ws come apart from Bs, and what a B makes for a W must be kept in between.
+// Whether W is split from B, so that gradients made by B must be kept until W.
 bool parts_w(const pipeline::ScheduleText& schedule);
 
-// What it takes where parts can be cut into stages that are alike: all micro-batches, and the time until the last
-// stage has the first of them, which chunks shorten and Ws fill.
+// Step time with balanced stages: all micro-batches, plus the time until the last stage receives
+// the first one, which chunks shorten and W passes fill.
 double likely_seconds(const StagedCosts& costs, const TimeShape& shape);
-// No way to cut the parts takes less.
+// Lower bound on the step time over all cuts.
 double least_seconds(const StagedCosts& costs, const TimeShape& shape);
-// Its stages do not get by with less on average.
+// Lower bound on the average memory per stage.
 double least_bytes(const PartCosts& costs, const TimeShape& shape);
-// What its fullest stage is likely to hold, by what the schedule states of itself; 0 where that states nothing.
+// Likely memory of the fullest stage, from the schedule's stated peak; 0 if it states none.
 double held_bytes(const PartCosts& costs, const TimeShape& shape);
 
 }  // namespace weft::search

@@ -30,7 +30,7 @@ SplitUses::SplitUses(const InTimeProblem& problem, const distribute::IndexRoles&
   if (!roles.sequence.empty() && !roles.model.empty()) lists_.push_back(roles.model);
 }
 
-// What hints slice on an axis is sliced first there.
+// Indices that hints slice on this axis come first.
 SplitUses::Names SplitUses::hinted(const std::string& axis) const {
   Names list;
   for (const FixedPart::Slice& slice : problem_.fixed.slices)

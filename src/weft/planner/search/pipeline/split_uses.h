@@ -1,6 +1,6 @@
-// weft/planner/search/pipeline/split_uses.h -- a split of the devices as a distribution: what each of its factors slices.
+// weft/planner/search/pipeline/split_uses.h -- turn a split of the devices into a distribution.
 //
-//   node: 4 stages x 4 batches,  gpu: 8 of the model     node_a=4: stage; node_b=4: slice b; gpu=8: slice f, h
+//   node: 4 stages x 4 data,  gpu: 8 model     node_a=4: stage; node_b=4: slice b; gpu=8: slice f, h
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace weft::search {
 
-// The same devices for batches and the model alone, whatever the stages are.
+// The same split with one stage. Data and model factors stay.
 Split without_stages(Split split);
 
 class SplitUses {
@@ -20,15 +20,15 @@ class SplitUses {
   // REQUIRES: the problem outlives it.
   SplitUses(const InTimeProblem& problem, const distribute::IndexRoles& roles);
 
-  // Ways to slice the model: along its own indices and the sequence, or those alone.
+  // Lists of indices to slice for the model: its own indices and the sequence, or only its own.
   std::size_t lists() const { return lists_.size(); }
   const std::vector<std::string>& model_indices() const { return lists_.front(); }
   // Axes on which hints slice the batch.
   std::vector<std::string> batch_axes() const;
-  // One mesh axis for each factor of a cluster axis that has ranks.
+  // One mesh axis per factor above 1 of a cluster axis.
   distribute::Distribution distribution_of(const Split& split, std::size_t list,
                                            distribute::Shard shard) const;
-  // Its axes that cut the model: what one replica is.
+  // Only the axes that slice the model: one replica.
   distribute::Distribution model_of(const distribute::Distribution& whole) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace weft::search {
 namespace {
 
-constexpr std::int64_t kMostOutside = 8;  // ranks of an outer axis that cut the model, once inner ones all do
+constexpr std::int64_t kMostOutside = 8;  // model-parallel ranks of an outer axis, once inner axes are full
 
 bool names_axis(const std::vector<std::string>& names, const cluster::Axis& axis) {
   return std::ranges::find(names, axis.name) != names.end();

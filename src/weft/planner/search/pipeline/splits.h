@@ -1,9 +1,9 @@
-// weft/planner/search/pipeline/splits.h -- for what the devices of a cluster are used: stages, batches, the model.
+// weft/planner/search/pipeline/splits.h -- splits of a cluster into pipeline, data and model parallelism.
 //
-//   node=16, gpu=8    node: 4 stages x 4 batches,  gpu: 8 of the model
+//   node=16, gpu=8    node: 4 stages x 4 data,  gpu: 8 model
 //
-// Stages take a factor of one axis. The model is cut along inner axes first, since its exchanges are the most
-// frequent, and the batch along what is left.
+// Stages take a factor of one axis. The model is sliced along inner axes first, since its exchanges
+// are the most frequent. The batch is sliced along the rest.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace weft::search {
 
-// How the devices are used: a factor of each cluster axis for stages, batches and the model, in this order.
+// The factors of each cluster axis used for stages, data and model parallelism, in this order.
 struct Split {
   struct Axis {
     std::int64_t stages = 1, data = 1, model = 1;
@@ -46,10 +46,10 @@ struct Split {
 
 struct SplitQuestion {
   const cluster::Cluster* cluster = nullptr;
-  std::int64_t parts = 1;            // of the model: there are no more stages
-  bool cuts_model = true;            // it has an index to cut it along
-  std::vector<std::string> fixed;    // axes that hints speak of
-  std::vector<std::string> batches;  // of those, the ones on which they slice the batch
+  std::int64_t parts = 1;            // of the model: upper limit on stages
+  bool cuts_model = true;            // whether the model has an index to slice
+  std::vector<std::string> fixed;    // axes that hints constrain
+  std::vector<std::string> batches;  // of those: axes on which hints slice the batch
 };
 
 std::vector<Split> find_splits(const SplitQuestion& question);

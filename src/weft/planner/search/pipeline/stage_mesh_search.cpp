@@ -16,9 +16,9 @@ using distribute::AxisUse;
 using distribute::Distribution;
 using distribute::StageUse;
 
-constexpr double kWorthMeshes = 0.99;  // of the seconds with one mesh: several are more to understand
+constexpr double kWorthMeshes = 0.99;  // of the seconds with one mesh: several are harder to understand
 
-// Runs of stages at the ends, and at both.
+// Runs of stages at either end, and at both ends.
 std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> stage_sets(std::int32_t stages) {
   std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> sets = {{{0, 0}},
                                                                           {{stages - 1, stages - 1}}};
@@ -103,8 +103,8 @@ class StageMeshSearch {
     }
   }
 
-  // What an axis may be used for instead. Where one index of the model alone is cut, as the words of a head, all else
-  // goes on by batches.
+  // Alternative uses of an axis. If only one model index is sliced, such as the vocabulary of a
+  // head, everything else is sliced by batch.
   std::vector<AxisUse> others(bool cuts_batch, bool whole_axis) const {
     if (!cuts_batch) return {{.slice = {problem_.batch}, .shard = shard_of_batch()}};
     std::vector<AxisUse> found = {{.slice = model_}};
@@ -113,8 +113,8 @@ class StageMeshSearch {
     return found;
   }
 
-  // The axis as two, and which of them changes: of the batch the inner one, whose links are quicker, of the model the
-  // outer one.
+  // Splits an axis in two and returns which one changes its use: the inner axis, which has faster
+  // links, if the axis slices the batch, else the outer one.
   std::pair<Distribution, std::size_t> split_axis(std::size_t axis, std::int32_t factor, bool inner) const {
     Distribution made = found_.distribution;
     const plan::MeshAxis whole = made.mesh.axes[axis];
@@ -126,7 +126,7 @@ class StageMeshSearch {
     return {std::move(made), inner ? axis + 1 : axis};
   }
 
-  // Rows of a micro-batch that are left on a replica.
+  // Whether a micro-batch on a replica still has whole rows.
   bool divides(std::int32_t factor) const {
     std::int64_t shares = found_.distribution.micro_batches * factor;
     for (std::size_t a = 0; a < found_.distribution.axes.size(); ++a)

@@ -1,12 +1,12 @@
-// weft/planner/search/pipeline/stage_mesh_search.h -- stages that are quicker on meshes of their own.
+// weft/planner/search/pipeline/stage_mesh_search.h -- search for a different mesh on some stages.
 //
-//   gpu=8: slice h, f                         1f1b holds most activations on its first stages: the last ones have
-//   gpu=8: slice h, f, in stage 3 slice b     room for a cut that exchanges less, and an embedding or a head may
-//                                             want another than the layers
+//   gpu=8: slice h, f                         1f1b holds most activations on its first stages: the last
+//   gpu=8: slice h, f, in stage 3 slice b     ones have memory for a mesh with less communication, and an
+//                                             embedding or a head may need another mesh than the layers
 //
-// From the best plan of one mesh for all: some first or last stages use one of its axes, or a factor of it, for the
-// batch where it cuts the model, or for the model where it cuts the batch. Each kind of stage is simulated once, and
-// every choice of stages is cut and priced anew.
+// Starts from the best plan with one mesh for all stages. Some first or last stages then use one of
+// its axes, or a factor of it, for the batch instead of the model, or the reverse. Each kind of
+// stage is simulated once. Each choice of stages is cut and estimated again.
 #pragma once
 #include <optional>
 
@@ -15,8 +15,8 @@
 
 namespace weft::search {
 
-// Nothing where no other meshes are enough quicker to be worth it. `model`: lists of indices that an axis may cut the
-// model along, as splits have them (split_uses.h).
+// Returns nothing if no other meshes are sufficiently faster. `model`: the indices that an axis may
+// slice for the model (split_uses.h).
 std::optional<ChosenInTime> with_stage_meshes(const InTimeProblem& problem, const ChosenInTime& found,
                                               const std::vector<std::string>& model);
 

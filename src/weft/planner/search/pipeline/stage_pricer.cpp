@@ -15,7 +15,7 @@ using distribute::Distribution;
 
 namespace {
 
-// Of the axes that stages use for different things: what crosses is gathered along these.
+// Among axes that stages use differently. Activations are gathered along these between stages.
 double slowest_that_differs(const Distribution& given, const std::vector<cost::MeshLink>& links) {
   double slowest = 0;
   for (std::size_t axis = 0; axis < given.axes.size(); ++axis)
@@ -24,8 +24,8 @@ double slowest_that_differs(const Distribution& given, const std::vector<cost::M
   return slowest;
 }
 
-// By axis of the mesh. Ranks of this machine have no link that says how fast it is: what it costs to send little and
-// much does.
+// By mesh axis. Links between ranks of this machine have no bandwidth, so it is derived from the
+// cost of a small and a large message.
 Result<std::vector<cost::MeshLink>> links_of(const InTimeProblem& problem, const Distribution& given) {
   WEFT_TRY(links, cost::mesh_links(*problem.cluster, given.mesh));
   if (std::ranges::all_of(links, [](const cost::MeshLink& link) { return link.bytes_per_second > 0; }))
@@ -65,7 +65,7 @@ Result<StagePricer> StagePricer::of(const InTimeProblem& problem, const Distribu
   WEFT_TRY(order, unfold(made.shape_));
   made.order_ = std::move(order);
   WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
-  // What is asked for is in the plan already, what is chosen is not.
+  // The plan already contains the recomputation that the user set, but not what the search chose.
   made.parts_ =
       std::make_shared<const PricedParts>(*plan, problem.recomputed ? train::Recompute() : given.recompute);
   if (static_cast<std::size_t>(made.order_.schedule.positions()) > made.parts_->count())
@@ -91,7 +91,7 @@ std::vector<StagePricer::Stage> StagePricer::stages_of(const Distribution& given
   return stages;
 }
 
-// Both halves of a step.
+// Micro-batch and end-of-step costs.
 Result<PartCosts> StagePricer::look_at(const Stage& stage) const {
   const Machine machine = within_mesh(
       stage.device != nullptr ? *problem_->machine_with(*stage.device) : *problem_->machine, stage.all.mesh);

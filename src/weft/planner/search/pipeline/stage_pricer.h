@@ -1,9 +1,10 @@
-// weft/planner/search/pipeline/stage_pricer.h -- what stages cost by their devices and their meshes, each simulated once.
+// weft/planner/search/pipeline/stage_pricer.h -- costs of stages by device and mesh, each simulated once.
 //
 //   gpu=8: slice h, f                         all stages of one kind: two programs
-//   gpu=8: slice h, f, in stage 3 slice b     of two: four, and of any other stages in place of 3 no more
+//   gpu=8: slice h, f, in stage 3 slice b     two kinds: four programs, also for other stages than 3
 //
-// It prices distributions that differ in their meshes alone: rows, schedule and what is done again are those of one.
+// It estimates distributions that differ only in their meshes: rows, schedule and recomputation are
+// the same.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,14 +18,14 @@
 
 namespace weft::search {
 
-// What carries messages between stages.
+// The link between stages.
 Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const distribute::Distribution& given);
 
 class StagePricer {
  public:
-  // `micro_batches`: that a rank takes. `device`: of all stages; null: as the cluster has them. Fails where it is no
-  // distribution of the cluster, has no such schedule, or more stages than the model has parts. REQUIRES: the problem
-  // outlives it.
+  // `micro_batches`: per rank. `device`: for all stages; null: the cluster's own. Fails if `given`
+  // is not a distribution of the cluster, if its schedule is unknown, or if it has more stages than
+  // the model has parts. REQUIRES: the problem outlives it.
   static Result<StagePricer> of(const InTimeProblem& problem, const distribute::Distribution& given,
                                 std::int64_t micro_batches, const cluster::Device* device);
 
@@ -32,15 +33,15 @@ class StagePricer {
   const TimeShape& shape() const { return shape_; }
   const Unfolded& order() const { return order_; }
 
-  // Looks at what has not been looked at yet, at once.
+  // Simulates, in parallel, the stages that have no costs yet.
   void simulate(std::span<const distribute::Distribution* const> given);
-  // REQUIRES: it was simulated.
+  // REQUIRES: `given` was simulated.
   Result<StagedCosts> costs(const distribute::Distribution& given) const;
 
  private:
-  // A stage: where it runs and how it is cut.
+  // A stage: its device and its distribution.
   struct Stage {
-    distribute::Distribution all;  // as if all stages were like it
+    distribute::Distribution all;  // as if all stages were like this one
     const cluster::Device* device = nullptr;
     std::string key;
   };
@@ -52,7 +53,7 @@ class StagePricer {
   TimeShape shape_;
   Unfolded order_;
   std::shared_ptr<const PricedParts> parts_;
-  std::vector<cluster::Device> devices_;  // by stage, where they differ
+  std::vector<cluster::Device> devices_;  // by stage, in a mixed cluster
   std::map<std::string, Result<PartCosts>> known_;
 };
 

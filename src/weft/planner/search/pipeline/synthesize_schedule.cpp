@@ -13,11 +13,11 @@ namespace {
 using distribute::Distribution;
 
 constexpr double kWorthSynthesis =
-    0.995;  // of the seconds before: a schedule that ships is easier to understand
-constexpr double kMostSynthesizedPasses = 60'000;  // some tenths of a second
+    0.995;  // of the previous seconds: shipped schedules are easier to understand
+constexpr double kMostSynthesizedPasses = 60'000;  // a few tenths of a second
 
-// Where Ws come apart from Bs, what a B does again would wait for its W; and of the numbers that ranks differ in, or of
-// meshes, a name says nothing.
+// If W is split from B, activations recomputed for B would have to be kept until W. The name of a
+// synthesized schedule cannot state unequal micro-batch counts or different meshes.
 bool may_be_synthesized(const InTimeProblem& problem, const ChosenInTime& found) {
   const Distribution& given = found.distribution;
   return found.fits && found.replicas.empty() && distribute::stage_axis(given) && problem.work.empty() &&
@@ -27,7 +27,7 @@ bool may_be_synthesized(const InTimeProblem& problem, const ChosenInTime& found)
          found.priced.bubble() > (1 - kWorthSynthesis) * found.priced.seconds;
 }
 
-// What stages take and have room for; nothing where one has no room for a micro-batch.
+// Times and memory of the stages. Nothing if a stage has no memory for one micro-batch.
 std::optional<pipeline::SynthesisRequest> request_of(const PricedInTime& priced) {
   const auto micro_batches = static_cast<double>(priced.schedule.micro_batches);
   pipeline::SynthesisRequest request;

@@ -15,10 +15,10 @@ namespace {
 
 using distribute::Distribution;
 
-// The axis that slices the batch and along which devices differ.
+// The axis that slices the batch and whose devices differ.
 std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distribution& given) {
   if (distribute::has_stage_meshes(given))
-    return {};  // what replicas are to one stage they are not to another
+    return {};  // replicas differ between stages
   for (std::size_t axis = 0; axis < given.axes.size(); ++axis) {
     const std::vector<std::string>& slice = given.axes[axis].slice;
     if (std::ranges::find(slice, problem.batch) == slice.end()) continue;
@@ -29,10 +29,10 @@ std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distr
   return {};
 }
 
-// What a replica takes with a number of micro-batches: with many of them each more takes as long.
+// Seconds of a replica by number of micro-batches: linear for large numbers.
 class Pace {
  public:
-  // Of up to `most` of them, more than there are in equal shares.
+  // For up to `most` micro-batches. REQUIRES: `most` is above an equal share.
   static Result<Pace> of(const InTimeProblem& problem, const Distribution& given,
                          const cluster::Device& device, std::int64_t most) {
     const std::int64_t few = given.micro_batches;
@@ -43,7 +43,7 @@ class Pace {
     pace.each_ =
         std::max(0.0, (last.priced.seconds - first.priced.seconds) / static_cast<double>(most - few));
     pace.fixed_ = first.priced.seconds - pace.each_ * static_cast<double>(few);
-    // More of them in flight take no less memory.
+    // Bisects for the most that fit: more micro-batches never take less memory.
     std::int64_t too_many = last.fits ? most + 1 : most;
     pace.room_for_ = last.fits ? most : first.fits ? few : 0;
     if (!last.fits && !first.fits) too_many = few;
@@ -71,7 +71,7 @@ std::vector<std::int64_t> share_out(
     std::int64_t all, std::size_t ranks,
     const std::function<double(std::size_t rank, std::int64_t count)>& seconds) {
   WEFT_CHECK(ranks > 0 && static_cast<std::int64_t>(ranks) <= all);
-  // The next goes to whoever is done first with one more: no other choice leaves the slowest quicker.
+  // Greedy: the next one goes to the rank that would finish first. No other choice is faster.
   std::vector<std::int64_t> takes(ranks, 1);
   std::vector<double> with_one_more(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) with_one_more[rank] = seconds(rank, 2);
@@ -92,7 +92,7 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
   Distribution equal = given;
   equal.axes[axis].takes.clear();
   const std::vector<cluster::Device> devices = devices_along(*problem.cluster, given.mesh, axis);
-  InTimeProblem alike = problem;  // all replicas have their stages cut in the same places
+  InTimeProblem alike = problem;  // all replicas cut stages at the same places
   if (distribute::stage_axis(given)) {
     WEFT_TRY(work, work_of_parts(problem, equal));
     alike.work = std::move(work);
@@ -121,8 +121,8 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
 
 Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& problem,
                                                           const Distribution& given, double beat_seconds) {
-  constexpr std::int64_t kMostMicroBatches = 64;  // a replica, more of which change shares little
-  constexpr std::int64_t kMostOfEqual = 8;        // times an equal share: what one replica takes at most
+  constexpr std::int64_t kMostMicroBatches = 64;  // per replica; more hardly change the shares
+  constexpr std::int64_t kMostOfEqual = 8;        // limit per replica, in equal shares
   std::optional<ChosenInTime> best;
   const auto axis = uneven_axis(problem, given);
   if (!axis) return best;
@@ -140,7 +140,7 @@ Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& p
     const std::int64_t all = micro * given.mesh.axes[*axis].ranks;
     const std::int64_t most = std::min(all - given.mesh.axes[*axis].ranks + 1, kMostOfEqual * micro);
     std::map<std::string, Pace> paces;
-    bool can_differ = true;  // not every schedule is there for every number
+    bool can_differ = true;  // not every schedule exists for every number
     for (const cluster::Device& device : devices) {
       if (!can_differ || paces.contains(device.name)) continue;
       const auto pace = Pace::of(problem, equal, device, most);
@@ -157,7 +157,7 @@ Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& p
     beat_seconds = priced->priced.seconds;
     best = *std::move(priced);
   }
-  // What moves between replicas for every micro-batch rules unequal numbers out.
+  // Exchanges between replicas in every micro-batch rule out unequal numbers.
   if (best && !pipeline::distribute_in_time(*problem.plan, best->distribution).ok()) best.reset();
   return best;
 }

@@ -1,10 +1,11 @@
-// weft/planner/search/pipeline/unequal_replicas.h -- data replicas on devices that differ: the faster takes more micro-batches.
+// weft/planner/search/pipeline/unequal_replicas.h -- unequal numbers of micro-batches for unequal replicas.
 //
 //   node=2: slice b, micro-batches 11:5; micro=8  a100  11 micro-batches, 24.1 ms
 //                                                 v100   5 micro-batches, 23.7 ms
 //
-// Micro-batches are as large for all, and their gradients are summed over all of them, so it is the step of one device
-// whoever takes which; what differs is how many a rank's schedule has.
+// Faster replicas process more micro-batches. All micro-batches have the same size, and gradients
+// are summed over all of them, so the result is that of one device however they are divided. Only
+// the number in each rank's schedule differs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,23 +18,24 @@
 
 namespace weft::search {
 
-// How many of `all` each of `ranks` takes, one at least, so that the slowest is as quick as can be. `seconds`: of a rank
-// that takes so many; it never falls with them, and is infinite where they do not fit. REQUIRES: ranks <= all.
+// Divides `all` micro-batches among `ranks`, at least one each, to minimize the slowest rank's
+// time. `seconds`: time of a rank by number; it must not decrease with the number, and is infinite
+// if they do not fit. REQUIRES: ranks <= all.
 std::vector<std::int64_t> share_out(
     std::int64_t all, std::size_t ranks,
     const std::function<double(std::size_t rank, std::int64_t count)>& seconds);
 
-// A distribution with equal numbers, priced as a rank does it that takes so many of its micro-batches; on such a device,
-// where one is given.
+// Estimates a distribution with equal numbers for a rank that processes `micro_batches` of them, on
+// `device` if given.
 Result<ChosenInTime> price_taking(const InTimeProblem& problem, const distribute::Distribution& given,
                                   std::int64_t micro_batches, const cluster::Device* device);
 
-// One whose ranks along `axis` take unequal numbers, as its slowest replica does it.
+// Estimates a distribution with unequal numbers along `axis` by its slowest replica.
 Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const distribute::Distribution& given,
                                     std::size_t axis);
 
-// The same distribution in as many micro-batches or more, of which faster replicas take more. Nothing where all devices
-// are alike along the axes that slice the batch, and where no unequal numbers are quicker.
+// The same distribution with at least as many micro-batches, unequally divided between replicas.
+// Nothing if all devices along the axes that slice the batch are alike, or if nothing is faster.
 Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& problem,
                                                           const distribute::Distribution& given,
                                                           double beat_seconds);

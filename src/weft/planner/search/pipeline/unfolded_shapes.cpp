@@ -3,7 +3,7 @@
 namespace weft::search {
 
 std::shared_ptr<const Unfolded> UnfoldedShapes::at(const TimeShape& shape) {
-  constexpr std::size_t kMostPasses = 4'000'000;  // some 50 MB of them
+  constexpr std::size_t kMostPasses = 4'000'000;  // about 50 MB
   const Key key(shape.schedule->name, shape.stages, shape.chunks, shape.micro_batches);
   {
     const std::lock_guard lock(mutex_);

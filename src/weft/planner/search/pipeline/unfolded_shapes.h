@@ -1,6 +1,6 @@
-// weft/planner/search/pipeline/unfolded_shapes.h -- schedules of the shapes that a search asks about, each unfolded once.
+// weft/planner/search/pipeline/unfolded_shapes.h -- cache of unfolded schedules, by shape.
 //
-// Hundreds of candidates differ in their meshes and share the order of their passes.
+// Hundreds of candidates differ only in their meshes and share the order of their passes.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace weft::search {
 
-// May be asked from several threads at once.
+// Thread-safe.
 class UnfoldedShapes {
  public:
   // Null where the shape has no schedule.
@@ -23,7 +23,7 @@ class UnfoldedShapes {
 
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<const Unfolded>> known_;
-  std::size_t passes_ = 0;  // of all that are kept
+  std::size_t passes_ = 0;  // over all cached schedules
 };
 
 }  // namespace weft::search

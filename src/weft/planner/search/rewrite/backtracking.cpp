@@ -10,7 +10,7 @@
 namespace weft::search {
 namespace {
 
-// A plan, by the way to it: the last move, and the plan before.
+// A plan, stored as its last move and the previous plan.
 struct FoundChange {
   rule::Match move;
   std::size_t before;
@@ -31,7 +31,7 @@ struct Waiting {
   double seconds;
   std::size_t plan;
 
-  // The cheapest on top, of equals the one found first.
+  // Cheapest on top; of equals, the one found first.
   bool operator<(const Waiting& other) const {
     return seconds != other.seconds ? seconds > other.seconds : plan > other.plan;
   }

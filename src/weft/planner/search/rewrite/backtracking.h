@@ -1,11 +1,11 @@
-// weft/planner/search/rewrite/backtracking.h -- best-first search over whole plans, as TASO does it (SOSP 2019).
+// weft/planner/search/rewrite/backtracking.h -- best-first search over whole plans, as in TASO (SOSP 2019).
 //
-//   plans by price     take the cheapest; apply every rule at every match; a plan that was not seen
-//     0.91 ms  a       yet and costs less than alpha times the best one joins the others
+//   plans by cost      pop the cheapest; apply every rule at every match; push each new plan
+//     0.91 ms  a       that costs less than alpha times the best one
 //     0.94 ms  b ──▶ c, d, e
 //
-// The optimizer runs it on regions, after its own descent; on a whole plan it is the peer that the optimizer
-// is measured against.
+// The optimizer runs it on regions, after its own descent. On a whole plan it is the baseline that
+// the optimizer is compared with.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -18,15 +18,15 @@ namespace weft::search {
 
 struct BacktrackingOptions {
   double alpha = 1.05;
-  std::int64_t pops = 100;  // plans taken
+  std::int64_t pops = 100;  // plans popped
 };
 
-// From where the bench stands, to the cheapest plan found. `best` is a price already known: plans dearer
-// than alpha times that are not followed, and when nothing is below it the bench stays where it is. True when
-// it ran out of plans rather than pops.
+// Searches from the bench's current plan and moves it to the cheapest plan found. `best` is a known
+// cost: plans above alpha times it are not expanded, and if no plan is below it the bench does not
+// move. Returns true if it ran out of plans before pops.
 bool backtrack(Workbench& bench, const Price& best, const BacktrackingOptions& options);
 
-// The whole plan at once.
+// Searches the whole plan at once.
 Result<Rewritten> optimize_by_backtracking(const plan::Graph& graph, std::span<const rule::Rule> rules,
                                            const Pricing& pricing, const BacktrackingOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Where a plan is cut, and what a part of it looks like as a plan of its own.
+// Cuts a plan into regions and extracts each as a separate plan.
 #include <algorithm>
 #include <unordered_map>
 
@@ -19,11 +19,11 @@ using plan::NodeId;
 using plan::ValueId;
 
 constexpr std::size_t kNoRegion = static_cast<std::size_t>(-1);
-constexpr int kReadersHeld = 1;  // levels: two make most models one region
+constexpr int kReadersHeld = 1;  // levels: with two, most models are a single region
 
 bool is_weight(const plan::Operator& op) { return &op == &ops::parameter() || &op == &ops::state(); }
 
-// Nodes that are computed for every question, in order, and where they must stay together.
+// Nodes that run in every step, in order, and which of them must not be separated.
 class RegionLine {
  public:
   explicit RegionLine(const plan::Graph& whole, bool learns = false)
@@ -39,7 +39,7 @@ class RegionLine {
   const std::vector<bool>& runs() const { return runs_; }  // by node of the plan
   std::span<const NodeId> nodes() const { return nodes_; }
 
-  // No cut between the first and the last of these.
+  // Forbids cuts between the first and the last node of the group.
   void hold_together(std::span<const NodeId> group) {
     std::size_t first = kNoRegion, last = 0;
     for (const NodeId node : group) {
@@ -69,11 +69,11 @@ class RegionLine {
  private:
   std::vector<bool> runs_;
   std::vector<NodeId> nodes_;
-  std::vector<std::size_t> places_;  // node -> where in nodes_
-  std::vector<std::int64_t> held_;   // summed up: how many groups span the gap after a place
+  std::vector<std::size_t> places_;  // node -> position in nodes_
+  std::vector<std::int64_t> held_;   // prefix sums: number of groups that span the gap after a position
 };
 
-// What a rewrite changes its readers may take up: they belong to the region too.
+// Readers of a rewritten node may match next, so they belong to the same region.
 std::vector<NodeId> with_readers(const rule::Draft& draft, std::vector<NodeId> nodes) {
   std::size_t begin = 0;
   for (int level = 0; level < kReadersHeld; ++level) {
@@ -87,7 +87,7 @@ std::vector<NodeId> with_readers(const rule::Draft& draft, std::vector<NodeId> n
   return nodes;
 }
 
-// Makes the plan of one part.
+// Extracts one region as a plan.
 class RegionExtraction {
  public:
   RegionExtraction(const plan::Graph& whole, const std::vector<bool>& runs)
@@ -127,7 +127,7 @@ class RegionExtraction {
     return values_[value.value] = input;
   }
 
-  // With all it is computed from. By hand rather than by recursion: how deep it goes is the model's choice.
+  // With all of its operands. Iterative, since the depth depends on the model.
   void copy_what_is_constant(NodeId last) {
     std::vector<NodeId> stack = {last};
     while (!stack.empty()) {
@@ -167,7 +167,7 @@ class RegionExtraction {
   const std::vector<bool>& runs_;
   Region region_;
   plan::Transplant transplant_;
-  std::unordered_map<std::uint32_t, ValueId> values_;  // of the whole -> of the region
+  std::unordered_map<std::uint32_t, ValueId> values_;  // value of the whole plan -> value of the region
 };
 
 std::vector<Region> extract_all(const plan::Graph& whole, const RegionLine& line) {
@@ -175,7 +175,7 @@ std::vector<Region> extract_all(const plan::Graph& whole, const RegionLine& line
   std::vector<std::size_t> part_of(whole.node_count(), kNoRegion);
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (const NodeId node : parts[p]) part_of[node.value] = p;
-  std::vector<char> leaves(whole.value_count(), 0);  // its region, for another or for the user
+  std::vector<char> leaves(whole.value_count(), 0);  // read by another region or an output
   for (const plan::Output& output : whole.outputs()) leaves[output.value.value] = 1;
   for (const NodeId node : line.nodes())
     for (const ValueId input : whole.node(node).inputs)
@@ -192,7 +192,7 @@ std::vector<Region> extract_all(const plan::Graph& whole, const RegionLine& line
 std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules, bool learns) {
   RegionLine line(whole, learns);
   {
-    // A draft of a plan without copies or dead nodes numbers its nodes as the plan does.
+    // The draft of a plan without duplicate or dead nodes has the same node numbers.
     const rule::Draft draft(whole);
     for (const rule::Automaton* automaton : {&rules.normalizing(), &rules.exploring()})
       for (const rule::Match& match : automaton->all(draft))

@@ -1,4 +1,4 @@
-// Regions put together again.
+// Joins regions to a whole plan.
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,13 +14,13 @@ namespace {
 using plan::NodeId;
 using plan::ValueId;
 
-// 12 of "x12"; nothing when the name is not a letter and a number.
+// 12 for "x12"; nothing if the name is not the letter and a number.
 std::optional<std::size_t> number_after(char letter, std::string_view name) {
   if (name.empty() || name.front() != letter) return std::nullopt;
   return read_number<std::size_t>(name.substr(1));
 }
 
-// Which of the region's incoming values or sources a node of its plan stands for; nothing when it is neither.
+// Whether a node of a region's plan stands for an incoming value, a source, or neither.
 enum class EntryKind : std::uint8_t { none, input, source };
 
 EntryKind entry_kind_of(const plan::Operator& op) {
@@ -75,7 +75,7 @@ class Joining {
   }
 
  private:
-  // What no region computes is copied from the whole plan when it is first asked for.
+  // Nodes outside all regions are copied from the whole plan on first use.
   ValueId value_of(ValueId value) {
     std::vector<ValueId> stack = {value};
     while (!stack.empty()) {
@@ -99,7 +99,7 @@ class Joining {
     return values_.at(value.value);
   }
 
-  // Of the node that is added next.
+  // Sets label and scope for the node that is added next.
   void take_place_of(NodeId node) {
     joined_.stands_for.push_back(node);
     joined_.plan.set_label(node.valid() ? copy_.symbol(whole_.node(node).label) : Symbol());
@@ -109,7 +109,7 @@ class Joining {
   const plan::Graph& whole_;
   Joined joined_;
   plan::Transplant copy_;
-  std::unordered_map<std::uint32_t, ValueId> values_;  // of the whole -> of the joined plan
+  std::unordered_map<std::uint32_t, ValueId> values_;  // value of the whole plan -> value of the joined plan
 };
 
 bool same_type(const plan::Graph& a, ValueId x, const plan::Graph& b, ValueId y) {

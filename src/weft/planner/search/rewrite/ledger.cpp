@@ -11,8 +11,8 @@ namespace weft::search {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr int kDeepestView = 16;    // of views of views; what lies deeper is taken to be as it was made
-constexpr double kRounding = 1e-9;  // sums of a plan's prices in another order differ by far less
+constexpr int kDeepestView = 16;    // nested views followed; deeper ones count as unchanged
+constexpr double kRounding = 1e-9;  // well above the error of summing costs in another order
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool Price::is_below(const Price& other) const {
 
 Ledger::Ledger(const rule::Draft& draft, const Pricing& pricing, std::int64_t& priced)
     : draft_(draft), pricing_(pricing), priced_(priced), to_scratch_(draft.graph(), scratch_) {
-  // In an order that runs, so that one judgement of each is enough.
+  // Topological order, so each node is evaluated once.
   entries_.resize(draft_.graph().node_count());
   for (const plan::NodeId node : draft.nodes()) set(node, judge(node));
 }
@@ -63,7 +63,7 @@ void Ledger::set(plan::NodeId node, const Entry& after) {
   entry = after;
 }
 
-// Judges nodes until none has news for its readers. The plan has no cycle, so this ends.
+// Propagates changes to readers until nothing changes. The plan is acyclic, so this terminates.
 void Ledger::settle(std::vector<plan::NodeId> waiting) {
   if (entries_.size() < draft_.graph().node_count()) entries_.resize(draft_.graph().node_count());
   for (std::size_t next = 0; next < waiting.size(); ++next) {
@@ -105,7 +105,7 @@ double Ledger::seconds_now(plan::NodeId node) {
   return known;
 }
 
-// Whether the graph's own view of the node, and of the views it reads through, is what it reads now.
+// Whether the node, and the views it reads through, still have their original operands.
 bool Ledger::reads_as_made(plan::NodeId node, int depth) const {
   if (depth > kDeepestView) return true;
   const plan::Node& made = draft_.graph().node(node);
@@ -129,7 +129,7 @@ double Ledger::seconds_rewired(plan::NodeId node) {
   return known->second = pricing_.seconds(scratch_.view(copy));
 }
 
-// The node, and what the views among its operands are views of.
+// Hashes the node and, through views, its operands.
 void Ledger::feed_operands(Hasher& hasher, plan::NodeId node, int depth) const {
   hasher.number(node.value);
   for (const plan::ValueId input : draft_.inputs(node)) {

@@ -1,11 +1,12 @@
-// weft/planner/search/rewrite/ledger.h -- what a draft costs, kept up to date.
+// weft/planner/search/rewrite/ledger.h -- incrementally maintained cost of a draft.
 //
-//   Ledger ledger(draft, pricing, counts);      prices every node once
-//   ledger.follow(change);                      a rewrite: prices what is new
-//   ledger.back();                              and as if it had not been
+//   Ledger ledger(draft, pricing, counts);      evaluates every node once
+//   ledger.follow(change);                      a rewrite: evaluates new nodes
+//   ledger.back();                              undoes it
 //
-// A node counts when an output needs it and it depends on an input; what depends on parameters and constants
-// alone is computed before. Both are kept for each node, so a rewrite is priced by its own size.
+// A node counts if an output needs it and it depends on an input. Values that depend only on
+// parameters and constants are computed in advance. Both are stored per node, so the cost of
+// updating is proportional to the rewrite.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -18,26 +19,26 @@
 
 namespace weft::search {
 
-// What plans are compared by: their seconds, and where those are equal the nodes that run.
+// Plans are compared by seconds, and at equal seconds by the number of nodes that run.
 struct Price {
   double seconds = 0;
   std::int64_t nodes = 0;
 
-  // By more than rounding.
+  // By more than rounding error.
   bool is_below(const Price& other) const;
 };
 
 class Ledger {
  public:
-  // `priced` counts the calls of the cost model. REQUIRES: all arguments outlive it.
+  // `priced` counts calls of the cost model. REQUIRES: all arguments outlive it.
   Ledger(const rule::Draft& draft, const Pricing& pricing, std::int64_t& priced);
 
   Price price() const { return price_; }
   void follow(const rule::Change& change);
-  void back();  // takes back the latest follow()
+  void back();  // undoes the latest follow()
 
-  // Of the plan as it stands: which nodes live and what they read. Equal for equal plans of one draft, unless
-  // they came to the same by ways on which a node was once made and once rewired.
+  // Of the current plan: live nodes and their operands. Equal for equal plans of one draft, unless
+  // a node was newly made in one and rewired in the other.
   std::uint64_t fingerprint() const;
 
   bool runs(plan::NodeId node) const { return node.value < entries_.size() && entries_[node.value].runs; }
@@ -46,7 +47,7 @@ class Ledger {
   struct Entry {
     double seconds = 0;
     bool runs = false;       // needed by an output, and depends on an input
-    std::uint64_t mark = 0;  // of a live node and what it reads
+    std::uint64_t mark = 0;  // hash of a live node and its operands
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -75,11 +76,11 @@ class Ledger {
   std::vector<Entry> entries_;
   Price price_;
   std::uint64_t sum_of_marks_ = 0;
-  std::vector<double> as_made_;                 // the price of a node that reads what it was made with
-  std::unordered_map<Digest, double> rewired_;  // of one that reads something else by now
-  plan::Graph scratch_;                         // where those are made anew to be priced
+  std::vector<double> as_made_;                 // cost of a node with its original operands
+  std::unordered_map<Digest, double> rewired_;  // cost of a node with other operands
+  plan::Graph scratch_;                         // holds copies of rewired nodes for evaluation
   plan::Transplant to_scratch_;
-  std::unordered_map<std::uint32_t, plan::ValueId> leaves_;  // an operand of each type, in scratch_
+  std::unordered_map<std::uint32_t, plan::ValueId> leaves_;  // one operand per type, in scratch_
   std::vector<Kept> journal_;
   std::vector<Mark> marks_;
 };

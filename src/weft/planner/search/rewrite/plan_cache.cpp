@@ -18,7 +18,7 @@ std::string header_of(const Digest& key, std::string_view content) {
 
 std::string file_of(const Digest& key) { return fmt::format("{}.plan", key.hex()); }
 
-// Entries, and what killed writers left behind: it takes room too.
+// Entries, and partial files of killed writers, which take space too.
 std::vector<PrivateFolder::Entry> entries_of(const PrivateFolder& folder) {
   std::vector<PrivateFolder::Entry> entries = folder.files();
   std::erase_if(entries, [](const PrivateFolder::Entry& entry) {
@@ -68,7 +68,7 @@ void PlanCache::make_room(const PrivateFolder& folder, std::int64_t bytes) {
   std::ranges::sort(entries, {}, [](const PrivateFolder::Entry& entry) {
     return std::tuple(entry.used.tv_sec, entry.used.tv_nsec, std::string_view(entry.name));
   });
-  // Down to three quarters, so that a full cache is not looked through for every entry.
+  // Evicts down to three quarters, so that a full cache is not scanned for every entry.
   const std::int64_t enough = std::min(most_bytes_ - bytes, most_bytes_ / 4 * 3);
   for (const PrivateFolder::Entry& entry : entries) {
     if (*bytes_ <= enough) break;

@@ -6,7 +6,7 @@
 namespace weft::search {
 namespace {
 
-// Raised when what cost/plan_cost.h counts changes: prices of before are then other prices.
+// Increment when cost/plan_cost.h changes: it invalidates earlier costs.
 constexpr std::uint64_t kCostVersion = 1;
 
 }  // namespace

@@ -17,7 +17,7 @@ double RankPrices::bytes_of(const plan::NodeView& node, plan::ValueId value,
   return bytes;
 }
 
-// Layers ask the same again and again.
+// Cached, since layers repeat the same exchanges.
 double RankPrices::exchange_seconds(Collective kind, std::size_t axis, std::int64_t bytes) {
   const auto [at, is_new] = known_.try_emplace({kind, axis, bytes});
   if (is_new) {

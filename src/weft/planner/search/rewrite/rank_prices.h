@@ -1,11 +1,11 @@
-// weft/planner/search/rewrite/rank_prices.h -- what one node of a distributed plan takes on a rank, by itself.
+// weft/planner/search/rewrite/rank_prices.h -- cost of a single node of a distributed plan on a rank.
 //
 //   contract, sliced(f) on gpu=8      an eighth of its arithmetic, and a launch
-//   all-reduce along gpu              what the collective takes alone on its wires
-//   slice-across, views               nothing: read where it lies
+//   all-reduce along gpu              the collective alone on its links
+//   slice-across, views               nothing: no copy
 //
-// A pointwise node runs in one pass with its neighbours, so it is charged for its bytes and not for a launch.
-// This compares a rewrite with what it replaces; whether the step gets faster only simulating it tells.
+// A pointwise node is fused with its neighbours, so it costs its bytes but no launch. These costs
+// compare a rewrite with what it replaces. Only simulation shows whether the step gets faster.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -14,7 +14,7 @@ bool share(std::span<const std::string> a, std::span<const std::string> b) {
                              [&](const std::string& name) { return std::ranges::find(b, name) != b.end(); });
 }
 
-// What a match that still stands would do to the price; empty when it would pay.
+// How a match that still applies would change the cost; empty if it would pay.
 std::string judge(Workbench& bench, const rule::Match& match) {
   const Price before = bench.price();
   if (!bench.take(match)) return bench.why_not();

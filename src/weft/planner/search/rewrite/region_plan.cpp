@@ -7,7 +7,7 @@
 namespace weft::search {
 namespace {
 
-// Descent has looked far already: what it missed lies near the start or nowhere that pays to look.
+// Descent has searched deep already, so a shallow search around the start is enough.
 constexpr std::int64_t kPops = 16;
 
 void search(Workbench& bench, double alpha) {

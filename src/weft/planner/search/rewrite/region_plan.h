@@ -1,4 +1,4 @@
-// weft/planner/search/rewrite/region_plan.h -- the plan found for a region, how it was found, and both as text for the cache.
+// weft/planner/search/rewrite/region_plan.h -- the plan found for a region and its trail; also as text.
 //
 //   stopped   saturated
 //   seconds   0x1.5p-16   0x1.1p-16
@@ -6,7 +6,8 @@
 //   plan region
 //   ..
 //
-// Tabs between fields; numbers in hexadecimal, so that what is read is what was written to the last bit.
+// The cache stores this text. Fields are separated by tabs, and numbers are hexadecimal so that
+// they are read back exactly.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,15 +27,15 @@ struct RegionPlan {
   double seconds_before = 0, seconds_after = 0;
   std::vector<Step> trail;
   Stopped stopped = Stopped::saturated;
-  std::vector<Refusal> refusals = {};  // where they were asked for; not part of the text
+  std::vector<Refusal> refusals = {};  // if requested; not part of the text
 };
 
-// Relaxed descent, then backtracking from the start, then descent from what that found.
+// Relaxed descent, then backtracking from the start, then descent from its result.
 RegionPlan plan_region(const plan::Graph& region, const RuleBook& rules, const Pricing& pricing,
                        const Limits& limits, double alpha, bool keep_refusals, Counts& counts);
 
 std::string print(const RegionPlan& plan);
-// Nothing when the text is not such a plan.
+// Nothing if the text is not a region plan.
 std::optional<RegionPlan> parse_region_plan(std::string_view text);
 
 }  // namespace weft::search

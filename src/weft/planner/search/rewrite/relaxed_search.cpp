@@ -11,17 +11,17 @@ namespace {
 
 struct Horizon {
   int depth;          // moves after the first
-  std::size_t width;  // so many of a move's follow-ups are followed further, the cheapest
+  std::size_t width;  // number of follow-ups per move to expand, cheapest first
 };
 
-// Each is tried when the ones before find nothing more.
+// Each is tried once the previous ones find nothing more.
 constexpr Horizon kHorizons[] = {{0, 0}, {1, 0}, {2, 4}, {3, 3}};
 
-// What a match is worth: the cheapest plan on the ways that begin with it.
+// The value of a match: the cheapest plan reached by sequences that start with it.
 struct Outlook {
   std::vector<rule::Match> moves;
   Price from, to;
-  std::size_t as_of = 0;  // how many outlooks had been taken when this one was seen
+  std::size_t as_of = 0;  // taken_ when this was evaluated
 
   bool pays() const { return to.is_below(from); }
   double gain() const { return from.seconds - to.seconds; }
@@ -42,8 +42,8 @@ class RelaxedDescent {
  public:
   explicit RelaxedDescent(Workbench& bench) : bench_(bench) {}
 
-  // Takes what pays: at the nearest horizon all of it, at a farther one the best and what was put by. False
-  // when nothing did.
+  // Applies what pays: at the first horizon everything, at farther ones the best and what was
+  // deferred. Returns false if nothing paid.
   bool descend(const Horizon& horizon);
 
  private:
@@ -56,14 +56,14 @@ class RelaxedDescent {
 
   Workbench& bench_;
   std::vector<Outlook> waiting_;      // those that pay
-  std::size_t taken_ = 0;             // outlooks
-  std::vector<std::size_t> changed_;  // by node: how many had been taken when it last changed
-  // By match and horizon: how many had been taken when it was last considered.
+  std::size_t taken_ = 0;             // number of outlooks applied
+  std::vector<std::size_t> changed_;  // by node: taken_ when it last changed
+  // By match and horizon: taken_ when it was last considered.
   std::unordered_map<std::uint64_t, std::size_t> considered_;
-  std::unordered_set<std::uint64_t> seen_;  // plans looked at from the match being considered
+  std::unordered_set<std::uint64_t> seen_;  // plans evaluated for the current match
 };
 
-// Where nothing near has changed since, a match is worth what it was worth.
+// The value of a match is unchanged if no node near it has changed since.
 bool RelaxedDescent::is_news(const rule::Match& match, const Horizon& horizon) const {
   const auto known = considered_.find(key_of_match(match, horizon));
   if (known == considered_.end()) return true;
@@ -129,7 +129,7 @@ void RelaxedDescent::look(const Horizon& horizon, int depth, std::size_t base, O
 }
 
 Outlook RelaxedDescent::take_best_waiting() {
-  // Of equals the first: the search must not depend on how a heap arranges them.
+  // The first of equals: the result must not depend on the order in a heap.
   const auto best = std::ranges::max_element(
       waiting_, [](const Outlook& a, const Outlook& b) { return b.is_better_than(a); });
   Outlook outlook = std::move(*best);
@@ -137,7 +137,7 @@ Outlook RelaxedDescent::take_best_waiting() {
   return outlook;
 }
 
-// False when other moves came between; the bench may then be anywhere on the way.
+// False if other moves made it inapplicable; the bench may then be anywhere along the sequence.
 bool RelaxedDescent::replay(const Outlook& outlook) {
   return std::ranges::all_of(outlook.moves, [&](const rule::Match& match) {
     return bench_.still_matches(match) && bench_.take(match);
@@ -161,7 +161,7 @@ bool RelaxedDescent::descend(const Horizon& horizon) {
       ++taken_;
       changed_.resize(bench_.draft().graph().node_count());
       for (const plan::NodeId node : bench_.changed(bench_.moves() - base)) changed_[node.value] = taken_;
-      if (horizon.depth > 0) return true;  // what is near comes first again
+      if (horizon.depth > 0) return true;  // return to the first horizon
       const std::vector<rule::Match> news = bench_.follow_ups(bench_.moves() - base);
       for (const rule::Match& match : news) consider(match, horizon);
       continue;

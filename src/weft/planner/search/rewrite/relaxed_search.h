@@ -1,12 +1,12 @@
-// weft/planner/search/rewrite/relaxed_search.h -- descent that looks ahead: a step may lose what the next ones win back.
+// weft/planner/search/rewrite/relaxed_search.h -- descent with lookahead: a step may raise the cost first.
 //
-//   price ^   x          From every match: take it, then the best few of what it makes possible, and so
-//         |  / \         on to a depth. The sequence that ends lowest is what the match is worth (x
-//   base  +-*---\---     pays only with its follower), and of all matches the one worth most is taken
-//         |      *       first. Two that exclude each other are so compared by where they lead.
+//   cost  ^   x          For every match: apply it, then the best few of its follow-ups, and so on up
+//         |  / \         to a depth. The lowest cost reached is the value of the match (x pays only
+//   base  +-*---\---     with its follow-up). The match with the best value is applied first, so two
+//         |      *       that exclude each other are compared by their outcomes.
 //
-// Follow-ups share a value with what the move before changed, so parts of a plan that have nothing to do with
-// each other do not multiply. Sequences are short first, longer where short ones find nothing any more.
+// Follow-ups share a value with what the previous move changed, so independent parts of a plan do
+// not multiply. Sequences are short at first, and longer once short ones find nothing.
 #pragma once
 #include "weft/planner/search/rewrite/workbench.h"
 

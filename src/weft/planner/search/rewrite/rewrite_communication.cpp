@@ -23,12 +23,12 @@ using plan::Layout;
 using plan::NodeId;
 using plan::ValueId;
 
-constexpr int kDeepestWay = 3;               // rewrites in a row that are looked at together
-constexpr std::size_t kWidestWay = 12;       // of what a rewrite makes possible, how many are followed
-constexpr int kMostCommunicationRounds = 8;  // two or three are usual
-constexpr double kLeastWorth = 1e-7;         // seconds: what is less is rounding
+constexpr int kDeepestWay = 3;               // rewrites evaluated as one sequence
+constexpr std::size_t kWidestWay = 12;       // follow-ups expanded per rewrite
+constexpr int kMostCommunicationRounds = 8;  // two or three are typical
+constexpr double kLeastWorth = 1e-7;         // seconds: anything less is rounding error
 
-// A draft of a distributed plan, with the layout of every value that was ever made in it.
+// A draft of a distributed plan, with the layout of every value made in it so far.
 class CommunicationBench {
  public:
   CommunicationBench(const distribute::DistributedPlan& plan, std::span<const rule::Rule> rules,
@@ -44,7 +44,7 @@ class CommunicationBench {
   const rule::Rule& rule_of(const rule::Match& match) const { return automaton_.rules()[match.rule]; }
   std::vector<rule::Match> matches() const { return automaton_.all(draft_, placement()); }
 
-  // What the plan takes longer on a rank after this, in seconds; nothing where the rule does not fit here.
+  // Change of the cost per rank in seconds; nothing if the rule does not apply here.
   std::optional<double> apply(const rule::Match& match) {
     const rule::Rule& rule = rule_of(match);
     const std::vector<Reader> readers = readers_of(rule, match);
@@ -63,7 +63,7 @@ class CommunicationBench {
   }
   void undo() { draft_.undo(); }
 
-  // Matches that the latest rewrite made possible, in order: they hold a node that it made.
+  // Matches enabled by the latest rewrite, in order: they contain a node that it made.
   std::vector<rule::Match> follow_ups() const {
     std::vector<rule::Match> found;
     for (const NodeId root : automaton_.affected(draft_, latest_))
@@ -75,7 +75,7 @@ class CommunicationBench {
     return found;
   }
 
-  // Equal for matches of a rule that look alike as far as their neighbours: what one is worth, so is the other.
+  // Equal for matches of a rule whose neighbourhoods are alike, so that their values are equal.
   Digest likeness(const rule::Match& match) const {
     Hasher hasher;
     hasher.number(match.rule);
@@ -100,7 +100,7 @@ class CommunicationBench {
     return said;
   }
 
-  // Nodes that stayed are what they were; those that rules made are their own.
+  // Unchanged nodes keep their origin and `own` flag; those made by rules get `own` set.
   Result<distribute::DistributedPlan> finish() const {
     distribute::DistributedPlan made;
     made.mesh = plan_.mesh;
@@ -111,7 +111,7 @@ class CommunicationBench {
       const bool is_new = node.value >= plan_.graph.node_count();
       of_store[node.value] = NodeId(made.origin.size());
       made.own.push_back(is_new || (!plan_.own.empty() && plan_.own[node.value]));
-      // Communication belongs to what it moves.
+      // Communication nodes inherit the origin of their operand.
       NodeId origin = is_new ? NodeId() : plan_.origin[node.value];
       if (is_new && ops::find_communication(*draft_.graph().node(node).op) != nullptr)
         origin = made.origin[of_store[draft_.graph().value(draft_.inputs(node)[0]).producer.value].value];
@@ -123,7 +123,7 @@ class CommunicationBench {
   }
 
  private:
-  // Who reads what a rewrite replaces, and how that is held.
+  // A reader of a replaced value.
   struct Reader {
     NodeId node;  // invalid: an output of the plan
     std::size_t position = 0;
@@ -135,7 +135,7 @@ class CommunicationBench {
 
   void feed(Hasher& hasher, NodeId node) const {
     const plan::NodeView view = draft_.graph().view(node);
-    // Sources differ in name, which makes no difference.
+    // Names of sources do not matter.
     if (ops::is_source(view.op()))
       hasher.text(view.op().name());
     else
@@ -160,7 +160,7 @@ class CommunicationBench {
     return readers;
   }
 
-  // A rule says nothing of the axes that it does not name: what is read must lie there as before.
+  // A rule covers only the axes it names: along others, the layout of values read must not change.
   bool reads_alike(std::span<const Reader> readers) const {
     return std::ranges::all_of(readers, [&](const Reader& reader) {
       if (reader.node.valid() && !draft_.alive(reader.node)) return true;
@@ -199,11 +199,11 @@ class CommunicationBench {
   rule::Draft draft_;
   std::vector<Layout> layouts_;  // by value
   std::size_t known_nodes_;
-  std::vector<NodeId> unknown_;  // that have no layout: they go together with nothing
+  std::vector<NodeId> unknown_;  // without a layout
   rule::Change latest_;
 };
 
-// Some rewrites in a row, and what they change together.
+// A sequence of rewrites and its change of the cost.
 struct Way {
   std::vector<rule::Match> steps;
   double seconds = 0;
@@ -230,7 +230,7 @@ class CommunicationSearch {
     std::vector<Way> ways;
     const std::vector<rule::Match> matches = bench_.matches();
     result_.counts.matches += static_cast<std::int64_t>(matches.size());
-    // By likeness: the rules of the best way from there; none where nothing pays.
+    // By likeness: the rules of the best sequence from there; empty if nothing pays.
     std::unordered_map<Digest, std::vector<std::uint32_t>> known;
     for (const rule::Match& match : matches) {
       const auto [at, is_new] = known.try_emplace(bench_.likeness(match));
@@ -244,7 +244,7 @@ class CommunicationSearch {
     return ways;
   }
 
-  // By these rules, as another place did that looks alike. The draft is as it was afterwards.
+  // Applies the rules that were best at a similar place. Restores the draft afterwards.
   Way along(const rule::Match& match, std::span<const std::uint32_t> rules) {
     const std::optional<double> seconds = bench_.apply(match);
     if (!seconds) return {};
@@ -262,7 +262,7 @@ class CommunicationSearch {
     return way;
   }
 
-  // The draft is as it was afterwards. Empty where the match does not stand.
+  // Restores the draft afterwards. Empty if the match does not apply.
   Way best_from(const rule::Match& match, int depth) {
     if (spent()) return {};
     const std::optional<double> seconds = bench_.apply(match);
@@ -292,7 +292,7 @@ class CommunicationSearch {
       sum += *seconds;
       steps.push_back(std::move(step));
     }
-    // Another way was in this one's place.
+    // Another sequence has already changed this place.
     if (steps.size() < way.steps.size() || !(sum < -kLeastWorth)) {
       for (std::size_t s = 0; s < steps.size(); ++s) bench_.undo();
       return false;

@@ -1,15 +1,15 @@
-// weft/planner/search/rewrite/rewrite_communication.h -- the plan of a mesh, with its exchanges split, merged and moved.
+// weft/planner/search/rewrite/rewrite_communication.h -- split, merge and move the exchanges of a plan.
 //
-//   %4 = all-reduce %2 {axis=gpu}             %4 = add %2, %3                    add_past_all_reduce: both are
-//   %5 = all-reduce %3 {axis=gpu}      =>     %5 = all-reduce %4 {axis=gpu}      addends on gpu, and a sum of
-//   %6 = add %4, %5                                                              sums is sent once
+//   %4 = all-reduce %2 {axis=gpu}             %4 = add %2, %3                    add_past_all_reduce: both
+//   %5 = all-reduce %3 {axis=gpu}      =>     %5 = all-reduce %4 {axis=gpu}      are partial on gpu, and
+//   %6 = add %4, %5                                                              one sum is sent
 //
-// Rules that speak of several ranks (rules/communication.rules) are matched with the layouts at hand. What a
-// match is worth is the price on a rank of what it takes away less that of what it makes, with the best of
-// what it makes possible, a few steps on: splitting an all-reduce pays only where something moves between the
-// halves. Equal places, such as those of the layers of a model, are judged once. All that pays is taken, the
-// most worth first, and the result is simulated: it stands only if the step is faster by `least_gain` and no
-// larger than it may be.
+// Distributed rules (rules/communication.rules) are matched with the current layouts. The value of
+// a match is the cost per rank of the nodes it removes minus that of the nodes it adds, plus the
+// best of its follow-ups, a few steps deep: splitting an all-reduce pays only if something moves
+// between the halves. Equal places, such as those of repeated layers, are evaluated once. All
+// matches that pay are applied, the best first. The result is simulated and kept only if the step
+// is faster by `least_gain` and within memory.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -28,15 +28,15 @@
 namespace weft::search {
 
 struct CommunicationOptions {
-  double least_gain = 0.02;                                  // of the step
-  double memory_bytes = 0;                                   // that a rank may take; 0: no limit
-  std::int64_t tries = 4000;                                 // rewrites tried before the search stops
-  double seconds = std::numeric_limits<double>::infinity();  // likewise
+  double least_gain = 0.02;                                  // share of the step time
+  double memory_bytes = 0;                                   // limit per rank; 0: no limit
+  std::int64_t tries = 4000;                                 // limit on rewrites tried
+  double seconds = std::numeric_limits<double>::infinity();  // time limit
 };
 
 struct RewrittenCommunication {
-  std::optional<PredictedPlan> plan;  // none: it stays as it is
-  std::vector<Step> trail;            // of the plan, where there is one
+  std::optional<PredictedPlan> plan;  // none: unchanged
+  std::vector<Step> trail;            // of the plan, if any
   std::string why_not;                // "no rule pays", "12.1 ms instead of 12.2 ms: .."
   Stopped stopped = Stopped::saturated;
   Counts counts;

@@ -23,22 +23,22 @@ bool is_of(const rule::Rule& rule, std::string_view file) {
   return std::string_view(rule.file).ends_with(file);
 }
 
-// Every left side of a file's rules has one; most plans have none, and need not be looked at closely.
+// Every rule of a file has this operator on its left side, so most plans need no matching.
 bool has(const plan::Graph& graph, const plan::Operator& op) {
   for (std::size_t n = 0; n < graph.node_count(); ++n)
     if (graph.node(plan::NodeId(n)).op == &op) return true;
   return false;
 }
 
-// The plan that the draft stands for, in the model's own order: stages, layers and EXPLAIN go by it. What a rule
-// made stands where what it replaced stood; by node: the place of those that the model does not have.
+// The plan of the draft in the order of the model, which stages, layers and EXPLAIN rely on. New
+// nodes take the position of what they replaced. `places`: by new node, that position.
 plan::Graph in_the_models_order(const rule::Draft& draft, const plan::Graph& model,
                                 const std::vector<plan::NodeId>& places) {
   const auto place = [&](plan::NodeId node) {
     return node.value < model.node_count() ? node : places[node.value - model.node_count()];
   };
   std::vector<plan::NodeId> order = draft.nodes();
-  // A source that nothing reads is fed and saved all the same.
+  // Sources that nothing reads are still fed and saved.
   for (std::size_t n = 0; n < model.node_count(); ++n)
     if (ops::is_source(*model.node(plan::NodeId(n)).op) && !draft.alive(plan::NodeId(n)))
       order.push_back(plan::NodeId(n));
@@ -76,7 +76,7 @@ double seconds_of(const rule::Draft& draft, std::span<const plan::NodeId> nodes,
   return seconds;
 }
 
-// The same with the gradients of what they read: the last gives a loss.
+// The same including gradients of all operands. REQUIRES: the last node gives a loss.
 double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> nodes,
                         const cluster::Device& device) {
   if (nodes.empty()) return 0;
@@ -107,8 +107,8 @@ double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> node
   return seconds;
 }
 
-// A loss that a kernel can tile, of logits that are large enough and that nobody else reads, and no dearer by it unless
-// all are asked for.
+// Whether a kernel can tile the loss, its logits are large enough and not read elsewhere, and it
+// gets cheaper; cost does not matter if all losses are requested.
 bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64_t logits_from,
                 double seconds) {
   const auto is_product = [&](plan::NodeId id) { return draft.graph().node(id).op == &ops::contract(); };
@@ -124,7 +124,7 @@ bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64
   return false;
 }
 
-// What may fire in a plan.
+// Which rules may apply.
 struct Tried {
   bool attention, losses, learns;
 
@@ -145,7 +145,7 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
     if (!tried(rule)) continue;
     Step step{rule.name, {}, 0};
     for (const plan::NodeId node : match.nodes) step.replaced.push_back(plan::describe(draft.graph(), node));
-    // One that an earlier match has changed no longer stands, and is refused.
+    // Fails if an earlier match changed these nodes.
     const Result<rule::Change> change = draft.apply(rule, match);
     if (!change.ok()) continue;
     places.resize(draft.graph().node_count() - forward.node_count(), match.root);
@@ -196,7 +196,7 @@ RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Devi
   const std::int64_t logits_from = which.logits_from.value_or(0);
   RewrittenForward found = rewritten_by(forward, device, rules.automaton(), tried, logits_from);
   if (are_proven_as_they_are(rules.rules(), found.trail, prove)) return found;
-  // A rule was refused or got a guard: its automaton is another.
+  // A rule was refuted or got a guard, so the automaton must be rebuilt.
   RulesToProve trial({rules.rules().begin(), rules.rules().end()}, prove);
   while (!trial.prove_used(found.trail))
     found = rewritten_by(forward, device, rule::Automaton(trial.rules()), tried, logits_from);

@@ -1,13 +1,13 @@
-// weft/planner/search/rewrite/rewrite_forward.h -- rules that fire before a plan learns.
+// weft/planner/search/rewrite/rewrite_forward.h -- rules that apply before differentiation.
 //
 //   contract, softmax, contract ──rules/attention.rules──▶ attention ──differentiate──▶ attention-gradient
 //   contract, cross-entropy, sum ───rules/loss.rules───▶ linear-cross-entropy ──differentiate──▶ mul
-//                               rules/loss_alone.rules   the same without slopes, of plans that do not learn
+//                               rules/loss_alone.rules   the same without gradients, for inference
 //
-// The backward pass of a composition reads what the composition made along the way, so that after it nothing can
-// be fused any more that memory would be saved by. These rules therefore come first, in TRAIN as in INFER. Each
-// is taken wherever it stands and pays by its price on the device: that of a loss counts its gradients, which
-// linear-cross-entropy makes along with it.
+// A backward pass reads the intermediate values of the forward pass, so afterwards no fusion can
+// save memory. These rules therefore come first, in TRAIN and in INFER. A match is applied if it is
+// cheaper on the device. The cost of a loss includes its gradients, which linear-cross-entropy
+// computes too.
 #pragma once
 #include <optional>
 #include <span>
@@ -23,19 +23,20 @@
 namespace weft::search {
 
 struct RewrittenForward {
-  std::optional<plan::Graph> plan;  // none: it stays as it is
+  std::optional<plan::Graph> plan;  // none: unchanged
   std::vector<Step> trail;
 };
 
 struct ForwardRewrites {
   bool attention = true;
-  // Losses whose logits have at least so many bytes, where that pays; 0: all that a kernel can tile; none: not any.
+  // Rewrites losses with at least this many bytes of logits, if that pays. 0: all that a kernel can
+  // tile; none: no losses.
   std::optional<std::int64_t> logits_from = std::nullopt;
-  bool learns = true;  // losses are made with their slopes, and priced so
+  bool learns = true;  // losses compute gradients, whose cost is included
 };
 
-// Of a library the rules of attention.rules, loss.rules and loss_alone.rules, and what finds them in a plan: made once,
-// as a model is bound a hundred times while small sizes for its proof are looked for.
+// The rules of attention.rules, loss.rules and loss_alone.rules, with their automaton. Built once,
+// since a model is bound a hundred times to find small sizes for its proof.
 class ForwardRules {
  public:
   explicit ForwardRules(std::span<const rule::Rule> rules);
@@ -50,7 +51,7 @@ class ForwardRules {
   rule::Automaton automaton_;
 };
 
-// None fires that `prove` does not prove.
+// Applies only rules that `prove` proves.
 RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
                                  const ForwardRules& rules, const ProveRule& prove,
                                  const ForwardRewrites& which = {});

@@ -21,13 +21,13 @@
 namespace weft::search {
 namespace {
 
-// Raised when the same region, rules and prices may lead to another plan than before.
+// Increment when the same region, rules and costs may give a different plan.
 constexpr std::uint64_t kSearchVersion = 1;
 
-constexpr int kMostRounds = 8;  // two or three are usual
+constexpr int kMostRounds = 8;  // two or three are typical
 
 std::optional<std::chrono::steady_clock::time_point> deadline_in(double seconds) {
-  constexpr double kBeyondClocks = 1e8;  // three years: beyond what a clock's ticks can hold, some day
+  constexpr double kBeyondClocks = 1e8;  // three years: avoids overflow of the clock
   if (!(seconds < kBeyondClocks)) return std::nullopt;
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                 std::chrono::duration<double>(std::max(seconds, 0.0)));
@@ -45,7 +45,7 @@ class Rewriter {
 
  private:
   struct Round {
-    double before = 0, after = 0;  // of all regions together
+    double before = 0, after = 0;  // sum over all regions
     bool changed = false;
     Joined joined;
   };
@@ -56,7 +56,7 @@ class Rewriter {
   void remember_as_planned(const RegionPlan& plan);
   Digest key_of(const std::string& text) const;
   std::optional<RegionPlan> find_in_cache(const Digest& key, const Region& region);
-  void tell(const Region& region, const RegionPlan& plan);  // in the names of the whole plan
+  void tell(const Region& region, const RegionPlan& plan);  // with names of the whole plan
   std::string in_whole(const Region& region, const std::string& node) const;
   void note(Stopped stopped) {
     if (result_.stopped == Stopped::saturated) result_.stopped = stopped;
@@ -67,13 +67,12 @@ class Rewriter {
   const RewriteOptions& options_;
   Limits limits_;
   plan::Graph whole_;
-  std::vector<std::string> names_;  // of the whole plan's nodes, as they are told
+  std::vector<std::string> names_;  // display names of the whole plan's nodes
   Rewritten result_;
   std::unordered_map<Digest, RegionPlan> known_;
 };
 
-// Better regions may fit together in ways that the old ones did not: where a rule reaches across now, there
-// is no cut in the next round.
+// Improved regions may enable matches across old cuts. The next round does not cut there.
 Rewritten Rewriter::run(const plan::Graph& graph) {
   {
     const rule::Draft draft(graph);
@@ -87,8 +86,8 @@ Rewritten Rewriter::run(const plan::Graph& graph) {
       result_.trail.push_back(std::move(*shared));
     }
   }
-  // A region's price knows nothing of what its new views cost a reader elsewhere: the next round does, and
-  // the plan that was cheapest in truth is kept.
+  // A region's cost ignores what its new views cost readers in other regions. The next round
+  // includes that, so the plan with the lowest actual cost is kept.
   struct {
     double seconds = std::numeric_limits<double>::infinity();
     plan::Graph plan;
@@ -119,7 +118,7 @@ Rewritten Rewriter::run(const plan::Graph& graph) {
   return std::move(result_);
 }
 
-// A draft finishes its nodes in the order in which it lists them.
+// Draft::finish() keeps the order of Draft::nodes().
 void Rewriter::become(const rule::Draft& draft, std::span<const std::string> names) {
   names_.clear();
   for (const plan::NodeId node : draft.nodes()) names_.push_back(names[node.value]);
@@ -175,14 +174,14 @@ const RegionPlan& Rewriter::plan_of(const Region& region) {
   RegionPlan plan = plan_region(region.plan, rules_, pricing_, limits_, options_.budget.alpha,
                                 options_.keep_refusals, result_.counts);
   ++result_.counts.searched;
-  // What a clock cut short may be better another time. A cache that cannot be written is done without.
+  // A search cut short by the clock is not cached. Failures to write the cache are ignored.
   if (options_.cache && plan.stopped != Stopped::time_limit)
     static_cast<void>(options_.cache->store(key, print(plan)));
   remember_as_planned(plan);
   return known_.emplace(key, std::move(plan)).first->second;
 }
 
-// The search has ended there once: it need not begin there.
+// The result of a search needs no further search.
 void Rewriter::remember_as_planned(const RegionPlan& plan) {
   if (plan.trail.empty()) return;
   Region region = as_region(plan.plan);
@@ -216,7 +215,7 @@ Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::R
                                const Pricing& pricing, const RewriteOptions& options) {
   WEFT_TRY_STATUS(plan::verify(graph));
   Rewritten made = Rewriter(rules, pricing, options).run(graph);
-  // A region does not know in which phase the rest of the plan reads what it makes.
+  // Regions do not know in which phase their outputs are read.
   WEFT_TRY_STATUS(plan::settle_phases(made.plan));
   return made;
 }

@@ -1,16 +1,16 @@
-// weft/planner/search/rewrite/rewrite_plan.h -- the cheapest plan that proven rules lead to, on one device.
+// weft/planner/search/rewrite/rewrite_plan.h -- the cheapest plan on one device reachable by proven rules.
 //
-//   plan ──cut──▶ regions ──search──▶ better regions ──join──▶ plan ──▶ again, until no region gets better
+//   plan ──cut──▶ regions ──search──▶ better regions ──join──▶ plan ──▶ again, until no region improves
 //                    │  ▲
-//                  plan cache: a region is planned once, whoever asks, in this run or another
+//                  plan cache: each region is planned once, in this run or an earlier one
 //
-// The plan is cut where no rule reaches across (region.h). A region is searched by relaxed descent,
-// then by backtracking from where it began (relaxed_search.h, backtracking.h); equal regions, such as
-// the layers of an encoder, once. Better regions may make a rule reach across where none did: the next
-// round cuts elsewhere.
+// The plan is cut where no rule matches across (region.h). A region is searched by relaxed descent,
+// then by backtracking from its start (relaxed_search.h, backtracking.h). Equal regions, such as
+// the layers of an encoder, are searched once. Improved regions may enable matches across old cuts,
+// so the next round cuts elsewhere.
 //
-// The same plan, rules, prices and budget give the same plan, whatever the cache holds; only a limit of
-// seconds can change that.
+// The same plan, rules, costs and budget give the same plan, whatever the cache contains; only a
+// limit in seconds can change that.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -28,16 +28,16 @@ namespace weft::search {
 class PlanCache;
 
 struct Budget {
-  std::int64_t rewrites = 6000;                              // tried in one region
-  std::int64_t nodes = 200'000;                              // made in one region, dead ones included
+  std::int64_t rewrites = 6000;                              // tried per region
+  std::int64_t nodes = 200'000;                              // made per region, including dead ones
   double seconds = std::numeric_limits<double>::infinity();  // for the whole plan
-  double alpha = 1.2;  // a region this much dearer than the best may still lead to a better one
+  double alpha = 1.2;  // expand regions up to this ratio to the best cost
 };
 
 struct RewriteOptions {
   Budget budget;
-  PlanCache* cache = nullptr;  // null: each region is planned anew
-  bool keep_refusals = false;  // for `weft rules why`; such a run reads nothing from the cache
+  PlanCache* cache = nullptr;  // null: no cache
+  bool keep_refusals = false;  // for `weft rules why`; does not read the cache
 };
 
 struct Rewritten {

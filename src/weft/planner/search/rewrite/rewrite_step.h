@@ -1,9 +1,9 @@
-// weft/planner/search/rewrite/rewrite_step.h -- the plan of one device that rules lead to, where the step gets faster by it.
+// weft/planner/search/rewrite/rewrite_step.h -- rewrite the one-device plan if its step gets faster.
 //
-//   rules ──rewrite_plan──▶ a plan that takes less at best ──simulate──▶ taken if the step is faster by least_gain
+//   rules ──rewrite_plan──▶ a plan with less roofline cost ──simulate──▶ used if faster by least_gain
 //
-// At best, each node is priced by itself; as programs run, pointwise nodes share a pass. So what counts is the
-// step of the one plan and of the other, simulated alike.
+// The roofline adds up single nodes, but programs fuse pointwise nodes. So the steps of both plans
+// are simulated and compared.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -24,22 +24,22 @@ namespace weft::search {
 
 struct RewriteStepOptions {
   bool learns = false;               // a training plan
-  double least_gain = 0;             // of the step; 0: whatever is cheaper at best is taken
-  const Machine* machine = nullptr;  // of one device; null: what a plan takes at best is what counts
-  std::int64_t rewrites = 6000;      // tried in one region
-  double seconds = std::numeric_limits<double>::infinity();  // that it may take
-  std::size_t most_nodes = 100'000;                          // of a larger plan nothing is tried
+  double least_gain = 0;             // share of the step time; 0: accept any gain in roofline cost
+  const Machine* machine = nullptr;  // for one device; null: compare roofline costs
+  std::int64_t rewrites = 6000;      // tried per region
+  double seconds = std::numeric_limits<double>::infinity();  // time limit
+  std::size_t most_nodes = 100'000;                          // larger plans are not rewritten
 };
 
 struct RewrittenStep {
-  std::optional<plan::Graph> plan;               // none: it stays as it is
-  double seconds_before = 0, seconds_after = 0;  // at best
+  std::optional<plan::Graph> plan;               // none: unchanged
+  double seconds_before = 0, seconds_after = 0;  // roofline
   std::vector<Step> trail;
   Stopped stopped = Stopped::saturated;
   std::string why_not;  // "no rule makes it cheaper"
 };
 
-// Rules that speak of several ranks are left out.
+// Ignores distributed rules.
 Result<RewrittenStep> rewrite_step(const plan::Graph& plan, const cluster::Device& device,
                                    std::span<const rule::Rule> rules, const ProveRule& prove,
                                    const RewriteStepOptions& options);

@@ -1,4 +1,4 @@
-// weft/planner/search/rewrite/rule_book.h -- rules made ready for a search: by kind, compiled, and named by one digest.
+// weft/planner/search/rewrite/rule_book.h -- rules compiled for search, by kind, with a digest.
 #pragma once
 #include <span>
 #include <vector>
@@ -17,7 +17,7 @@ class RuleBook {
 
   const rule::Automaton& normalizing() const { return normalizing_; }
   const rule::Automaton& exploring() const { return exploring_; }
-  // Of the rules' text, in order: which of two equally good plans is found depends on it.
+  // Of the text of all rules, in order, which decides between equally good plans.
   const Digest& digest() const { return digest_; }
 
  private:

@@ -8,7 +8,7 @@ bool RulesToProve::prove_used(std::span<const Step> trail) {
   bool all = true;
   for (const Step& step : trail) {
     const auto at = std::ranges::find(rules_, step.rule, &rule::Rule::name);
-    // Equal nodes are one without a rule.
+    // Merging of equal nodes is a step without a rule.
     if (at == rules_.end() || std::ranges::find(proven_, step.rule) != proven_.end()) continue;
     std::optional<rule::Rule> found = prove_(*at);
     if (!found) {

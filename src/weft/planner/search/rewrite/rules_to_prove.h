@@ -1,11 +1,11 @@
-// weft/planner/search/rewrite/rules_to_prove.h -- rules that are proven when a search wants to use them.
+// weft/planner/search/rewrite/rules_to_prove.h -- prove rules on demand, when a search uses them.
 //
 //   RulesToProve rules(shipped, prove);
-//   do found = search(plan, rules.rules());          // with what is not proven yet, on trial
-//   while (!rules.prove_used(found.trail));          // a rule was refused or got a guard: again, without it
+//   do found = search(plan, rules.rules());          // includes rules that are not proven yet
+//   while (!rules.prove_used(found.trail));          // a rule was refuted or got a guard: search again
 //
-// Proving all rules takes longer than planning; a plan uses a handful. No plan leaves the loop that a rule
-// made which is not proven.
+// Proving all rules takes longer than planning, and a plan uses only a few. The loop ends only with
+// a plan made by proven rules.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace weft::search {
 
-// The rule as it may fire, with the guard that its proof wants; nothing where it is not proven.
+// The rule with the guard that its proof requires; nothing if it cannot be proven.
 using ProveRule = std::function<std::optional<rule::Rule>(const rule::Rule& rule)>;
 
 class RulesToProve {
@@ -29,8 +29,8 @@ class RulesToProve {
 
   std::span<const rule::Rule> rules() const { return rules_; }
 
-  // True when all rules of the trail are proven as they are. False when they have changed: what is refused is
-  // gone, what needs a guard has it.
+  // True if all rules of the trail are proven unchanged. Otherwise updates them: removes refuted
+  // rules and adds required guards.
   bool prove_used(std::span<const Step> trail);
 
  private:

@@ -1,7 +1,7 @@
-// weft/planner/search/rewrite/shared_nodes.h -- what a plan computes twice.
+// weft/planner/search/rewrite/shared_nodes.h -- account for duplicate nodes that a draft merges.
 //
-// A draft holds equal nodes once, so a plan that goes through one gets cheaper before any rule is tried. That
-// belongs to the account as well: a step without a rule.
+// A draft merges equal nodes, so a plan gets cheaper before any rule applies. The trail records
+// this as a step without a rule.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace weft::search {
 
-// The nodes of `graph` that run and that its draft does without; nothing when there are none. `priced` counts
-// calls of the cost model.
+// A step for the nodes of `graph` that run but are merged in `draft`; nothing if there are none.
+// `priced` counts calls of the cost model.
 std::optional<Step> share_equal_nodes(const plan::Graph& graph, const rule::Draft& draft,
                                       const Pricing& pricing, std::int64_t& priced);
 

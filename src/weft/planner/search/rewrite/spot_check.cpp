@@ -16,7 +16,7 @@ namespace {
 using Tensors = std::map<std::string, ops::Tensor<ops::Field>, std::less<>>;
 
 constexpr std::uint64_t kSeed = 0x5107;
-constexpr double kMostFlops = 1e5;  // of a plan: a millisecond by the operators' definitions
+constexpr double kMostFlops = 1e5;  // per plan: about a millisecond in the reference interpreter
 constexpr std::int64_t kMostElementsOfAValue = 1 << 16;
 constexpr distribute::SmallSizes kSmall = {.kept = 4, .rows = 8, .columns = 9};
 

@@ -10,10 +10,11 @@
 namespace weft::search {
 namespace {
 
-// Normalize rules that undo each other would go on for ever: from here on plans that come back are noticed.
+// Normalize rules that undo each other would loop for ever. After this many, repeated plans are
+// detected.
 constexpr std::size_t kUnguardedNormalizations = 64;
 
-// From a changed value up to the roots of matches that read it.
+// Levels of readers from a changed value to the roots of matches that contain it.
 constexpr int kReadersClimbed = 2;
 
 void append(std::vector<plan::NodeId>& all, std::span<const plan::NodeId> more) {
@@ -107,7 +108,7 @@ std::vector<rule::Match> Workbench::matches() {
 std::vector<plan::NodeId> Workbench::changed(std::size_t moves) const {
   std::vector<plan::NodeId> all;
   for (std::size_t i = moves_.size() - moves; i < moves_.size(); ++i) append(all, moves_[i].changed);
-  // What is computed before the first question is asked can change without making anything interesting.
+  // Changes to values that are computed in advance enable nothing that pays.
   std::erase_if(all, [&](plan::NodeId node) { return !draft_.alive(node) || !ledger_.runs(node); });
   sort_and_drop_copies(all);
   return all;
@@ -117,7 +118,7 @@ std::vector<rule::Match> Workbench::follow_ups(std::size_t moves) {
   std::vector<plan::NodeId> roots;
   for (std::size_t i = moves_.size() - moves; i < moves_.size(); ++i) append(roots, moves_[i].roots);
   const std::vector<plan::NodeId> changed = this->changed(moves);
-  // Matches that were there before and read what changed: one that pays only beside the move just made.
+  // Also existing matches that read changed values: they may pay only together with this move.
   std::vector<plan::NodeId> climbing = changed;
   for (int level = 0; level < kReadersClimbed; ++level) {
     append(roots, climbing);

@@ -1,12 +1,12 @@
-// weft/planner/search/rewrite/workbench.h -- a draft with its price, where moves are tried and taken back.
+// weft/planner/search/rewrite/workbench.h -- a draft and its cost, for trying and undoing moves.
 //
-//   bench.take(match)      one rewrite of the cost's choosing, then every normalize rewrite it makes possible
-//   bench.price()          of the plan as it stands now
-//   bench.follow_ups()     what the latest move makes interesting
+//   bench.take(match)      one explore rewrite, then all normalize rewrites that it enables
+//   bench.price()          cost of the current plan
+//   bench.follow_ups()     matches related to the latest move
 //   bench.take_back()
 //
-// Searches differ only in the order in which they do this. The bench counts what they do and says when
-// their budget is spent.
+// Searches differ only in the order of these operations. The bench counts them and reports when the
+// budget is spent.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,13 +26,13 @@ namespace weft::search {
 
 struct Limits {
   std::int64_t rewrites = std::numeric_limits<std::int64_t>::max();  // tried
-  std::int64_t nodes = std::numeric_limits<std::int64_t>::max();     // made, dead ones included
+  std::int64_t nodes = std::numeric_limits<std::int64_t>::max();     // made, including dead ones
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 class Workbench {
  public:
-  // Normalizes the plan, for good: that cannot be taken back. REQUIRES: all arguments outlive it.
+  // Normalizes the plan, which cannot be undone. REQUIRES: all arguments outlive it.
   Workbench(const plan::Graph& graph, const RuleBook& rules, const Pricing& pricing, const Limits& limits);
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
@@ -43,24 +43,25 @@ class Workbench {
   Price price_at_start() const { return at_start_; }  // before normalizing
   const Ledger& ledger() const { return ledger_; }
 
-  // False when the rule does not fit here: why_not() then says what is wrong.
+  // False if the rule does not apply here; why_not() then gives the reason.
   bool take(const rule::Match& match);
   const std::string& why_not() const { return why_not_; }
   void take_back();  // REQUIRES: moves() > 0
   std::size_t moves() const { return moves_.size(); }
 
   std::vector<rule::Match> matches();  // of explore rules, in order
-  // Those that share a value with what the latest `moves` moves changed.
+  // Matches that share a value with what the latest `moves` moves changed.
   std::vector<rule::Match> follow_ups(std::size_t moves = 1);
-  // Nodes that run and that the latest `moves` moves made or rewired, or whose readers they changed.
+  // Nodes that run and that the latest `moves` moves made or rewired, or whose readers they
+  // changed.
   std::vector<plan::NodeId> changed(std::size_t moves) const;
   bool still_matches(const rule::Match& match) const;
 
-  // The way here from the start, and back to any plan from which it is known.
+  // The moves from the start to the current plan; go_to() replays them.
   std::vector<rule::Match> path() const;
-  bool go_to(std::span<const rule::Match> path);  // false when a step declines; the bench is then on the way
+  bool go_to(std::span<const rule::Match> path);  // false if a step fails; the bench is then part of the way
 
-  // The rewrites of all moves, normalizing included.
+  // The rewrites of all moves, including normalization.
   std::vector<Step> trail() const;
   std::string describe(plan::NodeId node) const;
   std::vector<std::string> describe(std::span<const plan::NodeId> nodes) const;
@@ -77,11 +78,11 @@ class Workbench {
   struct Move {
     rule::Match match;
     std::vector<Rewrite> rewrites;
-    std::vector<plan::NodeId> changed;  // and alive when the move was made
-    std::vector<plan::NodeId> roots;    // where matches may have come or gone
+    std::vector<plan::NodeId> changed;  // that were alive after the move
+    std::vector<plan::NodeId> roots;    // where matches may have appeared or disappeared
   };
 
-  // Adds the roots of normalize rules that may match now to `roots`.
+  // Adds to `roots` the roots at which normalize rules may match now.
   bool rewrite(const rule::Rule& rule, const rule::Match& match, Move& move,
                std::vector<plan::NodeId>& roots);
   void normalize(std::vector<plan::NodeId> roots, Move& move);
@@ -92,8 +93,8 @@ class Workbench {
   rule::Draft draft_;
   Ledger ledger_;
   Price at_start_;
-  std::size_t first_made_;  // nodes of the graph as it was given come before
-  Move beginning_;          // what normalizing did at first
+  std::size_t first_made_;  // nodes of the original graph come before
+  Move beginning_;          // the initial normalization
   std::vector<Move> moves_;
   std::string why_not_;
 };

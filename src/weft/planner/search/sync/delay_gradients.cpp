@@ -24,7 +24,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Along which ranks hold addends.
+// Axes along which ranks hold partial sums.
 std::vector<std::size_t> addend_axes(const distribute::DistributedPlan& plan, ValueId x) {
   std::vector<std::size_t> found;
   const plan::Layout& layout = plan.layouts[x.value];
@@ -38,7 +38,7 @@ bool sums_addends(const distribute::DistributedPlan& plan, const std::vector<boo
   return is_gradient[node.id().value] && node.input_count() == 1 && !addend_axes(plan, node.input(0)).empty();
 }
 
-// States are f32, as the optimizer's are; only f64 has more to keep.
+// States are f32, like the optimizer's, except for f64 gradients.
 plan::DType kept_in(plan::DType gradient) {
   return gradient == plan::DType::f64 ? plan::DType::f64 : plan::DType::f32;
 }
@@ -78,10 +78,10 @@ class GradientDelay {
 
  private:
   struct Kept {
-    NodeId sum;  // the first of what sums it
+    NodeId sum;  // the first sum of this gradient
     std::string name = {};
-    std::vector<std::size_t> axes;  // along which ranks hold addends
-    std::vector<Symbol> rows = {};  // of each, in the plan that is made
+    std::vector<std::size_t> axes;  // along which ranks hold partial sums
+    std::vector<Symbol> rows = {};  // one per axis, in the new plan
     ValueId next = {};
   };
 
@@ -91,8 +91,9 @@ class GradientDelay {
     return n;
   }
 
-  // The sums, and then casts and sums of sums: they need nothing of this step. Small ones go first: an update that
-  // could begin after the forward pass, as a bias's could, is not to stand behind the sum of a large matrix.
+  // Adds the sums, then casts and further sums, none of which depends on this step. Small ones come
+  // first, so that updates that could start early, such as those of biases, do not wait for large
+  // sums.
   Status sum_early() {
     std::vector<NodeId> sums, after;
     std::vector<bool> is_summed(plan_.graph.value_count());
@@ -122,7 +123,7 @@ class GradientDelay {
     return {};
   }
 
-  // An all-reduce's last attribute is its priority.
+  // The last attribute of an all-reduce is its priority.
   Result<ValueId> add_sum(const NodeView& node, ValueId x) {
     const bool is_low = stand_ == DelayedSums::first_at_low_priority && &node.op() == &ops::all_reduce();
     const plan::AttributeValue low = edit_.graph().symbol(ops::kLowPriority);
@@ -156,7 +157,7 @@ class GradientDelay {
       kept.rows.push_back(fresh(type, along.name + "_addend"));
       layout.axes[axis] = plan::AxisLayout::sliced(kept.rows.back());
     }
-    // Each is stacked before those that were.
+    // Each is stacked in front of the previous ones.
     for (std::size_t i = kept.rows.size(); i-- > 0;)
       dims.push_back({kept.rows[i], plan_.mesh.axes[kept.axes[i]].ranks});
     for (const plan::Dim& dim : of_gradient) dims.push_back(dim);
@@ -197,8 +198,8 @@ class GradientDelay {
   const DelayedSums stand_;
   distribute::PlanEdit edit_;
   const std::vector<bool> is_gradient_;   // by node
-  const std::vector<std::string> names_;  // of parameters, by their gradients
-  std::vector<bool> is_early_;            // by node: it was made first
+  const std::vector<std::string> names_;  // of parameters, by gradient
+  std::vector<bool> is_early_;            // by node: moved to the start
   std::vector<Kept> kept_;
   std::set<std::string> taken_;
 };

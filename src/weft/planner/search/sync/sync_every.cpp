@@ -17,7 +17,7 @@ namespace {
 using plan::NodeId;
 using plan::NodeView;
 
-// Averaged: what is rounded from a master weight is not, the master is.
+// Whether the source is averaged. If a parameter has a master weight, only the latter is.
 bool is_learned(const plan::Graph& graph, const NodeView& source) {
   if (&source.op() != &ops::parameter()) return source.word(0).ends_with(train::kMasterSuffix);
   const std::string master = std::string(source.word(0)) + std::string(train::kMasterSuffix);
@@ -31,7 +31,7 @@ bool is_in(const std::vector<std::size_t>& axes, std::size_t axis) {
   return std::ranges::find(axes, axis) != axes.end();
 }
 
-// The sum of a gradient over ranks with other examples, which is left out.
+// A sum of gradients over ranks with different examples, which local steps omit.
 bool is_left_out(const distribute::DistributedPlan& plan, const std::vector<bool>& is_gradient,
                  const std::vector<std::size_t>& data, const NodeView& node) {
   if (!is_gradient[node.id().value] || &node.op() != &ops::all_reduce()) return false;

@@ -29,7 +29,7 @@ class TiledPlan {
         edit_(plan),
         index_(edit_.symbol(along.index)),
         block_(edit_.graph().symbol(fmt::format("{}_block", plan.graph.text(along.index)))),
-        // An exchange of blocks moves along the index that says which.
+        // An exchange of blocks moves along the block index.
         by_blocks_(plan.graph, edit_.graph(),
                    [this](Symbol index) { return index == along_.index ? block_ : edit_.symbol(index); }),
         tiles_(plan.graph.value_count()),
@@ -84,7 +84,7 @@ class TiledPlan {
     return edit_.add_again(node.id(), inputs, &kept);
   }
 
-  // What is there whole, once.
+  // Slices a whole value into tiles, once.
   Status slice(ValueId value) {
     std::vector<ValueId>& tiles = tiles_[value.value];
     if (!tiles.empty()) return {};
@@ -109,7 +109,7 @@ class TiledPlan {
     return {};
   }
 
-  // What is there in tiles, once.
+  // Concatenates the tiles of a value, once.
   Status join(ValueId value) {
     if (edit_.now(value).valid()) return {};
     WEFT_TRY(joined, ops::add_concat(edit_.graph(), tiles_[value.value], index_));
@@ -127,7 +127,7 @@ class TiledPlan {
   const TileIndex along_;
   const std::int64_t count_;
   distribute::PlanEdit edit_;
-  const Symbol index_, block_;  // in the plan that is made
+  const Symbol index_, block_;  // in the new plan
   plan::Transplant by_blocks_;
   std::vector<std::vector<ValueId>> tiles_;  // by value
   std::vector<bool> is_output_;

@@ -12,7 +12,7 @@ Result<std::vector<double>> exposed_shares(const PredictedPlan& before) {
   if (first.ranks == nullptr) return shares;
   const program::Program& program = *first.ranks->program;
   const std::vector<program::TaskTime>& times = first.ranks->timeline.tasks;
-  // When it computes, without gaps and overlaps.
+  // Intervals of computation, merged.
   std::vector<program::TaskTime> busy;
   for (std::size_t t = 0; t < times.size(); ++t)
     if (!std::holds_alternative<program::Exchange>(program.units[program.tasks[t].unit].kernel))

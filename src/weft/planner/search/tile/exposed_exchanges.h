@@ -1,4 +1,4 @@
-// weft/planner/search/tile/exposed_exchanges.h -- what computing waits for, by exchange.
+// weft/planner/search/tile/exposed_exchanges.h -- exposed share of each exchange.
 //
 //   compute   | product |          | product |         | product ------------ |
 //   axis gpu            | exposed  |         | exposed | hidden |
@@ -10,8 +10,8 @@
 
 namespace weft::search {
 
-// By node of the plan: which part of an exchange the first rank spends without computing, from 0 to 1; 0 where a
-// node exchanges nothing. REQUIRES: the prediction is not a quick one.
+// By node: the share of an exchange, from 0 to 1, during which the first rank does not compute; 0
+// for nodes that exchange nothing. REQUIRES: the prediction was not made with `quick`.
 Result<std::vector<double>> exposed_shares(const PredictedPlan& before);
 
 }  // namespace weft::search

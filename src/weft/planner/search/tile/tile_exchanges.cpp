@@ -22,24 +22,24 @@ namespace {
 using plan::NodeId;
 using plan::ValueId;
 
-// Indices that are tried: those that cut most of what travels, and most around it.
+// Indices to try: those that can split the most communicated bytes and the most nodes around them.
 constexpr std::size_t kIndicesTried = 2;
-// Of those, the ways that are tried in more than two tiles.
+// Of those, candidates tried with more than two tiles.
 constexpr std::size_t kWaysInMoreTiles = 3;
-// Of what it takes, for an exchange to be worth cutting.
+// Least exposed share of an exchange that is worth tiling.
 constexpr double kExposed = 0.2;
-// What a plan may grow to: simulating it is to stay quick.
+// Largest tiled plan, so that its simulation stays fast.
 constexpr std::size_t kMostTiledNodes = 150'000;
-// Of all plans that are tried together, after the first: what simulating them takes grows with it.
+// Total over all plans tried after the first; simulation time grows with it.
 constexpr std::size_t kMostNodesTried = 25'000;
 
-// A way to cut a plan, but for the number of tiles.
+// A candidate for tiling, without the number of tiles.
 struct TileWay {
   TileIndex along;
   std::vector<bool> region;
 };
 
-// How many blocks ranks hold of an index, all axes together that cut it anywhere.
+// Number of blocks of an index that ranks hold, over all axes that slice it in any value.
 std::int64_t blocks_of(const distribute::DistributedPlan& plan, Symbol index) {
   std::int64_t blocks = 1;
   for (std::size_t axis = 0; axis < plan.mesh.axes.size(); ++axis)
@@ -49,15 +49,15 @@ std::int64_t blocks_of(const distribute::DistributedPlan& plan, Symbol index) {
   return blocks;
 }
 
-// What is said of an index before plans that are cut along it are simulated.
+// Ranks an index before plans tiled along it are simulated.
 struct TileProspect {
   TileIndex along;
-  double bytes = 0;          // of the collectives that can be cut
-  std::ptrdiff_t nodes = 0;  // around them, which need nothing put together in between
+  double bytes = 0;          // of the collectives that can be tiled
+  std::ptrdiff_t nodes = 0;  // around them that can stay tiled
   std::vector<NodeId> collectives = {};
 };
 
-// Nothing where an index has too few elements, or no product can be cut with what travels.
+// Nothing if the index has too few elements, or if no product can be tiled with the collectives.
 std::optional<TileProspect> prospect_of(const distribute::DistributedPlan& plan,
                                         const std::vector<bool>& wanted, const TileIndex& along) {
   TileProspect found{.along = along};
@@ -77,7 +77,7 @@ std::optional<TileProspect> prospect_of(const distribute::DistributedPlan& plan,
   return found;
 }
 
-// The best first; where two are alike by name, so that all ranks find the same.
+// Best first. Ties are broken by name, so that all ranks get the same order.
 std::vector<TileProspect> prospects(const distribute::DistributedPlan& plan,
                                     const std::vector<bool>& wanted) {
   std::set<Symbol> indices;
@@ -111,7 +111,8 @@ std::vector<TileWay> ways_to_try(const distribute::DistributedPlan& plan, const 
   return ways;
 }
 
-// By node: single exchanges that computing waits for; where tiles are asked for and it waits for none, all.
+// By node: exchanges of one value that are exposed; all, if tiles are requested and none is
+// exposed.
 Result<std::vector<bool>> exchanges_to_cut(const PredictedPlan& before, bool is_asked_for) {
   WEFT_TRY(shares, exposed_shares(before));
   const plan::Graph& graph = before.plan.graph;
@@ -174,7 +175,7 @@ class TileSearch {
         {.overlap = machine_.overlap, .timeline = !quick, .workers = machine_.workers, .quick = quick});
   }
 
-  // All ways in two tiles, the quickest of them in more for as long as that is quicker.
+  // Tries all candidates with two tiles, then the fastest with more tiles while that is faster.
   void try_numbers(std::span<const TileWay> ways) {
     std::vector<std::pair<double, const TileWay*>> quickest;
     for (const TileWay& way : ways) quickest.emplace_back(try_way(way, 2), &way);
@@ -188,7 +189,7 @@ class TileSearch {
       }
   }
 
-  // The seconds of a step; infinitely many where the plan cannot be cut so.
+  // Seconds of a step; infinite if the plan cannot be tiled like this.
   double try_way(const TileWay& way, std::int64_t tiles) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const auto cut_nodes = static_cast<std::size_t>(std::ranges::count(way.region, true));

@@ -1,15 +1,16 @@
-// weft/planner/search/tile/tile_exchanges.h -- collectives that travel tile by tile beside the products around them.
+// weft/planner/search/tile/tile_exchanges.h -- tiled collectives that overlap with the products around them.
 //
 //   compute   | product ------- |                 | product 1 | product 2 | next 1 | next 2 |
 //   axis gpu                    | all-reduce |              | reduce 1  | reduce 2 |
 //
-// A collective waits for the whole product before it, and the next product for the whole collective, though a part of
-// the one needs no more than a part of the other. So both are cut along an index that neither adds up (b, s, ..), and
-// with them what lies between: all-gather then product, product then reduce-scatter or all-reduce, all-to-all then
-// experts and back are one and the same. Which index, how far around the collectives (up to the next products, or as
-// far as it goes) and how many tiles is what the simulated step says: smaller products and calls are dearer, and
-// what somebody needs whole is put together by a copy. The quickest stands, if it is quicker by `least_gain` and no
-// larger than it may be.
+// A collective waits for the whole product before it, and the next product waits for the whole
+// collective, though each tile of one needs only a tile of the other. So both are split along an
+// index that neither sums over (b, s, ..), together with the nodes between them. This covers
+// all-gather then product, product then reduce-scatter or all-reduce, and all-to-all around
+// experts. The simulated step decides which index, how far around the collectives (up to the next
+// products, or as far as possible) and how many tiles: smaller products and calls are less
+// efficient, and values that are needed whole must be concatenated. The fastest plan is used if it
+// is faster by `least_gain` and within memory.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,17 +22,17 @@
 namespace weft::search {
 
 struct TileOptions {
-  double least_gain = 0.02;  // of the step
-  double memory_bytes = 0;   // that a rank may take; 0: no limit
-  std::int64_t tiles = 0;    // above 0: so many, whatever they gain
+  double least_gain = 0.02;  // share of the step time
+  double memory_bytes = 0;   // limit per rank; 0: no limit
+  std::int64_t tiles = 0;    // above 0: use this number, whatever it gains
 };
 
-// The most tiles that a search tries, and that may be asked for.
+// The most tiles that the search tries, and that a user may set.
 constexpr std::int64_t kMostTilesTried = 8, kMostTiles = 64;
 
 struct TiledExchanges {
-  std::optional<PredictedPlan> plan;  // none: it stays as it is
-  std::string said;                   // "48 all-reduces in 4 tiles along s"; where there is no plan, why not
+  std::optional<PredictedPlan> plan;  // none: unchanged
+  std::string said;                   // "48 all-reduces in 4 tiles along s"; without a plan, the reason
 };
 
 Result<TiledExchanges> tile_exchanges(const PredictedPlan& before, const Machine& machine,

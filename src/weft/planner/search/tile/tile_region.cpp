@@ -14,7 +14,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Whether ranks hold it in blocks, in one value.
+// Whether ranks hold blocks of the index in this value.
 bool is_in_blocks(const distribute::DistributedPlan& plan, ValueId value, Symbol index) {
   return std::ranges::any_of(plan.layouts[value.value].axes,
                              [&](const plan::AxisLayout& axis) { return axis.slices(index); });
@@ -27,8 +27,9 @@ bool is_in_type(const NodeView& node, Symbol index) {
   return false;
 }
 
-// Numbers that may follow from sizes of the model, as classes, slots and the scale of attention do: what a tile of such
-// a node would be at other sizes is not known. Switches are 0 or 1; the count of a mean and what norms add are known.
+// Whether the node has attributes that may depend on sizes of the model, such as classes, slots and
+// the scale of attention. Their values for a tile are not known. Flags are 0 or 1. The count of a
+// mean and the epsilon of norms do not depend on sizes.
 bool has_sizes(const NodeView& node) {
   if (&node.op() == &ops::reduce() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
     return false;
@@ -76,7 +77,7 @@ bool is_product(const NodeView& node) {
   return &node.op() == &ops::contract() && node.op().work(node).multiply_adds > 0;
 }
 
-// By value: only updates read it, or sums that only updates read.
+// By value: whether only updates read it, directly or through exchanges.
 std::vector<bool> read_by_updates_alone(const plan::Graph& graph) {
   std::vector<bool> late(graph.value_count(), true);
   for (std::size_t n = graph.node_count(); n-- > 0;) {
@@ -93,7 +94,7 @@ std::vector<bool> read_by_updates_alone(const plan::Graph& graph) {
   return late;
 }
 
-// What is cut with one collective.
+// The nodes tiled together with one collective.
 class RegionGrowth {
  public:
   RegionGrowth(const distribute::DistributedPlan& plan, const TileIndex& along, TileReach reach)
@@ -108,7 +109,7 @@ class RegionGrowth {
     const ops::Exchange exchange =
         ops::find_communication(graph.view(collective).op())->exchange(graph.view(collective));
     const bool sums = exchange.take == ops::Exchange::Take::combined,
-               keeps = exchange.keep.valid() && !sums;  // a block of what is joined: all-to-all
+               keeps = exchange.keep.valid() && !sums;  // all-to-all
     const bool back = reach_ != TileReach::near || sums || keeps, on = reach_ != TileReach::near || !sums;
     std::set<NodeId> found;
     std::vector<NodeId> open;
@@ -158,7 +159,7 @@ bool can_be_cut(const distribute::DistributedPlan& plan, NodeId id, const TileIn
   if (ops::find_communication(node.op()) != nullptr)
     return is_tileable_exchange(node, along) && has_parallel_loop(node, along.index);
   if (is_in_type(node, along.index) || has_sizes(node)) return false;
-  // What is read as two indices must be written so: that is known of products.
+  // A value read with a split index must be written with it: only products support that.
   if (along.blocks > 1 && &node.op() != &ops::contract() && is_named(node, along.index)) return false;
   return has_parallel_loop(node, along.index);
 }
