@@ -1,13 +1,14 @@
-// How the prover fares against rules that were written, or mutated, to be false.
+// Wrong verdicts of the prover on false rules, hand-written and mutated.
 //
 //   build/release/bench_adversaries
 //
 //   kind of adversary    tried  wrong verdicts
 //   measure zero            21               0
 //
-// Read from test/unit/rule/adversary (hand-written, by kind) and made of the shipped rules (mutations). A verdict is
-// wrong where a false rule may fire: proven, or guarded by another guard than the one that mends it; where a rule is
-// false by rounding alone, saying so is right. A true rule that may not fire is wrong as well.
+// Hand-written rules, by kind, are in test/unit/rule/adversary. Mutations are made from the shipped
+// rules. A verdict is wrong if a false rule may apply: it is proven, or has a guard other than the
+// one that makes it true. For a rule that is false only by rounding, saying so is correct. A true
+// rule that is refused counts as wrong too.
 #include <map>
 #include <sstream>
 #include <string>
@@ -68,9 +69,10 @@ void judge_true_rules() {
   print_row("true rules", static_cast<int>(rules->size()), wrong);
 }
 
-// Some mistakes do no harm: adding in another order is no mistake. The test `Mutations` runs what is proven in floats.
+// Some mutations are still true, such as another order of addends. The test `Mutations` runs those
+// that are proven in floating point.
 void judge_mutations() {
-  constexpr std::size_t kEvery = 7;  // of some thousand
+  constexpr std::size_t kEvery = 7;  // of a few thousand
   std::vector<rule::MutatedRule> all;
   for (const rule::Rule& each : rule::shipped_rules())
     for (rule::MutatedRule& mutated : rule::mutations_of(each)) all.push_back(std::move(mutated));

@@ -1,10 +1,10 @@
-// How often the collective checker is wrong, by kind of adversary.
+// Error rate of the collective checker, by kind of adversary.
 //
 //   build/release/bench_adversary_collectives [MUTATIONS]
 //
-// A wrong verdict is a right plan that is refused, a broken one that is accepted, or a mutation that is
-// accepted although a run of its data under some schedule goes wrong. What is refused is not run: a refusal
-// of something harmless is no wrong verdict here.
+// Wrong verdicts are: a correct plan that is refused, a broken plan that is accepted, and an
+// accepted mutation that gives a wrong result under some schedule. Refused mutations are not run:
+// refusing a harmless one does not count as wrong here.
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -98,7 +98,7 @@ Row mutated_algorithms(std::uint64_t mutations) {
   return row;
 }
 
-// Files of the field, where they are at hand: `right` says what they are.
+// Published files, if available. `right`: whether they are correct.
 std::optional<Row> files(const std::filesystem::path& folder, const std::string& beginning, bool right) {
   if (!std::filesystem::exists(folder)) return std::nullopt;
   Row row;

@@ -1,8 +1,9 @@
-// How fast codecs are, one thread, beside memcpy of the same numbers.
+// Throughput of codecs on one thread, compared with memcpy of the same data.
 //
 //   build/release/bench_codecs
 //
-// Gigabytes of floats a second of processor time: medians of alternating turns. The goal is half of memcpy.
+// Gigabytes of floats per second of processor time; medians of alternating turns. The goal is half
+// of memcpy.
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,7 @@ int main() {
                                                        {"one_bit", {CodecKind::one_bit, 256, 0}},
                                                        {"top 1 %", {CodecKind::top_k, 256, kCount / 100}}};
   for (const auto& entry : codecs) {
-    const Codec& codec = entry.second;  // what lambdas may take
+    const Codec& codec = entry.second;  // structured bindings cannot be captured
     std::vector<std::byte> codes(static_cast<std::size_t>(encoded_bytes(codec, kCount)));
     std::vector<double> encoding, decoding, copying;
     for (int turn = 0; turn < kTurns; ++turn) {

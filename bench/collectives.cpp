@@ -1,9 +1,8 @@
-// How fast collective algorithms are traced, compiled, checked, converted and simulated, and how that grows
-// with the ranks.
+// Time to trace, compile, check, convert and simulate collective algorithms, by number of ranks.
 //
 //   build/release/bench_collectives [check|trace|convert|simulate]
 //
-// Medians of alternating repetitions in one run, by processor time.
+// Medians of alternating repetitions in one run; processor time.
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ using namespace weft;
 
 struct Row {
   std::string name, unit;
-  double amount;  // of the unit in one repetition
+  double amount;  // units per repetition
   std::function<void()> work;
   std::vector<double> times = {};
 };

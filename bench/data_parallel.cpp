@@ -1,12 +1,12 @@
-// A data-parallel training step on several ranks of this machine, by Weft and by PyTorch.
+// Data-parallel training steps on several ranks of this machine: Weft and PyTorch.
 //
 //   build/release/bench_data_parallel [--quick] [--ranks N] [--threads N] [MODEL...]
 //
-// Weft's ranks are processes over shared memory, as TRAIN ... ON LOCAL N starts them; PyTorch's are processes
-// under DistributedDataParallel over Gloo. Model, batch, optimizer and threads a rank are the same; the sides
-// take turns in one run, and medians are compared. PyTorch's GPT comes twice, as people write it and tuned
-// (bench/peers). Then where a rank's time goes, medians over steps and ranks: waiting is from when a rank
-// came to a collective until all had come.
+// Weft's ranks are processes with shared memory, as in TRAIN ... ON LOCAL N; PyTorch's are
+// processes with DistributedDataParallel over Gloo. Model, batch, optimizer and threads per rank
+// are the same. The sides alternate in one run, and medians are compared. PyTorch's GPT is measured
+// as usually written and tuned (bench/peers). Then a breakdown of a rank's time, medians over steps
+// and ranks: waiting lasts from when a rank enters a collective until all ranks have.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -36,7 +36,7 @@ using namespace weft::bench;
 struct Model {
   std::string name;
   TrainedModel weft;
-  std::vector<std::string> peers;  // what bench/peers calls it: as people write it, and tuned
+  std::vector<std::string> peers;  // names in bench/peers: as usually written, and tuned
   int turns, quick_turns;
   std::int64_t profiled_steps;
 };
@@ -52,7 +52,7 @@ const std::vector<Model> kModels = {
     {"char_gpt", {.model = "char_gpt"}, {"char_gpt", "char_gpt_tuned"}, 5, 3, 3},
 };
 
-// Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
+// Threads of other libraries spin for a while after a step, OpenBLAS's for about 60 ms.
 constexpr double kPause = 0.1;
 
 struct Request {
@@ -67,7 +67,7 @@ struct Request {
     run::LocalRanksOptions options;
     options.ranks = ranks;
     options.workers = threads;
-    options.overlap = ranks * (threads + 1) <= available_processors();  // as TRAIN does
+    options.overlap = ranks * (threads + 1) <= available_processors();  // as in TRAIN
     return options;
   }
 };
@@ -105,13 +105,13 @@ struct Parts {
   double computing = 0, waiting = 0, moving = 0, rest = 0;
 };
 
-// Of one rank's step, to its last task.
+// Breakdown of one rank's step, up to its last task.
 Parts parts_of(const std::vector<program::Program>& programs, const LocalTraining::Timelines& timelines,
                std::size_t rank, std::size_t step) {
   const program::Program& program = programs[rank];
   const program::Timeline& mine = timelines[rank][step];
   const program::StepParts found = program::step_parts(program, mine);
-  // The k-th collective of one rank is the k-th of all.
+  // The k-th collective of one rank matches the k-th of every other.
   std::vector<double> all_there;
   for (std::size_t r = 0; r < programs.size(); ++r) {
     std::size_t k = 0;

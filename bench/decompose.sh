@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# decompose.sh -- what cutting collectives into tiles beside products gives and takes.
+# decompose.sh -- gains and losses of tiled collectives.
 #
 #   bench/decompose.sh build/release/weft
 #
-# Measured: tensor parallel on two ranks of this machine, whole and in tiles, in turns; the least time of a step is
-# what is shown, as others use the machine too. On processors collectives are copies that take the cores from products,
-# so expect little, or a loss. Predicted: one block of GPT-3 on the eight GPUs of a
-# node, with all-reduces and with sequences sliced between products, in bf16.
+# Measured: tensor parallelism on two ranks of this machine, whole and tiled, in turns. Shows the least
+# time per step, since other programs may use the machine. On CPUs, collectives are copies that compete
+# with products for cores, so expect little gain, or a loss. Predicted: one block of GPT-3 on the eight
+# GPUs of a node in bf16, with all-reduces, and with sequences sliced between products.
 set -euo pipefail
 weft=$(realpath "$1")
 steps=${STEPS:-20} rounds=${ROUNDS:-3}
@@ -14,7 +14,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# step_time SETTING: seconds of a step on two ranks.
+# step_time SETTING: seconds per step on two ranks.
 step_time() {
   "$weft" --format json -c "TRAIN char_gpt ON LOCAL 2 FROM '$root/docs/weftql.md' STEPS $steps
     WITH (b = 4, s = 128, d = 192, layers = 2, distribution = 'rank=2: slice h, f', tile_collectives = $1)" >"$work/out" 2>"$work/err" ||
@@ -22,7 +22,7 @@ step_time() {
   python3 -c 'import json, sys; it = json.loads(sys.stdin.readlines()[-1]); print(it["seconds"] / it["steps"])' <"$work/out"
 }
 
-# predicted DISTRIBUTION BATCH SETTING: what EXPLAIN says of a step, and what was not hidden.
+# predicted DISTRIBUTION BATCH SETTING: time of a step in EXPLAIN, and exposed communication.
 predicted() {
   "$weft" -c "EXPLAIN (FORMAT json) TRAIN gpt3_175b ON dgx_h100
     WITH (layers = 1, b = $2, precision = bf16, distribution = '$1', tile_collectives = $3)" >"$work/out" 2>"$work/err" ||

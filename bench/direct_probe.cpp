@@ -1,15 +1,16 @@
-// direct_probe -- how long direct collectives take among processes of this machine.
+// direct_probe -- latency of direct collectives among processes of this machine.
 //
 //   bench_direct_probe [--ranks 2,4,8] [--sizes 256,4096,...] [--kinds all_reduce,...] [--batches 9]
 //                      [--way NAME] [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...]
 //                      [--foreign-load 1]
 //
-// Ranks are forked and share one memfd; no job, no launcher. A batch is a loop of calls between two barriers
-// and lasts a few milliseconds; its time is the slowest rank's. Batches of private and allocated buffers
-// alternate; lowest and median are printed, in microseconds a call, the lowest processor time of all ranks
-// together, and how often in a call a rank gave its core away or lost it (of all ranks and batches, the
-// mean).
-// --foreign-load starts so many processes that are always busy.
+// Ranks are forked and share one memfd; there is no job and no launcher. A batch is a loop of calls
+// between two barriers that lasts a few milliseconds. Its time is that of the slowest rank. Batches
+// with private and allocated buffers alternate. Prints the lowest and median time in microseconds
+// per call, the lowest total processor time of all ranks, and voluntary and involuntary context
+// switches per call, averaged over ranks and batches.
+//
+// --foreign-load starts this many busy processes.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -45,16 +46,16 @@ struct Plan {
   int batches = 9;
   int foreign_loads = 0;
   double batch_seconds = 0.004;
-  bool pin = false;  // rank r to core r % cores: for a machine that does other work too
+  bool pin = false;  // pins rank r to core r % cores: for a machine with other load
   std::optional<DirectWay> way;
   DirectTuning tuning;
 };
 
-// What ranks write for the parent, and the number of calls that rank 0 found to fill a batch.
+// Results for the parent process, and the calls per batch that rank 0 determined.
 struct Board {
   double seconds[64];
   double processor_seconds[64];
-  double given[64], lost[64];  // the core, in a batch
+  double given[64], lost[64];  // context switches per batch
   long calls;
 };
 
@@ -75,7 +76,7 @@ double processor_time() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// How often this process gave up its core, and how often it was taken.
+// Voluntary and involuntary context switches of this process.
 struct Switches {
   double given = 0, lost = 0;
 };
@@ -86,7 +87,7 @@ Switches switches() {
 }
 
 Call make_call(Kind kind, std::int64_t size, std::int32_t ranks, const void* input, void* output) {
-  if (kind == Kind::broadcast) output = const_cast<void*>(input);  // as MPI has it: one buffer
+  if (kind == Kind::broadcast) output = const_cast<void*>(input);  // as in MPI: one buffer
   const bool whole = kind == Kind::all_reduce || kind == Kind::broadcast || kind == Kind::reduce;
   return Call{.kind = kind, .input = input, .output = output, .count = size / 4 / (whole ? 1 : ranks)};
 }
@@ -129,12 +130,12 @@ struct Rank {
       Call call;
       std::vector<double> times = {};
       double processor = 0;
-      double given = 0, lost = 0;  // of all batches and ranks
+      double given = 0, lost = 0;  // over all batches and ranks
     };
     Side sides[2] = {{"private", make_call(kind, size, ranks, memory, memory + most / 4)},
                      {"allocated", make_call(kind, size, ranks, heap, heap + most / 4)}};
     long calls = 1;
-    for (;;) {  // all ranks see the same time, so all go on alike
+    for (;;) {  // all ranks read the same time, so all continue alike
       const double seconds = batch(sides[0].call, calls);
       barrier();
       if (seconds > plan.batch_seconds / 3 || calls >= 100000) {

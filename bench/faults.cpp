@@ -1,12 +1,13 @@
-// faults -- kills ranks at random moments and holds the survivors to what they are promised.
+// faults -- kills ranks at random moments and checks that the survivors recover.
 //
 //   bench_faults [--kills 100] [--ranks 4] [--transport shm|tcp|both] [--seed 1] [--stop-seconds 5]
 //
-// Each round starts ranks that make random collectives for ever, and kills one of them with SIGKILL. Every
-// survivor must get an error that names that rank, shrink the group, and go on with right results; afterwards
-// no process, shared memory or socket may be left. Before the rounds one rank is stopped for a while and goes
-// on: slow is not dead. Ranks also meet while strangers flood the port where they do. Prints how long
-// survivors took to learn; fails when a promise was broken.
+// Each round starts ranks that run random collectives in a loop, and kills one of them with
+// SIGKILL. Every survivor must get an error that names that rank, shrink the group, and continue
+// with correct results. Afterwards no process, shared memory or socket may remain. Before the
+// rounds, one rank is suspended for a while and resumed: a slow rank must not count as failed.
+// Ranks also rendezvous while unrelated clients flood their port. Prints the detection times; fails
+// if a check failed.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ struct Settings {
 
 std::int64_t now() { return Clock::now().time_since_epoch() / 1ns; }
 
-// What a rank tells the judge, as one write to a pipe.
+// A rank's report to the parent, sent as one write to a pipe.
 struct Report {
   enum What : std::int32_t { ready, heard, went_on, wrong };
   What what = ready;
@@ -68,7 +69,7 @@ void report(int pipe, Report::What what, std::int32_t rank, const std::string& t
   if (write(pipe, &message, sizeof(message)) != sizeof(message)) _exit(9);
 }
 
-// One random collective, the same on every rank; false where the result is wrong.
+// One random collective, the same on every rank. Fails if the result is wrong.
 weft::Status one_collective(Communicator& group, weft::Random& random, std::vector<float>& data,
                             bool& right) {
   constexpr std::int64_t kCounts[] = {1, 60, 1000, 40'000, 600'000};
@@ -136,18 +137,18 @@ int run_rank(const weft::transport::Rendezvous& rendezvous, const weft::comm::Op
       return 1;
     }
   }
-  // Nobody leaves while another still needs it.
+  // Keeps ranks alive until no other needs them.
   (void)(*survivors)->barrier();
   report(pipe, Report::went_on, rank, "");
   return 0;
 }
 
-// What our jobs might leave behind: names in /dev/shm, sockets, open files of the judge. Other programs may
-// come and go meanwhile.
+// What a job might leave behind: names in /dev/shm, sockets, open files of the parent. Other
+// programs may run meanwhile.
 struct Traces {
   std::size_t shared_memory = 0, sockets = 0, descriptors = 0;
 
-  // What others took away meanwhile is no trace of ours.
+  // Ignores what other programs removed meanwhile.
   bool is_more_than(const Traces& before) const {
     return shared_memory > before.shared_memory || sockets > before.sockets ||
            descriptors > before.descriptors;
@@ -163,7 +164,7 @@ std::vector<std::string> list(const char* folder) {
   return names;
 }
 
-// What tells our sockets from those of others: the names of our jobs, and the numbers of our ranks.
+// Our sockets contain the names of our jobs and the numbers of our ranks.
 std::vector<std::string> marks = {fmt::format("faults-{}", getpid())};
 
 Traces look_for_traces() {
@@ -196,7 +197,7 @@ class Round {
       const pid_t child = fork();
       if (child == 0) {
         close(ends[0]);
-        alarm(120);  // whatever happens
+        alarm(120);  // ends the process in any case
         rendezvous.rank = rank;
         _exit(run_rank(rendezvous, options, number, ends[1]));
       }
@@ -212,7 +213,7 @@ class Round {
     close(read_end_);
   }
 
-  // The reports of that kind from all ranks but `without`; none when one is late or says that it is wrong.
+  // Reports of that kind from all ranks but `without`. Empty if one is late or reports an error.
   std::vector<Report> collect(Report::What what, int without, std::chrono::milliseconds limit) {
     std::vector<Report> reports;
     const auto deadline = Clock::now() + limit;
@@ -247,10 +248,10 @@ class Round {
     kill(victim, SIGCONT);
     std::this_thread::sleep_for(500ms);
     pollfd wait{.fd = read_end_, .events = POLLIN, .revents = 0};
-    return poll(&wait, 1, 0) == 0;  // nobody complained
+    return poll(&wait, 1, 0) == 0;  // no error was reported
   }
 
-  // Milliseconds until the last survivor knew; negative: a promise was broken.
+  // Milliseconds until the last survivor was notified; negative if a check failed.
   double kill_one() {
     if (collect(Report::ready, -1, 20s).empty()) return -1;
     std::this_thread::sleep_for(std::chrono::microseconds(random_.below(60'000)));
@@ -292,7 +293,7 @@ class Round {
   int read_end_ = -1;
 };
 
-// Calls at a port as fast as it can: silence, hellos as ranks say them, and half hellos. Never ends.
+// Connects to a port in a loop: silent, with valid hellos, and with partial hellos. Never returns.
 void flood(std::uint16_t port, int counter) {
   const std::string hello = "weft-2\n\n" + std::string(32, 'x');
   std::deque<weft::transport::tcp::Socket> held;
@@ -308,7 +309,7 @@ void flood(std::uint16_t port, int counter) {
   }
 }
 
-// Ranks that meet at a port, which strangers flood meanwhile, again and again.
+// Repeats the rendezvous of ranks at a port while other clients flood it.
 bool meet_in_a_flood(int ranks, int meetings) {
   auto listener = weft::transport::tcp::listen("127.0.0.1", 0);
   int counter[2];

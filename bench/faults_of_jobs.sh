@@ -1,10 +1,11 @@
 #!/bin/sh
-# What an operator does to a training job, and what must come of it.
+# Fault injection for training jobs.
 #
 #   bench/faults_of_jobs.sh build/release/weft [ROUNDS]
 #
-# Two ranks learn digits. They are killed, told to end, given other data, no data, a full disk, too little time; each
-# time the job must say what is wrong, or end with the bits of a training that nobody disturbed. One line a case.
+# Two ranks train on digits. They are killed, terminated, or given different data, no data, a full disk
+# or too little time. Each time the job must report the error, or end with results bitwise equal to those
+# of an undisturbed run. Prints one line per case.
 weft=$(realpath "$1")
 rounds=${2:-5}
 root=$(dirname "$(dirname "$(realpath "$0")")")
@@ -35,7 +36,7 @@ END
 launch() { "$weft" launch -n 2 "$@" sh rank.sh >out 2>&1; }
 says() { [ "$(grep -c "$2" out)" = "$1" ]; }
 lines() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
-# The elements of a checkpoint, behind its header.
+# The elements of a checkpoint, without its header.
 elements() { tail -c +$((9 + $(od -An -N8 -tu8 "$1"))) "$1" | cksum; }
 ended_or_done() { [ "$1" = 4 ] || [ "$1" = 0 ]; }
 same_bits() { [ -s "$1" ] && [ "$(elements "$1")" = "$(elements "$2")" ]; }
@@ -113,7 +114,7 @@ else
   echo 'a full disk on the way: not tried, mounting needs root'
 fi
 
-# Ranks that this process starts, and no file but the last: what the others hold in memory must do.
+# Ranks started by this process, without checkpoints in files: in-memory copies must suffice.
 script 3000 "checkpoint = 'undisturbed'"
 "$weft" run job.weft >out 2>&1
 for round in $(seq "$rounds"); do
@@ -129,8 +130,8 @@ for round in $(seq "$rounds"); do
   judge 'it was told' says 1 'which those that are left had in memory'
 done
 
-# After some steps the wire between the ranks carries far less than it did. A look takes a tenth of the time at most,
-# so the next may be some seconds away.
+# After some steps, the bandwidth between the ranks drops sharply. Checks take at most a tenth of the time,
+# so the next one may be a few seconds away.
 cat >slow.sh <<'END'
 ip link set lo up
 "$weft" run job.weft >out 2>&1 &
@@ -151,7 +152,7 @@ else
   echo 'a slow link: not tried, it needs root and tc with tbf'
 fi
 
-# Three hosts, and the wire of one is cut. Both sides must end in time, and know whom they lost.
+# Three hosts, of which one is disconnected. Both sides must end in time and name the ranks they lost.
 hosts=$root/scripts/hosts.sh
 cat >host.sh <<'END'
 cd h$RANK && exec "$weft" run ../job.weft >out 2>&1
@@ -178,7 +179,7 @@ else
   echo "a partition: not tried, $(cat out)"
 fi
 
-# A container that is smaller than the machine: told before the first step, not killed in it.
+# A container with less memory than the machine: reported before the first step, not killed during it.
 group=
 for folder in /sys/fs/cgroup/memory/weft-faults-$$ /sys/fs/cgroup/weft-faults-$$; do
   mkdir "$folder" 2>/dev/null || continue
@@ -198,7 +199,7 @@ else
   echo 'a quota of memory: not tried, no cgroup can be made here'
 fi
 
-# Launchers that are not ours.
+# Launchers other than weft launch.
 script 300 "checkpoint = 'kept'"
 for mpirun in mpirun.openmpi mpirun.mpich; do
   command -v $mpirun >/dev/null || { echo "$mpirun: not here"; continue; }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A step of training on this machine's GPU, beside PyTorch's, in one run.
+"""Training steps of Weft and PyTorch on this machine's GPU, in one run.
 
   bench/gpu.py build/release/weft [--models gpt2,bert,llama,resnet,moe,mlp] [--steps 30] [--compile gpt2] [--precision bf16]
 
-Weft trains on a text of bytes or on random arrays (TRAIN .. ON GPU .. log); PyTorch runs the same model on random
-inputs with autocast, fused Adam and its own attention, as written (eager) and by torch.compile. A step's time is the median of the last
-two thirds; memory is what each took of the device at most, with libraries and contexts, as the driver counts it. `issued`
-is how long the host takes to hand a step to the device; Weft's is one launch of a recorded step.
+Weft trains on a text of bytes or on random arrays (TRAIN .. ON GPU .. log). PyTorch runs the same model on
+random inputs with autocast, fused Adam and its own attention, eagerly and with torch.compile. A step's time is
+the median of the last two thirds. Memory is the peak of each on the device, including libraries and contexts, as
+reported by the driver. `issued` is the time in which the host submits a step to the device; for Weft this is one
+launch of a recorded step.
 """
 import argparse
 import csv
@@ -26,7 +27,7 @@ MODELS = {
     "resnet": dict(name="resnet50", sizes=dict(b=64)),
     "moe": dict(name="mixtral_8x7b", sizes=dict(b=8, s=1024, d=1024, h=4, g=4, f=3584, layers=8, v=32000)),
 }
-# BERT large with a loss over its words.
+# BERT large with a loss over its vocabulary.
 BERT_WORDS = """CREATE MODEL bert_words (b = 16, s = 512, d = 1024, h = 16, layers = 24, v = 30522, p = 512)
   INPUT tokens[b, s] OF int32, targets[b, s] OF int32
   PARAMETER word[v, d] INIT normal(0, 0.02), place[p, d] INIT normal(0, 0.02), ln_gain[d] INIT ones, ln_bias[d]
@@ -39,7 +40,7 @@ AS WITH
   logits AS (SELECT sum(x * word) FROM x, word GROUP BY b, s, v)
 SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets;
 """
-# Residual blocks of two products each, over bytes.
+# Residual blocks of two products each, on bytes.
 WIDE_MLP = """CREATE LAYER wide_block(x[b, s, d]) (b = 1, s = 1, d = 2048, f = 8192)
   PARAMETER up[d, f] INIT normal(0, 0.02), down[f, d] INIT normal(0, 0.02)
 AS WITH h AS (SELECT relu(sum(x * up)) FROM x, up GROUP BY b, s, f)
@@ -56,7 +57,7 @@ SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FRO
 
 
 class Memory:
-    """The most of the device's memory that is in use while it watches, beyond what was when it began."""
+    """Peak increase of the device's memory in use while it is active."""
     @staticmethod
     def used():
         asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"],
@@ -86,7 +87,7 @@ def middle(seconds):
 
 
 def data_of(model, folder):
-    """What FROM is given: files in the folder."""
+    """The FROM clause: files in the folder."""
     def array(name, values):
         import numpy
         file = os.path.join(folder, name + ".npy")
@@ -249,7 +250,7 @@ def torch_model(key, sizes):
             return F.linear(x, self.word.weight)
 
     class Experts(nn.Module):
-        """Two of eight experts a token, each expert over the tokens that chose it: none is dropped."""
+        """Two of eight experts per token; each expert runs on the tokens that chose it, and none is dropped."""
         def __init__(self):
             super().__init__()
             d, f = z["d"], z["f"]

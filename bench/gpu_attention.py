@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Attention by its kernels alone on this machine's GPU, forward and backward, beside PyTorch's, in one run.
+"""Attention kernels of Weft and PyTorch on this machine's GPU, forward and backward, in one run.
 
   bench/gpu_attention.py build/release/weft [--shapes 16x12x1024x64,2x16x8192x128] [--precision bf16]
 
-A shape is batch x heads x length x width; each runs causal and not. Weft's times are EXPLAIN ANALYZE's of a step that is
-little else, PyTorch's are those of scaled_dot_product_attention by flash and by cuDNN. TFLOP/s count four or ten
-multiplications and additions a pair of a query and a key that it sees and a column, so a causal pass has half.
+A shape is batch x heads x length x width; each runs with and without a causal mask. Weft's times are those of
+EXPLAIN ANALYZE for a step of little else; PyTorch's are those of scaled_dot_product_attention with flash and cuDNN.
+TFLOP/s count four (forward) or ten (backward) flops per column and pair of a query and a visible key, so a causal
+pass has half.
 """
 import argparse
 import re
@@ -27,7 +28,7 @@ UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
 def weft(program, shape, causal, precision):
-    """Milliseconds of the forward and of the backward pass; None where no row has them."""
+    """Milliseconds of the forward and of the backward pass; None if no row has them."""
     b, h, s, e = shape
     scores = "CASE WHEN t <= s THEN scores ELSE -inf END" if causal else "scores"
     text = MODEL.format(scores=scores, b=b, h=h, s=s, e=e, precision=precision)

@@ -1,9 +1,9 @@
-// How long it takes to bring a model or a configuration along: a config.json, an ONNX file, flags of Megatron.
+// Time to import a model or a configuration: a config.json, an ONNX file, Megatron flags.
 //
-//   build/release/bench_importing [MEGABYTES]     500: the weights of the ONNX file, which the bench makes itself
+//   build/release/bench_importing [MEGABYTES]     500: size of the weights in the generated ONNX file
 //
-// The ONNX file is read, counted and its weights written on as safetensors by a process that may have 256 MiB of memory
-// of its own: what is larger is streamed from the one file to the other, or the import fails.
+// The ONNX file is read and its weights are written as safetensors by a process limited to 256 MiB
+// of private memory. Larger files must be streamed, or the import fails.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,7 +44,8 @@ void bench_config() {
              parameters);
 }
 
-// -- a file of ONNX, one linear map after the other ------------------------------------------------
+// -- an ONNX file: a chain of linear maps
+// ----------------------------------------------------------
 
 constexpr std::int64_t kFeatures = 2048;
 constexpr std::uint64_t kFloat = 1;
@@ -69,7 +70,7 @@ std::string value_info(std::string_view name, std::initializer_list<std::int64_t
   return value.take();
 }
 
-// Lengths stand before what they count, so the parts are sized first and written after.
+// Lengths precede what they count, so all messages are sized before they are written.
 std::int64_t write_onnx(const std::string& path, std::int64_t megabytes) {
   const std::int64_t bytes_each = kFeatures * kFeatures * 4;
   const std::int64_t maps = std::max<std::int64_t>(1, (megabytes << 20) / bytes_each);
@@ -95,7 +96,8 @@ std::int64_t write_onnx(const std::string& path, std::int64_t megabytes) {
   nodes.field(2, "maps");
   nodes.field(11, value_info("x0", {8, kFeatures}));
   nodes.field(12, value_info(fmt::format("x{}", maps), {8, kFeatures}));
-  // What stands before the data of a tensor: the tag and length of the tensor, its head, the tag and length of the data.
+  // The bytes before the data of a tensor: tag and length of the tensor, its head, tag and length
+  // of data.
   std::vector<std::string> before;
   std::int64_t graph_bytes = static_cast<std::int64_t>(nodes.bytes().size());
   for (const std::string& head : heads) {

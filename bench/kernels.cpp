@@ -1,11 +1,11 @@
-// Kernels of the processor by themselves on one thread, beside what the machine could do at most.
+// Single CPU kernels on one thread, compared with the limits of the machine.
 //
-//   build/release/bench_kernels [WORD]        only kernels whose names have the word
+//   build/release/bench_kernels [WORD]        only kernels whose names contain WORD
 //
-// "limit" is the longer of two times measured in the same turn: that of as many multiply-adds in a large matrix
-// product, and that of copying as many bytes as the kernel must read and write once, between arrays of the
-// same size. "share" is limit / time: 1.00 computes as fast as the machine can. Times are of processor time,
-// which a busy machine delays least.
+// "limit" is the longer of two times measured in the same turn: for the same number of
+// multiply-adds in a large matrix product, and for copying as many bytes as the kernel must read
+// and write once, between arrays of the same size. "share" is limit / time; 1.00 is as fast as the
+// machine allows. All times are processor times, which other load affects least.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -42,7 +42,7 @@ std::vector<float> numbers(std::int64_t count) {
   return all;
 }
 
-// The shortest of several turns of some 20 ms.
+// The shortest of several turns of about 20 ms.
 double seconds_of(const std::function<void()>& work) {
   work();
   double best = 1e9;
@@ -229,8 +229,8 @@ void norms(Table& table) {
   }
 }
 
-// q, k and v as [s, h, e], as one large product writes them; "kept" is what stood there before: all heads' scores,
-// then their softmax, then the product with the values.
+// q, k and v have layout [s, h, e], as one large product writes them. "kept" is the unfused form:
+// all scores, then their softmax, then the product with the values.
 void attentions(Table& table) {
   constexpr std::int64_t kHeads = 6, kWidth = 64;
   for (const std::int64_t s : {512, 1024, 2048, 4096, 8192}) {
@@ -264,7 +264,7 @@ void attentions(Table& table) {
       attend_back(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(), nullptr,
                   {dq.data(), dk.data(), dv.data()}, scratch.data());
     });
-    if (s > 4096) continue;  // the square of the length times six heads
+    if (s > 4096) continue;  // needs s * s elements for each of six heads
     std::vector<float> scores(static_cast<std::size_t>(kHeads * s * s));
     table.row("attention kept " + shape, 4 * kWidth * pairs, bytes, [&] {
       using program::Band, program::Side;

@@ -1,10 +1,10 @@
-// How fast rules are found in large plans: all left sides in one automaton against one rule at a time, and
-// matches kept up to date after a rewrite against finding all of them again.
+// Rule matching in large plans: one automaton for all left sides compared with one rule at a time,
+// and incremental updates of matches compared with matching again.
 //
 //   build/release/bench_matching
 //
-// The plans are encoders of a language model, built here; the rules are the shipped ones. Times are medians
-// of repetitions, by processor time.
+// The plans are encoders of a language model, built here; the rules are the shipped ones. Medians
+// of repetitions; processor time.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace weft;
 
-// An encoder as a language model has it: attention of 4 heads and two dense layers, each with a residual.
+// A language model's encoder: attention with 4 heads and two dense layers, each with a residual.
 class Encoder {
  public:
   explicit Encoder(int layers) {
@@ -101,7 +101,7 @@ void row(int layers, const std::vector<rule::Rule>& rules) {
   const double together = median_seconds([&] { found = automaton.all(draft); });
   const double apart = median_seconds([&] { found = rule::match_one_by_one(draft, rules); });
 
-  // Rewrites at random places, each taken back: what a search does all the time.
+  // Rewrites at random places, each undone, as in a search.
   rule::Matches matches(automaton, draft);
   Random random(7);
   std::size_t rewrites = 0, looked_at = 0;

@@ -1,10 +1,10 @@
-// Products and attention in f32 and bf16, each through a plan, and PyTorch's beside.
+// Products and attention in f32 and bf16: Weft and PyTorch.
 //
 //   build/release/bench_narrow [--quick] [FILTER]
 //
-// Causal attention with heads of 64, forward, and forward with its gradients, against scaled_dot_product_attention.
-// The four sides take turns in one run; times are medians, ratios say how many times as fast Weft's side is. WEFT_BF16_PRODUCTS
-// names the instructions for bf16 (amx, avx512, widened).
+// Causal attention with heads of 64, forward, and forward with gradients; PyTorch runs
+// scaled_dot_product_attention. The four sides alternate in one run. Times are medians; ratios are
+// speedups of Weft. WEFT_BF16_PRODUCTS selects the instructions for bf16 (amx, avx512, widened).
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -32,12 +32,12 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-constexpr double kPause = 0.1;  // OpenMP's threads look for work a little longer
+constexpr double kPause = 0.1;  // OpenMP's threads spin for a while after a step
 constexpr double kWanted = 0.9;
 constexpr int kHeads = 4, kWidth = 64;
 
 struct Work {
-  std::string kernel;  // what the peer calls it
+  std::string kernel;  // name in the peer's script
   std::vector<std::int64_t> sizes;
 
   std::string name() const { return fmt::format("{} {}", kernel, fmt::join(sizes, " x ")); }
@@ -104,7 +104,7 @@ Side weft_side(exec::Rank& rank) {
   });
 }
 
-// How many times as fast as f32 bf16 is.
+// Returns the speedup of bf16 over f32.
 double compare(const Work& work, int threads, bool quick) {
   const auto wide = start(work, "f32", threads), narrow = start(work, "bf16", threads);
   std::vector<Side> sides = {weft_side(*wide), weft_side(*narrow)};

@@ -1,10 +1,10 @@
-// How fast and how well plans are rewritten: the field's models on two devices, against best-first
-// backtracking over whole plans with the same rules and prices, and again from a warm plan cache.
+// Time and quality of rewriting: published models on two devices, compared with best-first
+// backtracking over whole plans with the same rules and costs, and with a warm plan cache.
 //
 //   build/release/bench_optimizing [MODEL ..]
 //
-// Search times are of this thread, medians of three. The models are read from ../shared/corpus/models;
-// TENSAT's times are its authors' (MLSys 2021), on another machine.
+// Search times are thread times, medians of three. Models are read from ../shared/corpus/models.
+// TENSAT's times are published (MLSys 2021), from another machine.
 #include <unistd.h>
 
 #include <filesystem>
@@ -40,7 +40,7 @@ const std::vector<Model> kModels = {
 
 std::string times(double before, double after) { return fmt::format("{:.3f}x", before / after); }
 
-// The search alone, without a cache.
+// The search only, without a cache.
 double search_seconds(const plan::Graph& graph, std::span<const rule::Rule> rules,
                       const search::Pricing& pricing) {
   std::vector<double> turns;

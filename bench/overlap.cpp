@@ -1,10 +1,11 @@
-// Communication hidden behind computing: what of a step only waits for collectives, with and without overlap.
+// Overlap of communication and computation: exposed communication per step with and without it.
 //
 //   build/release/bench_overlap [--ranks N] [--threads N]
 //
-// First data-parallel steps on ranks of this machine, measured and predicted; turns with and without overlap
-// alternate. A rank that overlaps has a thread more, which moves: where processors are fewer than threads, it
-// takes one from a thread that computes. Then steps on clusters of GPUs, predicted.
+// First data-parallel steps on ranks of this machine, measured and predicted; turns with and
+// without overlap alternate. With overlap a rank has one more thread, for communication. With fewer
+// processors than threads it slows down a computing thread. Then predicted steps on clusters of
+// GPUs.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -44,7 +45,7 @@ std::string print(const Step& step) {
   return fmt::format("{:>10} {:>5.1f}%", print_seconds(step.seconds), step.share() * 100);
 }
 
-// Of rank 0: its median step, and what of it is exposed.
+// Rank 0's median step and its exposed communication.
 Step measured(const program::Program& program, const std::vector<program::Timeline>& timelines) {
   std::vector<double> seconds, exposed;
   for (const program::Timeline& timeline : timelines) {
@@ -85,7 +86,7 @@ void on_this_machine(const TrainedModel& model, std::string_view name, std::int6
       std::ranges::move(taken[0], std::back_inserter(timelines[overlap ? 1 : 0]));
     }
 
-  // As EXPLAIN ANALYZE does: units cost what they were seen to take.
+  // Uses measured unit times, as EXPLAIN ANALYZE does.
   auto statistics = or_throw(cost::Statistics::open(":memory:", cost::Access::write));
   const Status learned = cost::learn(statistics, program, timelines[0], {options.ranks, options.workers});
   if (!learned.ok()) throw std::runtime_error(learned.error().message);

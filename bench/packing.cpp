@@ -1,10 +1,11 @@
-// How low and how fast buffers are packed: published hard problems, and the shape of large programs.
+// Quality and time of buffer packing: published hard problems, and programs of typical shape.
 //
 //   build/release/bench_packing [FOLDER]
 //
 // FOLDER holds problems as name.capacity.csv with the columns id, lower, upper, size. "by size" is
-// the usual greedy, first fit in order of size; "quick" is pack() without its search; "packed" is
-// pack() under the capacity. Times are of the last, medians of repetitions, by processor time.
+// the usual greedy algorithm, first fit by decreasing size; "quick" is pack() without its search;
+// "packed" is pack() under the capacity. Times are of the last: medians of repetitions, processor
+// time.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -57,7 +58,7 @@ std::vector<Buffer> read_buffers(const std::filesystem::path& path) {
   return buffers;
 }
 
-// Over everything at once, as a planner without more ideas would do it.
+// First fit by size over all buffers, as the baseline.
 std::int64_t peak_by_size(std::span<const Buffer> buffers) {
   memory::Piece piece;
   std::vector<std::int64_t> steps;
@@ -88,10 +89,10 @@ void row(std::string_view name, std::span<const Buffer> buffers, std::int64_t ca
   std::fflush(stdout);
 }
 
-// The life of a training step's buffers: weights stay, every third activation waits for its
-// backward step, gradients last from where they are made to the end, the rest comes and goes.
+// Lifetimes of buffers in a training step: weights are permanent, every third activation lives
+// until its backward step, gradients live until the end, and the rest is short-lived.
 std::vector<Buffer> training_step(std::int64_t layers) {
-  constexpr std::int64_t kNodes = 60;  // of a layer, forward
+  constexpr std::int64_t kNodes = 60;  // per layer, forward
   Random random(static_cast<std::uint64_t>(layers));
   const auto size = [&] { return random.between(1, 64) << 10; };
   const std::int64_t forward = layers * kNodes, end = 2 * forward + 1;
@@ -109,7 +110,7 @@ std::vector<Buffer> training_step(std::int64_t layers) {
   return buffers;
 }
 
-// Nothing to exploit: lives and sizes of all kinds, anywhere.
+// Without structure: random lifetimes and sizes.
 std::vector<Buffer> confusion(std::int64_t count) {
   Random random(static_cast<std::uint64_t>(count));
   std::vector<Buffer> buffers;

@@ -1,9 +1,9 @@
-// How long planning a step in stages and micro-batches takes, and how that grows.
+// Time to plan a step with stages and micro-batches, and how it grows.
 //
 //   build/release/bench_pipelining
 //
-// "search" is the whole of it, from a plan for one device to the best found; "price" the schedule's events of a
-// plan whose parts are priced already.
+// "search" is the whole search, from a one-device plan to the best plan. "price" is the schedule
+// simulation of a plan with known costs of parts.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

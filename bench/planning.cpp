@@ -1,11 +1,11 @@
-// How fast text becomes a plan: parser, binder, plan reader and plan printer, and the way from a
-// model's name to its bound plan and its training plan as the model grows.
+// Throughput of parser, binder, plan reader and plan printer, and the time from a model's name to
+// its bound plan and training plan, by model size.
 //
 //   build/release/bench_planning ['parse and bind']
 //
-// Rates are medians of alternating repetitions in one run, by processor time. MB is what the step itself
-// had allocated at its peak, counted in operator new; "process MB" what a process that does it once
-// grows by at its peak, as the system counts it.
+// Rates are medians of alternating repetitions in one run; processor time. "MB" is the peak of what
+// the operation allocated, counted in operator new. "process MB" is the growth of a process that
+// runs it once, at its peak, as reported by the system.
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@
 
 namespace {
 
-bool counting = false;  // only where memory is the question: counting costs time
+bool counting = false;  // only to measure memory, since counting takes time
 std::ptrdiff_t live_bytes = 0, peak_bytes = 0;
 
 void* counted(std::size_t size) {
@@ -63,7 +63,7 @@ namespace {
 
 using namespace weft;
 
-// A model of many entries, written as people write them: no REPEAT, so every byte is bound once.
+// A model with many entries and no REPEAT, so every byte is bound once.
 std::string flat_model(int number, int entries) {
   std::string text = fmt::format(
       "CREATE MODEL flat_{}\n  (b = 64, s = 128, d = 256, f = 1024)\n  INPUT     x[b, s, d]\n"
@@ -91,7 +91,7 @@ void rates(std::string_view only) {
   for (int i = 0; text.size() < (std::size_t{8} << 20); ++i) text += flat_model(i, 40);
   const language::Catalog empty;
 
-  // One large plan for the reader and the printer.
+  // A large plan for the reader and the printer.
   std::string large = flat_model(0, 40'000);
   auto large_source = *language::parse_and_keep(large);
   language::BindOptions options;
@@ -141,7 +141,7 @@ void rates(std::string_view only) {
   }
 }
 
-// From text: the shipped catalog is parsed anew each time.
+// From text: parses the shipped catalog each time.
 language::BoundModel bound_gpt3(std::int64_t layers, language::Mode mode) {
   language::Catalog catalog;
   language::load_shipped(catalog);
@@ -160,7 +160,7 @@ std::size_t plan_gpt3_training(std::int64_t layers) {
   return train::make_training_plan(bound_gpt3(layers, language::Mode::train).graph, {})->graph.node_count();
 }
 
-// The most memory this process has held so far, in bytes.
+// Peak memory of this process so far, in bytes.
 double highest_memory() {
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;)
@@ -168,11 +168,11 @@ double highest_memory() {
   return 0;
 }
 
-// What a process that does the work once grows by; 0 where it cannot be told.
+// Memory growth of a process that does the work once; 0 if unknown.
 double process_growth(const std::function<void()>& work) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return 0;
-  malloc_trim(0);  // or the child would fill what is free already
+  malloc_trim(0);  // else the child would reuse free memory
   const pid_t child = fork();
   if (child == 0) {
     const double before = highest_memory();
@@ -188,7 +188,7 @@ double process_growth(const std::function<void()>& work) {
   return grown;
 }
 
-// `plan` makes a plan of so many layers and returns its nodes.
+// `plan` makes a plan with this many layers and returns its number of nodes.
 void growth(std::string_view what, const std::function<std::size_t(std::int64_t)>& plan) {
   fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10} {:>12}\n", what, "nodes", "ms", "MB", "us a layer",
              "KB a layer", "process MB");
@@ -215,7 +215,7 @@ void growth(std::string_view what, const std::function<std::size_t(std::int64_t)
 
 }  // namespace
 
-// An argument picks the rows whose name holds it.
+// The argument selects rows whose name contains it.
 int main(int argc, char** argv) {
   rates(argc > 1 ? argv[1] : "");
   if (argc > 1) return 0;

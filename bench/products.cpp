@@ -1,11 +1,11 @@
-// Matrix products through a plan, against OpenBLAS called with bare hands.
+// Matrix products run through a plan, compared with direct calls of OpenBLAS.
 //
 //   build/release/bench_products [--quick]
 //
-// The plan is one contraction, compiled and run by a rank; so its side includes waking the workers
-// and cutting the product into tasks. Both sides take turns in one run on the same operands; their results
-// are compared. Rates are of medians, wall time; on one thread "ratio" is that of processor time, which
-// a busy machine delays least.
+// The plan is one contraction, compiled and run by a rank, so its time includes waking the workers
+// and splitting the product into tasks. Both sides alternate in one run on the same operands, and
+// their results are compared. Rates are from medians of wall time. On one thread, "ratio" uses
+// processor time, which other load affects least.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -35,7 +35,7 @@ using namespace weft::bench;
 struct Product {
   std::int64_t m, n, k;
   bool a_transposed = false, b_transposed = false;  // stored k x m, n x k
-  std::int64_t times = 1;                           // side by side
+  std::int64_t times = 1;                           // independent products
 
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
@@ -48,10 +48,10 @@ constexpr Product kProducts[] = {
     {2048, 384, 1536},  {384, 1536, 2048, true}, {256, 256, 64, false, true, 48},
 };
 
-constexpr double kPause = 0.1;  // OpenBLAS's threads look for work for some 60 ms after a product
-constexpr double kTurn = 0.1;   // seconds of products, where one is shorter
+constexpr double kPause = 0.1;  // OpenBLAS's threads spin for about 60 ms after a product
+constexpr double kTurn = 0.1;   // seconds per turn; short products are repeated
 constexpr double kWanted = 0.95;
-constexpr double kBusy = 0.3;  // processors: a side on two threads then waits for one of them
+constexpr double kBusy = 0.3;  // processors used by others: a side on two threads then waits for one
 
 std::string name_of(const Product& product) {
   std::string name = fmt::format("{}{} x {}{} x {}", product.m, product.a_transposed ? "'" : "", product.n,
@@ -83,7 +83,7 @@ std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-// The largest difference, as a share of what a sum of k products of numbers in [-1, 1] comes to.
+// The largest difference, relative to the size of a sum of k products of numbers in [-1, 1].
 double difference(std::span<const float> x, std::span<const float> y, std::int64_t k) {
   double most = 0;
   for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::fabs(double{x[i]} - double{y[i]}));
@@ -103,7 +103,7 @@ Side repeated(const std::function<void()>& work) {
 }
 
 struct Comparison {
-  double ratio = 0;  // how many times as fast as OpenBLAS the plan is
+  double ratio = 0;  // speedup of the plan over OpenBLAS
   double others = 0;
 };
 

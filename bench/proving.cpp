@@ -1,10 +1,11 @@
-// How fast rules are proven and found, beside what the field's own tools were measured to need.
+// Time to prove and to generate rules, compared with published tools.
 //
-//   build/release/bench_proving [OPERATORS]     4 as an argument: the generator at 4 operators too
+//   build/release/bench_proving [OPERATORS]     4: also runs the generator with 4 operators
 //
-// Processor time of one thread; a generator runs in a process of its own, whose peak memory is told. The
-// field's rules are read from ../shared/corpus/taso-rules. Peers, on two Arm cores: Z3 4.8.12 with TASO's 44
-// axioms proves 796 of 820 rules in 23 s; TASO's generator finds 820 rules at depth 3 in 161 s with 9.1 GB.
+// Processor time of one thread. The generator runs in a separate process, whose peak memory is
+// printed. Published rules are read from ../shared/corpus/taso-rules. Peers, on two Arm cores: Z3
+// 4.8.12 with TASO's 44 axioms proves 796 of 820 rules in 23 s; TASO's generator finds 820 rules at
+// depth 3 in 161 s with 9.1 GB.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ void prove_file(const std::string& name) {
   row("prove " + name, equations.size(), median(turns));
 }
 
-// In a process of its own, so that its memory is its own.
+// In a separate process, to measure its memory.
 void generate(const std::string& operators, int most_operators) {
   std::fflush(stdout);
   const pid_t child = fork();

@@ -1,9 +1,9 @@
-// What a budget costs in time: published graphs against their proven optima, and long chains and transformers.
+// Time cost of a memory budget: published graphs, long chains and transformers.
 //
 //   build/release/bench_remat [FILE]
 //
-// FILE has graphs with "optima": [{"budget", "min_total_time"}]. "ratio" is to the optimum, or, where nobody knows
-// it, to a step that keeps everything. Seconds are of one call, by processor time.
+// FILE has graphs with "optima": [{"budget", "min_total_time"}]. "ratio" is to the optimum or, if
+// that is unknown, to a step that keeps everything. Seconds are per call; processor time.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -54,7 +54,7 @@ RecomputeGraph chain(std::int32_t nodes) {
   return graph;
 }
 
-// The layers of the published gpt3L graph: MFLOP and KiB of 512 tokens of 1,024, four at a time.
+// The layers of the published gpt3L graph: MFLOP and KiB for 512 tokens of 1,024, four at a time.
 RecomputeGraph transformer(std::int32_t layers) {
   RecomputeGraph graph{fmt::format("transformer, {} layers", layers), 4096, {}};
   std::int32_t base = -1;

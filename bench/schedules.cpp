@@ -1,10 +1,10 @@
-// Pipeline schedules and cuts into stages against published figures.
+// Pipeline schedules and stage cuts compared with published results.
 //
 //   build/release/bench_schedules [CORPUS]
 //
-// CORPUS holds zb-schedules, dnn-placement, pipedream and piper. Bubble rates of schedules and of
-// synthesis at the published memory; how synthesis grows; costs of cuts beside the optima and the times of the
-// programs that found them. Times are of one thread.
+// CORPUS holds zb-schedules, dnn-placement, pipedream and piper. Prints bubble rates of schedules
+// and of synthesis at the published memory, how synthesis time grows, and costs of cuts compared
+// with the optima and with the times of the programs that found them. Times are of one thread.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -48,7 +48,8 @@ void named_schedule(const Json& setting, const std::string& name, double publish
              published);
 }
 
-// At the memory of the published search: 1F1B's, or twice that; what B frees follows from the model's sizes.
+// With the memory of the published search: that of 1F1B, or twice that. What B frees follows from
+// the model's sizes.
 void synthesized(const Json& setting, const std::string& name, double published) {
   const double hidden = setting["hidden"], heads = setting["heads"], tokens = setting["seq"];
   pipeline::SynthesisRequest request{.stages = setting["p"], .micro_batches = setting["m"]};
@@ -73,7 +74,7 @@ void bubble_rates(const std::filesystem::path& file) {
     }
 }
 
-// Stages that differ: every third takes half as long again.
+// Unequal stages: every third takes 1.5 times as long.
 void growth() {
   fmt::print("\nsynthesis where stages differ\n{:>6} {:>13} {:>6} {:>9} {:>9} {:>12}\n", "stages",
              "micro-batches", "chunks", "seconds", "bubble", "above bound");

@@ -1,10 +1,10 @@
-// How long the search for a distribution takes, and how that grows with layers, GPUs and mesh axes.
+// Time to search for a distribution, by layers, GPUs and mesh axes.
 //
 //   build/release/bench_searching
 //
-// Each row is a search of its own, in a process of its own: wall time as EXPLAIN would take it, from a plan
-// for one device to the best one found, predicted with every layer. "peak" is all the memory of that process.
-// A search that ends without a plan that fits took as long, and says so.
+// Each row is one search in a separate process: wall time as for EXPLAIN, from a one-device plan to
+// the best distribution, predicted with all layers. "peak" is the peak memory of that process. A
+// search that finds no plan that fits is reported with its time.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,13 +33,14 @@ using namespace weft::bench;
 
 struct Case {
   std::string model;
-  std::vector<std::int64_t> axes = {};  // of the cluster, outermost first
+  std::vector<std::int64_t> axes = {};  // sizes of cluster axes, outermost first
   std::int64_t batch = 8;
-  std::int64_t layers = 0;       // 0: as many as the model has
-  std::int64_t estimates = 300;  // at most: search_limit, as it stands
+  std::int64_t layers = 0;       // 0: the model's own number
+  std::int64_t estimates = 300;  // search_limit
 };
 
-// H100s, NVLink between the innermost, InfiniBand between the others, half as fast from the third on.
+// H100s with NVLink along the innermost axis and InfiniBand along others, at half the bandwidth
+// from the third axis on.
 cluster::Cluster cluster_of(const std::vector<std::int64_t>& sizes) {
   static const char* const names[] = {"gpu", "node", "rack"};
   const cluster::Cluster& pod = shipped().clusters.find("pod")->second;
@@ -66,7 +67,7 @@ search::Machine machine_of(const cluster::Cluster& cluster) {
   return machine;
 }
 
-// The usual strategy, and what it counted even where no plan fits in the end.
+// The default strategy; keeps its counters even if no plan fits.
 class Counted final : public search::DistributionStrategy {
  public:
   search::SearchOutcome search(const search::DistributionSpace& space, search::Evaluator& evaluator,
@@ -116,7 +117,7 @@ void search_once(const Case& each) {
              peak_memory(), found);
 }
 
-// In a child: every search starts with nothing known, and its memory is its own.
+// In a child process: no search reuses results of another, and its memory can be measured.
 bool run(const Case& each) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -141,7 +142,7 @@ int main() {
   std::vector<Case> cases;
   for (const std::string model : {"gpt2", "llama2_7b", "gpt3_175b"})
     for (const std::int64_t nodes : {1, 8, 128})
-      // Without pipelines or recomputing, a node holds what GPT-3 keeps of one sequence.
+      // Without pipelines and recomputation, one sequence of GPT-3 fills a node.
       cases.push_back(
           {model, {nodes, 8}, model == "gpt3_175b" ? std::max<std::int64_t>(nodes, 8) : nodes * 8});
   cases.push_back({"gpt2", {128, 8}, 1024, 0, 10'000});

@@ -1,5 +1,5 @@
-// What encryption costs: all-reduce over TCP among processes of this machine, plain and with WEFT_SECURE=1, in
-// turns; and how many descriptors a rank holds when it has made calls of every kind.
+// Cost of encryption: all-reduce over TCP among processes of this machine, in turns with and
+// without WEFT_SECURE=1; and the number of file descriptors per rank after calls of all kinds.
 //
 //   bench_secure [ranks]
 #include <fmt/format.h>
@@ -23,10 +23,10 @@ namespace {
 using namespace weft;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 31;  // the quickest counts: others may use the machine
+constexpr int kTurns = 31;  // the fastest counts, since other programs may use the machine
 struct Size {
   std::int64_t bytes;
-  int calls;  // of a turn
+  int calls;  // per turn
 };
 constexpr std::array<Size, 5> kSizes = {
     {{256, 400}, {4 << 10, 300}, {64 << 10, 100}, {1 << 20, 20}, {16 << 20, 2}}};
@@ -88,7 +88,7 @@ void run_rank(std::int32_t rank, std::int32_t ranks, const std::string& secret) 
   for (const Size& size : kSizes) {
     std::vector<float> values(static_cast<std::size_t>(size.bytes / 4), 0.0F);
     std::vector<double> times[2];
-    for (int i = -1; i < kTurns; ++i) {  // the first turn of each warms up
+    for (int i = -1; i < kTurns; ++i) {  // the first turn of each is a warm-up
       const double first = turn(*plain, size, values), second = turn(*secure, size, values);
       if (i < 0) continue;
       times[0].push_back(first);

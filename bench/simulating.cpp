@@ -1,10 +1,11 @@
-// How fast steps are simulated: GPT-3 on 8 to 1,024 GPUs, ranks that are alike once; up to 512, every rank
-// by itself too.
+// Time to simulate steps: GPT-3 on 8 to 1,024 GPUs with equal ranks simulated once; up to 512, also
+// every rank separately.
 //
 //   build/release/bench_simulating
 //
-// "compile" makes the plans and programs of the ranks that differ; "simulate" prices their tasks and runs the
-// events; both are medians of repetitions, by processor time. Exact times must equal those of the classes.
+// "compile" makes plans and programs of distinct ranks. "simulate" estimates their tasks and runs
+// the events. Both are medians of repetitions; processor time. Exact times must equal those of the
+// classes.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -1,11 +1,12 @@
-// soak -- ranks that call for as long as they are told to, every element of every result looked at.
+// soak -- ranks that run collectives for a given time and check every element of every result.
 //
 //   bench_soak [--seconds 120] [--ranks 4] [--transport shm|tcp|both] [--seed 1] [--only KIND]
-//   mpirun -n 4 bench_soak [--seconds 120] [--transport mpi]        and weft launch -n 4, torchrun: one rank each
+//   mpirun -n 4 bench_soak [--seconds 120] [--transport mpi]     or weft launch -n 4, torchrun: one rank each
 //
-// Collectives of all kinds and many sizes, calls of both priorities in flight together, groups that are split off
-// and dropped, messages with tags. First each call once, so that all wires are open; from then on memory and
-// open files must stay what they are. Fails when a result was wrong, a call failed, or something grew.
+// Runs collectives of all kinds and many sizes, calls of both priorities in flight together, groups
+// that are split off and dropped, and tagged messages. Each call runs once first, to open all
+// connections. After that, memory and open files must not grow. Fails if a result was wrong, a call
+// failed, or something grew.
 
 #include <dirent.h>
 #include <sys/wait.h>
@@ -39,13 +40,13 @@ struct Settings {
   int ranks = 4;
   std::string transport = "both";
   std::uint64_t seed = 1;
-  int only = -1;  // one kind of call, to find out which of them grows
+  int only = -1;  // only this kind of call, to find which of them grows
 };
 
 constexpr std::array<std::int64_t, 7> kCounts = {1, 7, 60, 1000, 5003, 40'000, 300'000};
 constexpr int kKinds = 9;
 
-// What a rank puts into its block for `to`, a whole number that sums of floats keep exact.
+// An element of a rank's block for `to`: a whole number, so that sums of floats are exact.
 float element(std::int32_t from, std::int32_t to, std::int64_t i) {
   return static_cast<float>((from * 31 + to * 7 + i) % 251);
 }
@@ -54,7 +55,7 @@ class Rank {
  public:
   Rank(Communicator& group, std::uint64_t seed, int only) : group_(group), random_(seed), only_(only) {}
 
-  // Each kind at each size from each root: afterwards nothing is new.
+  // Each kind at each size from each root, so that nothing is new afterwards.
   Status everything_once() {
     for (int kind = 0; kind < kKinds; ++kind)
       for (const std::int64_t count : kCounts)
@@ -66,7 +67,7 @@ class Rank {
     root_ = static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(group_.size())));
     if (only_ >= 0) return call(only_, kCounts[random_.below(kCounts.size())]);
     const auto kind = static_cast<int>(random_.below(kKinds));
-    // Splitting makes and ends a group: a hundredth of what a call costs should be spent on it.
+    // Splits make and end a group, which is expensive, so they are rarer than other calls.
     if (kind == kKinds - 1 && random_.below(20) != 0) return call(0, kCounts[random_.below(3)]);
     return call(kind, kCounts[random_.below(kCounts.size())]);
   }
@@ -111,7 +112,7 @@ class Rank {
     }
   }
 
-  // A long call and an urgent one behind it.
+  // A long call followed by a high-priority one.
   Status in_flight(std::int64_t count) {
     const std::size_t size = static_cast<std::size_t>(count);
     fill(0, size, group_.rank(), group_.rank());
@@ -134,7 +135,7 @@ class Rank {
     return summed("an all_reduce in flight", size, [](std::int32_t from) { return from; });
   }
 
-  // Round the ring, a message with a tag each.
+  // Around the ring, with one tag per message.
   Status messages(std::int64_t count) {
     count = std::min<std::int64_t>(count, 5003);
     const std::int32_t ranks = group_.size(), me = group_.rank();
@@ -149,7 +150,7 @@ class Rank {
     return expect("a message", 0, size, from, from);
   }
 
-  // Even and odd ranks by themselves.
+  // Even and odd ranks separately.
   Status split(std::int64_t count) {
     const std::size_t size = static_cast<std::size_t>(count);
     const std::int32_t colour = group_.rank() % 2;
@@ -169,7 +170,7 @@ class Rank {
     if (in_.size() < at + size) in_.resize(at + size);
     for (std::size_t i = 0; i < size; ++i) in_[at + i] = element(from, to, static_cast<std::int64_t>(i));
   }
-  // The output, and nothing in it that would be right by chance.
+  // The output buffer, overwritten so that no old value can be right by chance.
   float* take(std::size_t size) {
     out_.assign(std::max(out_.size(), size), -1.0F);
     return out_.data();
@@ -235,11 +236,11 @@ Status soak(Communicator& group, const Settings& settings) {
   const auto begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   WEFT_TRY_STATUS(rank.everything_once());
-  // What allocators keep for later settles in the first fifth.
+  // Allocator caches settle in the first fifth.
   Use settled;
   bool is_settled = false;
   for (;;) {
-    // One rank's clock decides, so that all make as many calls.
+    // One rank's clock decides, so that all ranks make the same number of calls.
     std::array<double, 1> now = {elapsed()};
     WEFT_TRY_STATUS(group.broadcast(now.data(), now.data(), 1, ElementType::f64, 0));
     if (!is_settled && now[0] > 0.2 * settings.seconds) {

@@ -1,11 +1,11 @@
-// A pipelined training step on several ranks of this machine, by Weft and by PyTorch.
+// A pipelined training step on several ranks of this machine: Weft and PyTorch.
 //
 //   build/release/bench_stages [--quick] [--ranks N]
 //
-// A small GPT lies on the ranks in stages, a batch goes through them in four micro-batches. Weft's ranks are
-// processes over shared memory, as TRAIN ... ON LOCAL N starts them; PyTorch's run 1F1B over Gloo, written by hand
-// (bench/peers). Model, batch, optimizer, micro-batches and cuts at halves of blocks are the same; the sides take
-// turns in one run, and medians are compared.
+// A small GPT is distributed over the ranks in stages, with four micro-batches per batch. Weft's
+// ranks are processes with shared memory, as in TRAIN ... ON LOCAL N; PyTorch's run a hand-written
+// 1F1B over Gloo (bench/peers). Model, batch, optimizer, micro-batches and cuts at half blocks are
+// the same. The sides alternate in one run, and medians are compared.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -29,7 +29,7 @@ using namespace weft;
 using namespace weft::bench;
 
 constexpr std::string_view kPeer = "char_gpt_stages";
-constexpr double kPause = 0.1;  // others' threads look for work a little longer after a step
+constexpr double kPause = 0.1;  // threads of other libraries spin for a while after a step
 
 TrainedModel gpt_in(std::int32_t stages, std::string_view schedule) {
   return {"char_gpt",
@@ -40,7 +40,7 @@ TrainedModel gpt_in(std::int32_t stages, std::string_view schedule) {
 void compare(std::int32_t ranks, bool quick) {
   run::LocalRanksOptions options;
   options.ranks = ranks;
-  options.overlap = 2 * ranks <= available_processors();  // as TRAIN does
+  options.overlap = 2 * ranks <= available_processors();  // as in TRAIN
   const std::vector<std::string> schedules = {"1f1b", "zb_h1"};
   std::vector<std::unique_ptr<LocalTraining>> trainings;
   std::vector<Side> sides;

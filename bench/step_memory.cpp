@@ -1,9 +1,9 @@
-// How much memory a training step takes: what it keeps, and how tightly the rest is packed.
+// Memory of a training step: what it keeps, and how tightly the rest is packed.
 //
 //   build/release/bench_step_memory
 //
-// Programs are compiled, not run. "at least" is the most that is alive at one moment, which no packing can
-// go below; waste is what the packing takes on top. Compile times are medians, by processor time.
+// Programs are compiled, not run. "at least" is the peak of live bytes, a lower bound for any
+// packing; "waste" is what the packing adds to it. Compile times are medians; processor time.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -26,7 +26,7 @@ struct Model {
   std::int64_t batch;
 };
 
-// All that have a loss to train on.
+// All shipped models with a loss to train.
 const std::vector<Model> kModels = {
     {"digits_mlp", 64}, {"digits_conv", 64}, {"char_gpt", 8},  {"gpt2", 1},         {"alexnet", 8},
     {"vgg16", 8},       {"resnet50", 8},     {"llama2_7b", 1}, {"mixtral_8x7b", 1}, {"gpt3_175b", 1},

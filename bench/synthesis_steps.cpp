@@ -1,10 +1,11 @@
-// How fast the question of C chunks, S steps and R rounds is answered: SCCL's tables, and whole frontiers.
+// Time to synthesize for C chunks, S steps and R rounds: SCCL's tables, and whole Pareto frontiers.
 //
 //   build/release/bench_synthesis_steps [FOLDER]
 //
-// FOLDER holds the topologies, and anchors.json with SCCL's tables: "paper" is what it says there, "z3" was
-// measured with msccl-tools and z3 on one machine, processor seconds with the start of Python. "here" is the
-// answer's processor time, without the compiling and checking of the program, which every row goes through.
+// FOLDER holds the topologies, and anchors.json with SCCL's tables. "paper" is the published time;
+// "z3" was measured with msccl-tools and z3 on one machine, in processor seconds including the
+// start of Python. "here" is our processor time, without compiling and checking the program, which
+// is done for every row.
 #include <time.h>
 
 #include <filesystem>
@@ -76,7 +77,8 @@ void row(const synthesis::StepNetwork& network, std::string_view topology,
   std::fflush(stdout);
 }
 
-// z3's rows are named "DGX1_Allgather_C6_S3_R7"; its chunks of all_to_all and all_reduce are those of a block.
+// z3's rows are named "DGX1_Allgather_C6_S3_R7". For all_to_all and all_reduce, chunks are per
+// block.
 std::map<std::string, double> z3_times(const nlohmann::json& anchors) {
   std::map<std::string, double> times;
   for (const auto& result : anchors["sccl_z3_here"]["results"])
@@ -150,7 +152,7 @@ int main(int argc, char** argv) {
       for (const auto& each : anchors[machine.key][table.key])
         ask(table.kind, table.z3_name, each["C"], each["S"], each["R"], each["paper_s"]);
     if (machine.z3_name != std::string("DGX1")) continue;
-    // What z3 was asked beside the paper's rows, among it what is impossible.
+    // Instances solved by z3 beyond the paper's rows, including infeasible ones.
     ask(Kind::all_gather, "Allgather", 3, 2, 4, 0);
     ask(Kind::all_gather, "Allgather", 3, 3, 4, 0);
     ask(Kind::all_gather, "Allgather", 4, 3, 5, 0);

@@ -1,10 +1,11 @@
-// What synthesis finds and how long it takes, beside the anchors' figures.
+// Quality and time of synthesis, compared with published results.
 //
 //   build/release/bench_synthesis_times [--quick] [FOLDER]
 //
-// FOLDER holds the topologies, and anchors.json with what ForestColl, TE-CCL and TACOS have. Tables: the optimum and
-// the time for it and its trees; what checked programs attain at 1 GB; finish times against TE-CCL and TACOS; growth to
-// 4,096 devices. --quick leaves out what takes longer than a few seconds.
+// FOLDER holds the topologies, and anchors.json with the results of ForestColl, TE-CCL and TACOS.
+// Tables: the optimum, and the time to find it and its trees; bandwidth of checked programs at 1
+// GB; finish times compared with TE-CCL and TACOS; growth to 4,096 devices. --quick leaves out what
+// takes longer than a few seconds.
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -49,7 +50,7 @@ const std::map<std::string, std::string> kFiles = {
     {"a100x2", "forestcoll_a100x2"},   {"a100x4", "forestcoll_a100x4"},  {"a100x8", "forestcoll_a100x8"},
     {"mi250x1", "forestcoll_mi250x1"}, {"mi250x2", "forestcoll_mi250x2"}};
 
-// Through the door that people use: the program is made, checked and simulated at 1 GB.
+// Through the public interface: the program is made, checked and simulated at 1 GB.
 void attained(const std::filesystem::path& folder, bool quick) {
   fmt::print("\nprograms at 1 GB, checked and simulated\n{:<12} {:<15} {:>12} {:>12} {:>8} {:>10}\n",
              "topology", "collective", "optimum", "attained", "%", "seconds");
@@ -94,8 +95,8 @@ double bytes_of(const std::string& size) {
   return number * (size.ends_with("KB") ? 1e3 : size.ends_with("MB") ? 1e6 : 1e9);
 }
 
-// TE-CCL's figures are of switches that copy, and without latencies where an epoch is ten times as long: there its
-// time may lie below the bound, which has them.
+// TE-CCL's results assume switches that copy, and ignore latencies if an epoch is ten times as
+// long. There its time may be below the bound, which includes them.
 void finish_times(const std::filesystem::path& folder, const Json& anchors, bool quick) {
   struct Machine {
     const char *file, *anchor;
@@ -132,7 +133,8 @@ void finish_times(const std::filesystem::path& folder, const Json& anchors, bool
   for (const Json& row : anchors["tacos_here"]["results"]) {
     const std::string name = row["topo"];
     if (!kFiles.contains(name)) continue;
-    // Its links carry 50 GiB/s, those of the files 50 GB/s: bandwidths compare as parts of a link's.
+    // Its links carry 50 GiB/s, those of the files 50 GB/s: bandwidths are compared relative to a
+    // link's.
     const auto network = synthesis::step_network(read(folder / (kFiles.at(name) + ".json")));
     if (!network.ok()) continue;
     const auto start = std::chrono::steady_clock::now();
@@ -145,7 +147,7 @@ void finish_times(const std::filesystem::path& folder, const Json& anchors, bool
   }
 }
 
-// Boxes of eight on a switch, rails between them.
+// Boxes of eight devices on a switch, connected by rails.
 cluster::Topology rails(std::int32_t boxes) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 8 * boxes; ++i)

@@ -1,12 +1,12 @@
-// One training step -- forward, backward, Adam -- by Weft and by PyTorch, and where Weft's time goes.
+// One training step (forward, backward, Adam) of Weft and PyTorch, and a breakdown of Weft's time.
 //
 //   build/release/bench_training [--quick] [MODEL...]
 //
-// Both sides train the same model on batches that already lie in memory and take turns in one run.
-// Times are wall time, medians of turns; "by processor" compares processor time instead, where one
-// thread does it all and a busy machine would only add waiting. PyTorch's GPT comes twice: as people
-// write it, and around the kernels that its builds without MKL are slow at (bench/peers says which). The
-// units' times are those of one thread, against the roof of what the same run measures of this machine.
+// Both sides train the same model on batches in memory and alternate in one run. Times are wall
+// time, medians of turns. "by processor" compares processor time instead, for a single thread,
+// where other load would only add waiting. PyTorch's GPT is measured as usually written, and with
+// workarounds for kernels that are slow in builds without MKL (see bench/peers). Unit times are
+// those of one thread, compared with the roofline measured in the same run.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -35,10 +35,10 @@ using namespace weft::bench;
 struct Model {
   std::string name;
   std::int64_t labels;
-  std::vector<std::string> peers;  // what bench/peers calls it
+  std::vector<std::string> peers;  // names in bench/peers
   int turns, quick_turns;
   int profiled_steps;
-  std::string model = {}, precision = "f32";  // what is shipped, where the name says more
+  std::string model = {}, precision = "f32";  // name of the shipped model, if different
 
   TrainingRank rank(int threads) const {
     return {model.empty() ? name : model, {.workers = threads, .labels = labels, .precision = precision}};
@@ -53,7 +53,7 @@ const std::vector<Model> kModels = {
     {"char_gpt_f16", 256, {}, 5, 3, 5, "char_gpt", "f16"},
 };
 
-// Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
+// Threads of other libraries spin for a while after a step, OpenBLAS's for about 60 ms.
 constexpr double kPause = 0.1;
 
 Side weft_side(TrainingRank& rank) {
@@ -104,7 +104,7 @@ void compare(const Model& model, int threads, bool quick) {
 void print_units(const Model& model, const GemmPeaks& gemm, bool quick) {
   TrainingRank rank = model.rank(1);
   rank.step();
-  constexpr std::int64_t kLargest = 256'000'000;  // no cache holds more
+  constexpr std::int64_t kLargest = 256'000'000;  // larger than any cache
   const Roof roof{gemm.best(), measure_triad(std::min(rank.rank().bytes(), kLargest))};
   fmt::print("\n{}: {} in memory, roof {:.1f} GFLOP/s and {:.1f} GB/s\n", model.name,
              print_bytes(static_cast<double>(rank.rank().bytes())), roof.flops_per_second / 1e9,

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# wires.sh -- what a step takes between hosts whose links are limited, by each way to send less or later.
+# wires.sh -- time of a step between hosts with slow links, by ways to reduce communication.
 #
 #   bench/wires.sh build/release/weft [HOSTS [RATE [DELAY]]]        2 hosts, 1gbit, 50us
 #
-# Hosts are network namespaces (scripts/hosts.sh); a rank on each learns by slices of the batch. Each model learns
-#   by itself    every gradient in a call of its own
-#   25 MiB       in buckets as PyTorch has them
-#   chosen       in buckets as the simulation finds quickest: what runs without being asked
-#   int8, int4   the same, gradients coded for the wire
-#   sync 8       gradients stay, parameters are averaged every 8 steps
-#   DDP, DDP/2   PyTorch over Gloo, and with gradients rounded to f16 by its hook; where there is a PyTorch
-# in turns; the least time of a step of each is what is shown, as others use the machine too. Needs root.
+# Hosts are network namespaces (scripts/hosts.sh) with one rank each, which slices the batch. Each model is
+# trained in turns with
+#   by itself    one call per gradient
+#   25 MiB       buckets of PyTorch's size
+#   chosen       the buckets that are fastest in simulation: the default
+#   int8, int4   the same, with gradients compressed
+#   sync 8       no gradient sums; parameters are averaged every 8 steps
+#   DDP, DDP/2   PyTorch over Gloo, and with gradients rounded to f16 by its hook; if PyTorch is installed
+# Shows the least time per step, since other programs may use the machine. Needs root.
 set -euo pipefail
 weft=$(realpath "$1")
 hosts=${2:-2} rate=${3:-1gbit} delay=${4:-50us}
@@ -21,7 +22,7 @@ work=$(mktemp -d)
 trap '"$root/scripts/hosts.sh" down; rm -rf "$work"' EXIT
 "$root/scripts/hosts.sh" up "$hosts" --rate "$rate" --delay "$delay"
 
-# on_hosts COMMAND...: rank r of them on host r; rank 0's output.
+# on_hosts COMMAND...: runs rank r on host r; prints the output of rank 0.
 on_hosts() {
   local r pids=()
   for ((r = 1; r < hosts; r++)); do
@@ -34,7 +35,7 @@ on_hosts() {
   for r in "${pids[@]}"; do wait "$r"; done
 }
 
-# step_time COMMAND...: seconds of a step, of what prints them as JSON in its last line.
+# step_time COMMAND...: seconds per step of a command that prints JSON in its last line.
 step_time() {
   on_hosts "$@" >"$work/out" 2>"$work/err" || { tail -n 5 "$work/out" "$work/err" >&2; return 1; }
   python3 -c 'import json, sys; it = json.loads(sys.stdin.readlines()[-1]); print(it["seconds"] / it["steps"])' <"$work/out"
@@ -46,7 +47,7 @@ train() {
     WITH ($3, threads = 1, distribution = 'host=$hosts: slice b', network = '$network'${4:+, $4})"
 }
 
-# What a host sends, for the prices: hosts.sh limits it to that.
+# Bandwidth and latency per host, for predictions: hosts.sh limits it to that.
 network=$(python3 -c 'import re, sys
 rate, delay = sys.argv[1:]
 number, unit = re.fullmatch(r"([0-9.]+)([kmg])bit", rate).groups()

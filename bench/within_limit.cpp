@@ -1,10 +1,11 @@
-// A char GPT within a quarter of the memory it takes: how long a step was said to take, and how long it takes.
+// A char GPT within a quarter of its memory: predicted and measured step times.
 //
 //   build/release/bench_within_limit
 //
-// Two ranks of one thread share the batch. The step without a limit is measured first and remembered, in a folder of
-// its own; from that EXPLAIN predicts the step within the limit, which recomputes layers and spills to a file in the
-// folder for temporary files. Medians of rounds; what others compute meanwhile makes steps longer than predicted.
+// Two ranks of one thread share the batch. The step without a limit is measured first, and its
+// times are stored in a private folder. From these, EXPLAIN predicts the step within the limit,
+// which recomputes layers and spills to a file in the folder for temporary files. Medians of
+// rounds. Other load makes steps longer than predicted.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -67,7 +68,7 @@ void row(std::string_view precision) {
 
 int main() {
   if (const auto code = weft::run::rank_main()) return *code;
-  // What is measured here is for this bench alone.
+  // Keeps measurements private to this benchmark.
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "weft-bench-within-limit";
   std::filesystem::create_directories(folder);
   setenv("XDG_DATA_HOME", folder.c_str(), 1);

@@ -1,4 +1,4 @@
-"""What PyTorch's scripts share: torch on so many threads, and the lines by which a benchmark has steps taken.
+"""Shared by the PyTorch scripts: torch with a number of threads, and the protocol for running steps.
 
   out  {"ready": true, "torch": "1.13.0a0", "threads": 1, ...}     or {"ready": false, "reason": "..."}
   in   steps 20
@@ -16,7 +16,7 @@ def answer(fields):
 
 
 def import_torch(threads):
-    # OpenBLAS and OpenMP read these once, when they are loaded; torch.set_num_threads reaches only OpenMP.
+    # OpenBLAS and OpenMP read these only when loaded; torch.set_num_threads affects only OpenMP.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
     try:
@@ -25,14 +25,14 @@ def import_torch(threads):
         answer({"ready": False, "reason": str(error)})
         sys.exit(1)
     torch.set_num_threads(threads)
-    # Debian's oneDNN has only reference kernels for Arm; without it bmm and conv2d go to the BLAS.
+    # Debian's oneDNN has only reference kernels for Arm; without it bmm and conv2d use the BLAS.
     torch.backends.mkldnn.set_flags(os.uname().machine != "aarch64")
     return torch
 
 
 def serve(ready, take_steps, begin=lambda line: None):
-    """Says that it is ready, and takes steps when told to until it hears quit. `begin` is not timed; what `take_steps`
-    returns is answered beside the seconds."""
+    """Reports that it is ready, then runs steps on request until it reads quit. `begin` is not timed. The result of
+    `take_steps` is returned with the seconds."""
     answer({"ready": True, **ready})
     for line in sys.stdin:
         command, _, count = line.strip().partition(" ")

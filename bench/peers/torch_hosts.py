@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""PyTorch's side of bench/wires.sh: DistributedDataParallel over Gloo among hosts, as torchrun would start it.
+"""PyTorch's side of bench/wires.sh: DistributedDataParallel over Gloo between hosts, as started by torchrun.
 
   RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.77.0.1 MASTER_PORT=4712 torch_hosts.py MODEL STEPS [half]
-  out  {"seconds": 0.41, "steps": 30}          of rank 0, after as many steps to warm up, at most 5
+  out  {"seconds": 0.41, "steps": 30}          of rank 0, after as many warm-up steps, at most 5
 
-MODEL is digits_mlp (b = 32, f = 512) or char_gpt (b = 4, s = 64, d = 96, layers = 4). half: gradients are rounded to
-f16 for the wire, by DDP's own hook: Gloo sums no bf16.
+MODEL is digits_mlp (b = 32, f = 512) or char_gpt (b = 4, s = 64, d = 96, layers = 4). half: gradients are sent
+as f16, by DDP's own hook, since Gloo cannot sum bf16.
 """
 
 import itertools
@@ -17,7 +17,7 @@ import time
 
 model_name, steps, compressed = sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["half"]
 rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-# A host has one network, and itself.
+# A host has one network interface besides loopback.
 os.environ["GLOO_SOCKET_IFNAME"] = next(name for _, name in socket.if_nameindex() if name != "lo")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.argv[1:] = [model_name, "1", str(ranks), str(rank)]  # what torch_training reads

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""PyTorch's kernels beside Weft's, on one thread.
+"""Kernels of PyTorch and Weft on one thread.
 
   build/release/bench_kernels | bench/peers/torch_kernels.py
 
-Reads the table of bench_kernels, does the same work in PyTorch (the shapes are in the names of the rows), and
-adds PyTorch's time and the ratio: above 1.00 Weft is quicker. Like bench_kernels it takes the quickest of seven
-turns of some 20 ms of processor time.
+Reads the table of bench_kernels, runs the same work in PyTorch (the row names contain the shapes), and adds
+PyTorch's time and the ratio: above 1.00 Weft is faster. Like bench_kernels it uses the fastest of seven turns of
+about 20 ms of processor time.
 """
 
 import re
@@ -109,7 +109,7 @@ def attention(what, heads, width, length):
 
 
 def work_of(name):
-    """What PyTorch does for a row, or None where it has nothing alike."""
+    """The PyTorch equivalent of a row, or None if there is none."""
     if found := re.fullmatch(r"batch norm train \[(\d+), (\d+), (\d+)\]", name):
         return batch_norm(*map(int, found.groups()))
     if found := re.fullmatch(r"pow (\S+) of 1024", name):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""PyTorch's side of the benchmark of kernels: one product, or attention, on demand.
+"""PyTorch's side of the kernel benchmark: one product, or attention, on demand.
 
   torch_on_demand.py KERNEL THREADS      KERNEL "product f32 2048 384 1536"            m, n, k
                                               "attention bf16 8 1024 64"             heads, length, width: causal
                                               "attention-back bf16 8 1024 64"        and its gradients
 
-Lines between the two are those of on_demand.py; a step is the kernel, once.
+Uses the protocol of on_demand.py; a step runs the kernel once.
 """
 
 import os
@@ -34,7 +34,7 @@ from torch.nn import functional as F
 def attend(q, k, v):
     if hasattr(F, "scaled_dot_product_attention"):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    # What it was called before 2.0.
+    # Its name before 2.0.
     return F._scaled_dot_product_attention(q, k, v, None, 0.0, False, True)[0]
 
 

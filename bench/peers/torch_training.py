@@ -8,11 +8,11 @@
   out  {"seconds": 0.0159, "loss": 1.5961}     the wall time of 20 steps, the loss of the last one
   in   quit
 
-A step is forward, backward and Adam (lr 1e-3) on the next of a few batches that already lie in memory. With
-several RANKS each is a process that takes its rows of the batch, under DistributedDataParallel over Gloo; this
-one is rank 0, and starts and commands the others. As char_gpt_stages the tuned GPT's layers lie one after the other
-on the ranks, and micro-batches go through them in the order of 1F1B, messages over Gloo. Sizes and initial spreads
-are those of models/MODEL.weft; README.md beside this file says why each model is written the way it is.
+A step is forward, backward and Adam (lr 1e-3) on the next of a few batches in memory. With several RANKS, each is
+a process that trains on its rows of the batch, with DistributedDataParallel over Gloo. This process is rank 0 and
+starts and controls the others. For char_gpt_stages, the tuned GPT's layers are split over the ranks in stages, and
+micro-batches run in 1F1B order with messages over Gloo. Sizes and initial deviations are those of
+models/MODEL.weft. README.md in this folder explains why each model is written as it is.
 """
 
 import itertools
@@ -29,7 +29,7 @@ MICRO_BATCHES = 4
 
 
 def arguments():
-    """The model, threads, ranks; and of a rank that was started by rank 0, its number and where they meet."""
+    """The model, threads and ranks; for a rank started by rank 0, also its number and the rendezvous file."""
     numbers = sys.argv[2:5]
     if not 3 <= len(sys.argv) <= 6 or sys.argv[1] not in MODELS or not all(n.isdigit() for n in numbers):
         sys.exit(f"usage: torch_training.py {'|'.join(MODELS)} THREADS [RANKS]")
@@ -122,10 +122,10 @@ class GptBlock(nn.Module):
 
 
 class TunedGptBlock(GptBlock):
-    """The same block without tanh, which this PyTorch computes one number at a time on Arm."""
+    """The same block without tanh, which this PyTorch does not vectorize on Arm."""
 
     def activation(self, x):
-        # (1 + tanh(u)) / 2 = sigmoid(2 u), and the exponential in sigmoid is vectorized.
+        # (1 + tanh(u)) / 2 = sigmoid(2 u), whose exponential is vectorized.
         slope = 2 * math.sqrt(2 / math.pi)
         return x * torch.sigmoid(x * (slope + slope * 0.044715 * x * x))
 
@@ -146,13 +146,13 @@ class CharGpt(nn.Module):
 
 
 class GptStage(nn.Module):
-    """This rank's halves of blocks. The first stage has the embedding too, the last a copy of it as the head."""
+    """This rank's half blocks. The first stage also has the embedding, the last one a copy of it as the head."""
 
     def __init__(self, whole):
         super().__init__()
         halves = [half for block in whole.blocks for half in ((block, "first_half"), (block, "second_half"))]
         mine = halves[len(halves) * rank // ranks:len(halves) * (rank + 1) // ranks]
-        # Both halves of a block have its parameters; those of the other half get no gradient and stay.
+        # Both halves of a block have all its parameters; those of the other half get no gradient.
         self.blocks = nn.ModuleList(dict.fromkeys(block for block, _ in mine))
         self.steps = [getattr(block, half) for block, half in mine]
         self.is_first, self.is_last = rank == 0, rank == ranks - 1
@@ -171,7 +171,7 @@ class GptStage(nn.Module):
 
 
 class OneForwardOneBackward:
-    """A step of a stage: as many Fs ahead as there are stages after it, then a B and an F in turn."""
+    """A step of a stage: one warm-up F per later stage, then B and F alternate."""
 
     def __init__(self, stage, width):
         self.stage, self.width = stage, width
@@ -223,7 +223,7 @@ class OneForwardOneBackward:
         return self.loss
 
     def tie(self):
-        """The embedding and the head are one parameter: both ends add the other's gradient."""
+        """Embedding and head are a tied parameter: both ends sum their gradients."""
         if ranks == 1 or not (self.stage.is_first or self.stage.is_last):
             return
         own, other = (self.stage.tokens.weight, ranks - 1) if self.stage.is_first else (self.stage.head, 0)
@@ -233,7 +233,7 @@ class OneForwardOneBackward:
 
 
 def digit_batches(count=16, batch=64, pixels=64):
-    """Ten fixed patterns under noise: as large as the digits, and as learnable."""
+    """Ten fixed patterns with noise: as large as the digits, and as easy to learn."""
     patterns = torch.randint(0, 17, (10, pixels)).float()
     for _ in range(count):
         labels = torch.randint(0, 10, (batch,))
@@ -242,7 +242,7 @@ def digit_batches(count=16, batch=64, pixels=64):
 
 
 def token_batches(count=4, batch=8, length=256):
-    """Text in which each byte leaves four choices for the next."""
+    """Text in which each byte has four possible successors."""
     for _ in range(count):
         text = torch.empty(batch, length + 1, dtype=torch.long)
         text[:, 0] = torch.randint(0, 256, (batch,))
@@ -271,12 +271,12 @@ def build(name):
     batches = digit_batches(4, 512, 784) if large else digit_batches()
     batches = [my_rows(batch) for batch in batches]
     model = DigitsConv() if name == "digits_conv" else DigitsMlp(784, 2048) if large else DigitsMlp()
-    # Tracing spares the small models some of Python's time; the GPT does not notice.
+    # Tracing reduces Python overhead for small models. It makes no difference for the GPT.
     return torch.jit.trace(model, batches[0][0]), batches
 
 
 class OtherRanks:
-    """The processes of ranks 1 and up, which do what rank 0 is told; a rank alone has none."""
+    """The processes of ranks 1 and up, to which rank 0 forwards its commands; none with a single rank."""
 
     def __init__(self):
         self.processes = []
@@ -319,7 +319,7 @@ def main():
         model = GptStage(model)
         schedule = OneForwardOneBackward(model, width=128)
     elif ranks > 1:
-        # Gloo moves no booleans; the masks are the same everywhere.
+        # Gloo cannot send booleans; the masks are the same on all ranks.
         masks = [name for name, buffer in model.named_buffers() if buffer.dtype == torch.bool]
         nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, masks)
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
@@ -329,13 +329,13 @@ def main():
     def train(steps):
         for _ in range(steps):
             inputs, targets = next(batches)
-            # Under DistributedDataParallel gradients are views of its buckets, and stay.
+            # DistributedDataParallel's gradients are views of its buckets and must be kept.
             optimizer.zero_grad(set_to_none=ranks == 1 or schedule is not None)
             if schedule is not None:
                 loss = torch.tensor(schedule.run(inputs, targets))
                 optimizer.step()
                 continue
-            # Parameters stay f32; products take bf16, softmax and norms f32, as autocast has it.
+            # Parameters stay f32; under autocast, products use bf16, softmax and norms f32.
             with torch.autocast("cpu", torch.bfloat16, enabled=model_name.endswith("_bf16")):
                 loss = F.cross_entropy(model(inputs), targets)
             loss.backward()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Imported models beside transformers' own: the same weights, the same words, the same loss and the same step.
+"""Compares imported models with transformers: the same weights and words must give the same loss and step.
 
   bench/peers/transformers_imports.py build/release/weft
 
-For each kind of configuration that `weft import` reads, transformers makes a small model with random weights and takes
-one step of gradient descent on random words. Weft imports configuration and weights, takes the same step, and both
-losses and all parameters after it are compared. Ends with 1 where one is further apart than rounding explains.
+For each kind of configuration that `weft import` reads, transformers makes a small model with random weights and
+runs one step of gradient descent on random words. Weft imports the configuration and weights and runs the same step.
+Losses and all parameters after the step are compared. Exits with 1 if any differ by more than rounding.
 """
 
 import json
@@ -58,7 +58,7 @@ CASES = {
 
 
 def draw(kind, random):
-    """What Weft is fed, by the names of its inputs."""
+    """Weft's inputs, by name."""
     words = lambda: random.integers(0, VOCABULARY, (BATCH, WORDS)).astype("int32")
     if kind == "images":
         return dict(image=random.standard_normal((BATCH, 3, 8, 8)).astype("float32"),
@@ -90,7 +90,7 @@ def loss_of(model, kind, fed):
 
 
 def save(model, folder, name):
-    """As transformers saves it, under the names that checkpoints have."""
+    """Saved as by transformers, with the tensor names of checkpoints."""
     with tempfile.TemporaryDirectory() as saved:
         model.save_pretrained(saved, safe_serialization=True)
         os.rename(os.path.join(saved, "model.safetensors"), os.path.join(folder, name))

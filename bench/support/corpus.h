@@ -1,4 +1,4 @@
-// bench/support/corpus.h -- where the field's own files lie, beside the checkout.
+// bench/support/corpus.h -- location of published files, beside the checkout.
 #pragma once
 #include <filesystem>
 #include <string_view>

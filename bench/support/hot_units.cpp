@@ -21,7 +21,7 @@ std::string name_of(const program::Program& program, const program::Unit& unit) 
   return name;
 }
 
-// Elements in memory: what is repeated lies there once.
+// Bytes in memory: repeated elements are stored once.
 double bytes_of(const program::Place& place) {
   std::int64_t elements = 1;
   for (const program::Axis& axis : place.axes)
@@ -47,7 +47,7 @@ double flops_of(const program::Program& program, const program::Unit& unit) {
 
 std::string shortened(const std::string& name, std::size_t most) {
   if (name.size() <= most) return name;
-  // The middle goes: operators begin it, sizes end it.
+  // Cuts out the middle: operators are at the beginning, sizes at the end.
   const std::size_t end = most / 3, begin = most - end - 2;
   return name.substr(0, begin) + ".." + name.substr(name.size() - end);
 }

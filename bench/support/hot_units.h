@@ -1,10 +1,10 @@
-// bench/support/hot_units.h -- where a step's time goes, and how near each unit is to the roof.
+// bench/support/hot_units.h -- units by their share of a step's time, compared with the roofline.
 //
 //   roof = max(flops / best gemm, bytes / triad over as much memory as the program has)
 //
-// Flops are those of the plan's nodes, bytes those of the whole values that a unit reads and writes.
-// Units that do the same on the same sizes, as in the layers of a model, are one row. What still lies
-// in a cache comes faster than the triad, so a row of a large program can pass 100%.
+// Flops are those of the plan's nodes; bytes are those of the whole values that a unit reads and
+// writes. Units that do the same on the same sizes, as in the layers of a model, share a row.
+// Values in cache are read faster than by the triad, so a row of a large program can exceed 100%.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace weft::bench {
 
 struct HotUnit {
   std::string name;
-  int count = 0;  // units
+  int count = 0;  // number of units
   double seconds = 0, flops = 0, bytes = 0;
 };
 
@@ -25,10 +25,10 @@ struct Roof {
   double seconds(const HotUnit& unit) const;
 };
 
-// The costliest first. Each unit's time is its best of `steps` steps: one that was interrupted says nothing.
+// Longest first. A unit's time is its best of `steps` steps, to exclude interruptions.
 std::vector<HotUnit> hot_units(TrainingRank& rank, int steps);
 
-// The `most` costliest and a line for the rest.
+// Prints the `most` longest and a line for the rest.
 void print_hot_units(const std::vector<HotUnit>& units, const Roof& roof, std::size_t most);
 
 }  // namespace weft::bench

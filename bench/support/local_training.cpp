@@ -23,7 +23,7 @@ distribute::DistributedPlan plan_of(const TrainedModel& model, std::int32_t rank
                                               : distribute::distribute(training.graph, how));
 }
 
-// The first steps touch memory for the first time and wake processors.
+// The first steps fault in memory and wake up processors.
 std::int64_t warm_up(std::int64_t steps) { return std::clamp<std::int64_t>(steps / 5, 1, 50); }
 
 }  // namespace

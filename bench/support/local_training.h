@@ -1,10 +1,10 @@
-// bench/support/local_training.h -- a shipped model trained by several ranks of this machine, batches sliced or as
-// a distribution says.
+// bench/support/local_training.h -- a shipped model trained by several ranks of this machine.
 //
 //   LocalTraining training({.model = "char_gpt"}, {.ranks = 2});
-//   double seconds = training.train(20);     // of 20 steps, after a few that warm up
+//   double seconds = training.train(20);     // for 20 steps, after a short warm-up
 //
-// Data are made up. Ranks are processes that live for one call: while others are measured nobody waits for work.
+// The batch is sliced, unless a distribution is given. Data are synthetic. Ranks are processes that
+// live for one call, so that they use no processor while others are measured.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,17 +21,17 @@ namespace weft::bench {
 struct TrainedModel {
   std::string model;
   std::vector<language::SizeOverride> sizes = {};
-  std::string distribution = {};  // may be in time; empty: rank=N: slice b
+  std::string distribution = {};  // may have stages; empty: rank=N: slice b
 };
 
 class LocalTraining {
  public:
-  // Fails with std::runtime_error.
+  // Throws std::runtime_error.
   LocalTraining(const TrainedModel& model, const run::LocalRanksOptions& options);
 
   double train(std::int64_t steps) const;
 
-  // timelines[rank][step], after a few that warm up.
+  // timelines[rank][step], after a short warm-up.
   using Timelines = std::vector<std::vector<program::Timeline>>;
   Timelines timelines(std::int64_t steps, bool overlap) const;
 

@@ -22,7 +22,7 @@ double seconds_on(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Processor time of everything that runs on this machine; 0 where the system does not say.
+// Processor time of all processes on this machine; 0 if the system does not report it.
 double machine_seconds() {
   std::ifstream file("/proc/stat");
   std::string word;
@@ -50,14 +50,14 @@ double seconds_of(const Side& side) {
 }
 
 struct Turn {
-  double seconds = 0, processor = 0;  // of one unit of work
+  double seconds = 0, processor = 0;  // per unit of work
   double others = 0;
 };
 
-// In processors. The machine's clock ticks a hundred times a second and hardly tells less from nothing.
+// In processors. The system's clock has 100 ticks per second, so smaller values are noise.
 constexpr double kQuiet = 0.1;
 
-// What other programs use.
+// Processor use of other programs.
 class Bystanders {
  public:
   explicit Bystanders(std::span<const Side> sides) : sides_(sides) {}
@@ -120,7 +120,7 @@ double processor_seconds_of(const std::function<void()>& work) {
 Side side_of_steps(const std::function<double(std::int64_t)>& train, std::vector<pid_t> processes,
                    bool warms_up) {
   constexpr double kTurn = 0.2;  // seconds
-  // Tried until it takes that long, for a first step or two says little.
+  // Calibrates until it takes that long, since the first steps are not representative.
   train(2);
   std::int64_t steps = 1;
   while (train(steps) <= 0.7 * kTurn) steps *= 2;

@@ -1,4 +1,4 @@
-// bench/support/openblas.h -- OpenBLAS itself, to be measured against, where the build has it.
+// bench/support/openblas.h -- direct calls of OpenBLAS for comparison, if the build has it.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,8 @@ namespace weft::bench {
 
 bool has_openblas();
 
-// C = op(A) op(B), row-major and without gaps, on this many threads. Does nothing without OpenBLAS.
-// The number of threads is set anew by every call, for a rank that starts sets it to one.
+// C = op(A) op(B), row-major and contiguous, on this many threads. Does nothing without OpenBLAS.
+// Sets the number of threads in every call, since starting a rank sets it to one.
 void openblas_gemm(int threads, bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n,
                    std::int64_t k, const float* A, const float* B, float* C);
 

@@ -11,7 +11,7 @@
 namespace weft::bench {
 namespace {
 
-// Out of line, or the compiler sees that nobody reads most of what is written.
+// Out of line, else the compiler would remove stores that nothing reads.
 [[gnu::noinline]] void triad(float* __restrict a, const float* __restrict b, const float* __restrict c,
                              float factor, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) a[i] = b[i] + factor * c[i];
@@ -40,7 +40,7 @@ GemmPeaks measure_gemm_peaks() {
 }
 
 double measure_triad(std::int64_t bytes) {
-  constexpr double kMoved = 256e6;  // a turn: long enough for the clock
+  constexpr double kMoved = 256e6;  // per turn: long enough for the clock
   const std::size_t count = std::max<std::size_t>(static_cast<std::size_t>(bytes) / 12, 256);
   const int rounds = static_cast<int>(std::max(1.0, kMoved / (12.0 * static_cast<double>(count))));
   std::vector<float> a(count), b(count, 1.0F), c(count, 2.0F);

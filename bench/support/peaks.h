@@ -1,4 +1,4 @@
-// bench/support/peaks.h -- the best this machine does on one thread: what the roof of a roofline is made of.
+// bench/support/peaks.h -- peak rates of this machine on one thread, for the roofline.
 #pragma once
 #include <cstdint>
 
@@ -11,11 +11,11 @@ struct GemmPeaks {
   double best() const { return weft > openblas ? weft : openblas; }
 };
 
-// Of a product of three large square matrices.
+// Measured with products of three large square matrices.
 GemmPeaks measure_gemm_peaks();
 
-// Bytes a second of a[i] = b[i] + s * c[i] (McCalpin's STREAM triad) over three arrays of this many
-// bytes together: small ones stay in a cache.
+// Bytes per second of a[i] = b[i] + s * c[i] (McCalpin's STREAM triad) over three arrays with this
+// many bytes in total. Small ones stay in a cache.
 double measure_triad(std::int64_t bytes);
 
 }  // namespace weft::bench

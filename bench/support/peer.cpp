@@ -27,7 +27,7 @@ Json read_answer(const std::string& line) {
 
 Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads, int ranks,
                                           std::string_view script) {
-  // Debian's own python is the one that its torch package belongs to.
+  // Debian's torch package belongs to its own python.
   std::string reasons;
   for (const std::string python : {"/usr/bin/python3", "python3"}) {
     auto peer = start_with(python, model, threads, ranks, script);

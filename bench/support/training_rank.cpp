@@ -11,9 +11,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr std::size_t kBatches = 4;  // none is the same as the one before
+constexpr std::size_t kBatches = 4;  // consecutive steps use different batches
 
-// Element `position` of a parameter: its INIT, by the parameter node's attributes.
+// Element `position` of a parameter, from the INIT in the parameter node's attributes.
 double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint64_t position) {
   const std::string_view kind = parameter.word(2);
   if (kind == "normal") return parameter.real(3) + parameter.real(4) * normal_at(1, stream, position);
@@ -74,7 +74,7 @@ void TrainingRank::fill_parameters() {
   const program::Program& program = rank_->program();
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     fill(program.parameters[i], i);
-    // What a narrow parameter is rounded from.
+    // The master weight of a narrow parameter.
     const std::string master = program.parameters[i].name + std::string(train::kMasterSuffix);
     const auto kept = std::ranges::find(program.states, master, &program::Port::name);
     if (kept != program.states.end()) fill(*kept, i);

@@ -1,4 +1,4 @@
-// bench/support/training_rank.h -- a shipped model that trains here, on data that costs as much as real data.
+// bench/support/training_rank.h -- one rank that trains a shipped model on synthetic data.
 //
 //   TrainingRank rank("digits_mlp", {.workers = 2, .labels = 10});
 //   rank.step();     // forward, backward and Adam on the next of a few batches
@@ -19,14 +19,14 @@
 
 namespace weft::bench {
 
-// Benchmarks run what is known to work: a failure ends them.
+// Unwraps a result. Benchmarks stop at the first failure.
 template <class T>
 T or_throw(Result<T> result) {
   if (!result.ok()) throw std::runtime_error(result.error().message);
   return std::move(*result);
 }
 
-// The models, devices and clusters that Weft ships.
+// The shipped models, devices and clusters.
 const language::Catalog& shipped();
 
 // Forward, backward and Adam of a shipped model.
@@ -38,7 +38,7 @@ std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
 
 struct TrainingData {
   int workers = 1;
-  std::int64_t labels = 10;  // whole numbers are drawn below it; reals are pixels, 0 to 16
+  std::int64_t labels = 10;  // upper bound of random integers; reals are pixels, 0 to 16
   std::string_view precision = "f32";
 };
 

@@ -1,10 +1,10 @@
-// gloo_peer.cpp -- Gloo as a rank of `weft bench`, with every algorithm and every way to use its sockets.
+// gloo_peer.cpp -- Gloo as a rank of `weft bench`, with all of its algorithms and socket modes.
 //
 //   the functions that PyTorch calls        allreduce (ring, bcube), allgather, alltoall, broadcast
-//   the classes that came before them       ring, ring-chunked, halving-doubling, bcube, one-to-all
+//   the older classes                       ring, ring-chunked, halving-doubling, bcube, one-to-all
 //
-// The functions need the thread that serves the sockets (async); the classes also run on blocking sockets
-// (sync) and on polled ones (poll), for which there is a context each. The best of all is what is compared.
+// The functions need the thread that serves the sockets (async). The classes also run on blocking
+// (sync) and polled (poll) sockets, each with a separate context. The best of all is compared.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ using Buffers = measure::BenchLibrary::Buffers;
 
 constexpr std::string_view kModes[] = {"async", "sync", "poll"};
 
-// What a turn repeats, and where it leaves the result.
+// The operation that a turn repeats, and its result buffer.
 struct Job {
   std::function<void()> run;
   const std::byte* result = nullptr;
@@ -62,12 +62,12 @@ template <class T>
 struct OneType {
   Context context;
   Buffers buffers;
-  std::size_t count, all;  // elements of a block and of all ranks' blocks
+  std::size_t count, all;  // elements per block, and of all ranks' blocks
 
   T* input() const { return reinterpret_cast<T*>(buffers.input); }
   T* output() const { return reinterpret_cast<T*>(buffers.output); }
 
-  // The classes work where their input is.
+  // The classes work in place.
   template <class Algorithm, class... Arguments>
   Job in_place(Arguments... arguments) const {
     const auto made = std::make_shared<Algorithm>(context, std::vector<T*>{input()}, arguments...);
@@ -163,7 +163,7 @@ std::vector<std::string> algorithms(Kind kind) {
 class GlooLibrary : public measure::BenchLibrary {
  public:
   explicit GlooLibrary(const measure::BenchHello& place) : rank_(place.rank), ranks_(place.ranks) {
-    // Ranks meet in a folder that is gone as soon as they have met.
+    // Ranks rendezvous in a folder that is deleted afterwards.
     const char* name = std::getenv(measure::kBenchSocket);
     const std::string folder = fmt::format("{}/{}", std::filesystem::temp_directory_path().string(),
                                            name == nullptr ? "weft-bench-gloo" : name);
@@ -192,7 +192,7 @@ class GlooLibrary : public measure::BenchLibrary {
   std::int32_t ranks() const override { return ranks_; }
   std::vector<std::string> variants(Kind kind) const override { return algorithms(kind); }
 
-  // Of the context that is used, so that no thread of another one is awake.
+  // Uses the active context, so that no thread of another one wakes up.
   Status barrier() override {
     barrier_->run();
     return {};
@@ -222,7 +222,7 @@ class GlooLibrary : public measure::BenchLibrary {
   const std::byte* result(const Buffers&) const override { return job_.result; }
 
   void finish() override {
-    // Nobody takes its buffers away while another still sends into them.
+    // Buffers must not be freed while another rank still sends into them.
     if (barrier_) barrier_->run();
     job_ = {};
     barrier_.reset();
@@ -238,7 +238,7 @@ class GlooLibrary : public measure::BenchLibrary {
     const auto of = [&]<class T>(T) {
       return OneType<T>{context, buffers, count, all}.make(turn.kind, algorithm);
     };
-    // What is only moved may go by its size.
+    // For data that is only moved, any type of the same size will do.
     if (!collective::reduces(turn.kind) && turn.type == ElementType::bf16) return of(gloo::float16{});
     switch (turn.type) {
       case ElementType::f64: return of(double{});

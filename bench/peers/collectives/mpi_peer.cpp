@@ -1,7 +1,7 @@
-// mpi_peer.cpp -- Open MPI or MPICH as a rank of `weft bench`: one source, compiled with either's mpicxx.
+// mpi_peer.cpp -- Open MPI or MPICH as a rank of `weft bench`, compiled with its mpicxx.
 //
-// Settings come from outside, on mpirun's command line and in the environment (measure/bench_peers.cpp).
-#define OMPI_SKIP_MPICXX 1  // C, not the bindings of another time
+// Settings come from mpirun's command line and the environment (measure/bench_peers.cpp).
+#define OMPI_SKIP_MPICXX 1  // C only, without the obsolete C++ bindings
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
@@ -22,7 +22,8 @@ namespace {
 using collective::Kind;
 using device::ElementType;
 
-// Sums need a type that MPI adds; what is only moved may go by its size.
+// Sums need a type that MPI can add. For data that is only moved, any type of the same size will
+// do.
 MPI_Datatype datatype(Kind kind, ElementType type) {
   if (!collective::reduces(kind) && size_of(type) == 2) return MPI_UINT16_T;
   switch (type) {
@@ -72,7 +73,7 @@ class MpiLibrary : public measure::BenchLibrary {
   std::int32_t rank() const override { return rank_; }
   std::int32_t ranks() const override { return ranks_; }
 
-  // Two functions scatter sums; libraries have different algorithms behind them.
+  // Two functions implement reduce-scatter, with different algorithms in the libraries.
   std::vector<std::string> variants(Kind kind) const override {
     if (kind == Kind::reduce_scatter) return {"block", "counts"};
     return {"plain"};
@@ -92,7 +93,7 @@ class MpiLibrary : public measure::BenchLibrary {
     counts_.assign(static_cast<std::size_t>(ranks_), count_);
     input_ = turn.in_place ? MPI_IN_PLACE : static_cast<void*>(buffers.input);
     output_ = buffers.output;
-    // In place, what MPI calls the receive buffer is the whole one.
+    // In place, MPI's receive buffer is the whole buffer.
     if (turn.in_place && kind_ == Kind::reduce_scatter) output_ = buffers.input;
     return {};
   }
@@ -114,7 +115,7 @@ class MpiLibrary : public measure::BenchLibrary {
     }
   }
 
-  // In place, MPI leaves a scattered sum at the beginning of the whole buffer.
+  // In place, MPI stores the result of a reduce-scatter at the beginning of the whole buffer.
   const std::byte* result(const Buffers& buffers) const override {
     return kind_ == Kind::reduce_scatter && input_ == MPI_IN_PLACE ? buffers.input : buffers.output;
   }

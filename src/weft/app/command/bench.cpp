@@ -28,7 +28,7 @@ using measure::BenchRow;
 
 constexpr std::int32_t kMostBenchRanks = 256;
 
-// The request, checked.
+// The validated request.
 struct Order {
   std::vector<Kind> kinds;
   std::vector<std::int64_t> sizes;
@@ -187,11 +187,11 @@ class Benching {
     return rows;
   }
 
-  // plot.svg, or plot.all_reduce.4.shm.svg where there are several.
+  // Writes plot.svg, or one file per block such as plot.all_reduce.4.shm.svg.
   Status draw(const std::vector<BenchRow>& block) {
     if (!request_.to.ends_with(".svg")) return {};
     const auto drawing = explain::bench_plot(block);
-    if (!drawing.ok()) return {};  // nothing was measured: the table says why
+    if (!drawing.ok()) return {};  // nothing was measured; the table gives the reason
     std::string path = request_.to;
     if (order_.kinds.size() * request_.ranks.size() * request_.transports.size() > 1)
       path.insert(path.size() - 4, fmt::format(".{}.{}.{}", collective::name(block.front().kind),

@@ -1,4 +1,4 @@
-// weft collective check: a line a program.
+// weft collective check: one line per program.
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,15 +20,15 @@ using collective::Verdict;
 
 struct Judged {
   std::string program;
-  bool unreadable = false;  // the world's fault, not the program's
+  bool unreadable = false;  // the file could not be read
   collective::Finding finding;
   std::string collective = "custom";
   std::int32_t ranks = 0;
   std::int32_t slots = 0, slots_small = 0;
-  std::vector<std::string> notes;  // nothing wrong, but worth knowing
+  std::vector<std::string> notes;  // remarks that are not errors
 };
 
-// None: no target was asked for, or MSCCL++.
+// Empty if no target was requested, or for MSCCL++.
 Result<std::optional<formats::Target>> named_target(const std::string& name) {
   const auto target = formats::find_target(name);
   if (target || name.empty() || name == "mscclpp") return target;
@@ -71,7 +71,7 @@ void judge_program(Judged& judged, const formats::CollectiveSource& source,
       "a connection needs {} slots, and {} has {} with {}: it hangs {}", judged.slots, formats::name(runtime),
       formats::fifo_slots(program.protocol, runtime), name(program.protocol),
       *bytes == 0 ? "at any size" : "from messages of " + print_bytes(static_cast<double>(*bytes)));
-  // A runtime that was named is the one it must run on.
+  // A target named by the user must be able to run the program.
   if (target)
     refuse(judged, Verdict::deadlock, text);
   else
@@ -98,7 +98,7 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
   judged.ranks = source.collective().ranks;
   const collective::CheckOptions options{.slots = request.slots};
   if (source.moves) {
-    // An algorithm is judged by what it compiles to.
+    // Checks the program that the algorithm compiles to.
     Result<collective::Program> compiled = formats::to_program(source);
     if (!compiled.ok()) {
       refuse(judged, Verdict::wrong_result, compiled.error().message);

@@ -27,7 +27,7 @@ std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(c
 std::string to_text(const exchange::PricedChoice& chosen) {
   std::string text = fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind),
                                  chosen.cluster, chosen.ranks);
-  // Every name begins with the collective, which the first line has said.
+  // Drops the name of the collective, which the first line already states.
   const auto shown_name = [&](std::size_t candidate) {
     const std::string& whole = chosen.candidates[candidate].program.name;
     const std::string prefix = fmt::format("{}_", name(chosen.kind));
@@ -41,7 +41,7 @@ std::string to_text(const exchange::PricedChoice& chosen) {
                         {"next"},
                         {"why"}});
   for (const exchange::CollectiveRange& range : chosen.choice.ranges) {
-    // The time at the range's last size that was looked at.
+    // The time at the largest simulated size of the range.
     const auto& rows = chosen.candidates[range.best].rows;
     const sim::CostRow* shown = &rows.front();
     for (const sim::CostRow& row : rows)
@@ -90,7 +90,7 @@ std::string to_json(const exchange::PricedChoice& chosen, int indent) {
   return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// The table says, for every size range, which of NCCL's own algorithms is the fastest of those simulated.
+// A table that names the fastest of NCCL's own algorithms for each size range.
 Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
   std::vector<const exchange::PricedCandidate*> known;
   for (const exchange::PricedCandidate& candidate : chosen.candidates)
@@ -115,7 +115,7 @@ Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
   return formats::write_tuner_csv(rows);
 }
 
-// Each algorithm once, its fastest protocol and parameters at every size.
+// Each algorithm once, with its fastest protocol and parameters at every size.
 Result<std::string> to_plot(const exchange::PricedChoice& chosen) {
   std::vector<explain::PlotCurve> curves;
   std::vector<std::size_t> color(chosen.candidates.size());
@@ -145,7 +145,7 @@ Result<std::string> to_plot(const exchange::PricedChoice& chosen) {
   return explain::plot(curves, winners, options);
 }
 
-// In a table for NCCL's tuner only NCCL's own algorithms may win.
+// A table for NCCL's tuner may only contain NCCL's own algorithms.
 bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
 
 Result<exchange::PricedChoice> choice_for(const CollectiveChoose& request) {

@@ -1,4 +1,4 @@
-// weft collective convert and compile: programs in one format, checked, in another.
+// weft collective convert and compile: checks programs and writes them in another format.
 #include <sstream>
 #include <utility>
 
@@ -62,7 +62,7 @@ Result<std::string> to_json(const formats::CollectiveSource& source,
   return formats::write_mscclpp_json(lowered);
 }
 
-// What `path` is to hold, by its ending.
+// The contents of `path`; the format follows from its extension.
 Result<std::string> render(const formats::CollectiveSource& source, const std::string& path,
                            const std::string& dialect_name, const collective::CompileOptions& options) {
   if (path.ends_with(".json")) return to_json(source, options);
@@ -86,7 +86,7 @@ std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Makes the file and says what it holds.
+// Writes the file and describes its contents.
 Result<std::string> write_dialect(const formats::CollectiveSource& source, const std::string& path,
                                   const std::string& dialect, const collective::CompileOptions& options,
                                   session::Format format) {

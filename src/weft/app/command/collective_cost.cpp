@@ -1,4 +1,4 @@
-// weft collective cost: a table as nccl-tests prints it, from a simulation.
+// weft collective cost: a table in the format of nccl-tests, from a simulation.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// weft collective fit: what measured tables say about latency and bandwidth.
+// weft collective fit: latency and bandwidth fitted to measured tables.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace weft::command {
 namespace {
 
-// The shape by the words in a table's name; a ring where it says nothing.
+// Derives the shape from the table's algorithm name; defaults to a ring.
 sim::AlgorithmShape shape_of_table(const formats::CollectiveTable& table) {
   const std::int32_t ranks = std::max(table.ranks, 2);
   const auto says = [&](std::string_view word) { return table.algorithm.find(word) != std::string::npos; };

@@ -1,10 +1,10 @@
 // weft collective run: a program on real ranks.
 //
-//   inproc      this process, a thread a rank
+//   inproc      this process, one thread per rank
 //   gpu         this process, all ranks in one kernel on its GPU
-//   shm, tcp    weft collective run ─┬─ rank 0   the same command once more, which joins the others, does
-//                                    ├─ rank 1   its part and, being rank 0, writes what all found as a line
-//                                    └─ ...      of JSON
+//   shm, tcp    weft collective run ─┬─ rank 0   the same command again; joins the job, runs its share
+//                                    ├─ rank 1   and, on rank 0, writes the combined results as one
+//                                    └─ ...      line of JSON
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -34,7 +34,7 @@ constexpr std::int32_t kMostRunRanks = 256;
 constexpr std::int32_t kMostRepeats = 100'000;
 constexpr std::string_view kRunTransports[] = {"inproc", "shm", "tcp", "gpu"};
 
-// What all ranks found, in one.
+// The outcomes of all ranks, combined.
 struct Summary {
   double seconds = 0;
   std::int64_t wrong = 0;
@@ -149,7 +149,7 @@ std::optional<Summary> parse_summary(std::string_view line) {
   }
 }
 
-// A rank's process: what it writes is read by the one that started it.
+// Runs in a rank's process; the parent process reads the output.
 Result<std::string> play_rank(const CollectiveRun& request) {
   WEFT_TRY(trial, prepare(request));
   WEFT_TRY(rendezvous, transport::rendezvous_from_environment());

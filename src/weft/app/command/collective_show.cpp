@@ -23,8 +23,8 @@
 namespace weft::command {
 namespace {
 
-// When each step ran on the cluster, rank by rank, block by block: from its first slice's begin to its
-// last slice's end.
+// When each step ran on the cluster, by rank and threadblock: from the start of its first slice to
+// the end of its last slice.
 Result<std::vector<explain::StepTime>> timeline(const collective::Program& program,
                                                 const CollectiveShow& request) {
   WEFT_TRY(cluster, session::find_collective_cluster(request.cluster));
@@ -76,7 +76,7 @@ Result<std::string> show(const CollectiveShow& request) {
   return text;
 }
 
-// The formulas an algorithm claims, as its text has them, and what its parameters are.
+// The names of the algorithm's parameters; optional ones in brackets.
 std::string parameters_of(const collective::Algorithm& algorithm) {
   std::vector<std::string> names;
   for (const auto& parameter : algorithm.parameters())
@@ -84,7 +84,7 @@ std::string parameters_of(const collective::Algorithm& algorithm) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The first sentence of the comment that opens the file.
+// The first sentence of the comment at the top of the algorithm's text.
 std::string about(const collective::Algorithm& algorithm) {
   std::string sentence;
   std::string_view text = algorithm.text();

@@ -1,4 +1,4 @@
-// weft collective synthesize: trees for the wires at hand, as a program that was checked and simulated.
+// weft collective synthesize: trees for a topology, as a checked and simulated program.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -52,7 +52,7 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
                         "for example: '10 s'");
     asked.deadline = synthesis::Deadline::after(*seconds);
   }
-  std::int32_t chunks = 0;  // shared out by the trees
+  std::int32_t chunks = 0;  // set by a sketch; unused, since the trees determine it
   WEFT_TRY(found, session::find_sketched(request.cluster, request.sketch, chunks));
   asked.whole = std::move(found);
   asked.left = asked.whole;
@@ -67,7 +67,7 @@ std::string as_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// What a file says of the ways that its program was simulated on: MSCCL++ has no place for them.
+// The message for a written file. MSCCL++ JSON cannot store the paths the program was simulated on.
 Result<std::string> written(const std::string& path, const collective::Program& program,
                             const cluster::Topology& topology) {
   const auto each_block = [](auto& of, auto visit) {
@@ -166,7 +166,8 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
     WEFT_TRY(old, synthesis::bound_forest(asked.whole, asked.kind, request.root, asked.deadline));
     before = old.optimum;
   }
-  // Of thousands of devices the trees are the answer; a program only where it is asked for or quickly checked.
+  // With thousands of devices the trees are the answer. A program is made only if requested or if
+  // the check is fast.
   const Clock::time_point second = Clock::now();
   std::optional<session::Synthesized> made;
   if (forest.trees > 0 &&

@@ -25,14 +25,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "llama-7b/config.json" is called after its folder, any other file after itself.
+// "llama-7b/config.json" is named after its folder, any other file after itself.
 std::string name_of_file(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string stem = path.stem().string();
   return imports::name_from(stem == "config" ? path.parent_path().filename().string() : stem);
 }
 
-// What the text says, bound: that it does is part of the promise.
+// Binds and describes the generated text: import guarantees that it binds.
 Result<explain::Description> describe_import(const imports::Imported& model) {
   WEFT_TRY(source, language::parse_and_keep(model.text));
   language::Catalog catalog;
@@ -60,7 +60,7 @@ Result<std::string> convert(const Import& request, const imports::Imported& mode
   return to.string();
 }
 
-// Tensors that stand in files beside the model's are written on from there: none of them is in memory whole.
+// Copies tensors stored in files beside the model from mapped memory, so that none is loaded whole.
 Status add_external(const Import& request, imports::ImportedOnnx& imported,
                     std::map<std::string, formats::MappedFile>& files) {
   const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
@@ -108,13 +108,13 @@ std::string import_json(const Import& request, const imports::Imported& model, c
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// JSON begins with a brace; what does not is taken for ONNX.
+// JSON starts with { or [; anything else is treated as ONNX.
 bool looks_like_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 
-// A model, and the weights that its file holds itself.
+// A model, and the weights stored in its file.
 Result<imports::ImportedOnnx> import_file(const Import& request, std::string_view text) {
   if (!looks_like_json(text)) {
     if (!request.weights.empty())

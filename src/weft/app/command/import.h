@@ -1,4 +1,4 @@
-// weft/app/command/import.h -- `weft import`: a model of another program as WeftQL, counted, and its weights.
+// weft/app/command/import.h -- `weft import`: models and weights of other programs.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 namespace weft::command {
 
 struct Import {
-  std::string file;                  // a config.json of Hugging Face
-  std::string name;                  // of the model; empty: as the file, or its folder, has it
-  std::string to;                    // a file for the text; empty: it is the answer
-  std::vector<std::string> weights;  // .safetensors, beside `to` then as LOAD takes them
+  std::string file;                  // a Hugging Face config.json or an ONNX model
+  std::string name;                  // of the model; empty: from the file or its folder
+  std::string to;                    // file for the text; empty: print it
+  std::vector<std::string> weights;  // .safetensors; converted for LOAD and written beside `to`
   bool plain_rotary = false;         // see imports/hugging_face.h
   session::Format format = session::Format::text;
 };

@@ -32,14 +32,15 @@ constexpr std::int64_t kMostRecipeBytes = std::int64_t{16} << 20;
 
 struct GivenRecipe {
   Language language = Language::megatron;
-  std::string file;  // empty: the command line
+  std::string file;  // empty: given on the command line
   std::string text;
   Recipe recipe;
 };
 
 bool is_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-// The flag or key that a message begins with or names first: "--bf16 and --fp16 ..", "zero_optimization.stage: ..".
+// The flag or key that a message starts with or names first: "--bf16 and --fp16 ..",
+// "zero_optimization.stage: ..".
 std::string_view named_in(std::string_view message, Language language) {
   std::size_t begin = language == Language::megatron ? message.find("--") : 0, end = begin;
   if (begin == std::string_view::npos) return {};
@@ -49,7 +50,7 @@ std::string_view named_in(std::string_view message, Language language) {
   return language == Language::megatron || is_key ? message.substr(begin, end - begin) : std::string_view();
 }
 
-// As a whole word.
+// Finds `word` as a whole word.
 Span find_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); !word.empty() && at != std::string_view::npos;
        at = text.find(word, at + 1)) {
@@ -60,8 +61,8 @@ Span find_word(std::string_view text, std::string_view word) {
   return {};
 }
 
-// Where a configuration says what an error is about: the word that the message has from there, or the first of its
-// words for the first degree that the message names.
+// The place in the configuration that an error refers to: the flag or key that the message names,
+// else the flag or key of the first parallel degree that it mentions.
 Span place_of(const GivenRecipe& given, const std::string& message) {
   struct Words {
     std::string_view about, megatron, deepspeed, torchtitan;
@@ -133,7 +134,7 @@ Result<GivenRecipe> read_given(const Improve& request, std::int64_t devices) {
   return given;
 }
 
-// Fills what the configuration leaves to the command line.
+// Fills fields missing from the configuration with command-line options.
 Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t devices) {
   Recipe& recipe = given.recipe;
   const auto take = [&](std::int64_t asked, std::int64_t& field, std::string_view option,
@@ -166,7 +167,7 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   const bool script = reference.ends_with(".weft");
   if (!script && !reference.ends_with(".json")) {
     const language::syntax::Name name{.text = reference, .span = {}};
-    WEFT_TRY_STATUS(planner::sizes_of(catalog, name));  // complains, with the nearest name
+    WEFT_TRY_STATUS(planner::sizes_of(catalog, name));  // fails and suggests the closest name
     return model;
   }
   WEFT_TRY(text, read_file(reference, kMostRecipeBytes));
@@ -179,14 +180,14 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   const std::filesystem::path path(reference);
   const std::string stem = path.stem().string(), folder = path.parent_path().filename().string();
   const std::string name = imports::name_from(stem == "config" && !folder.empty() ? folder : stem);
-  // Its times are asked for, not its numbers: scaled rotary angles take as long as plain ones.
+  // Only times matter here, not values: scaled rotary angles cost the same as plain ones.
   auto imported = imports::import_hugging_face(text, {.name = {}, .otherwise = name, .plain_rotary = true});
   if (!imported.ok()) {
     Error error = std::move(imported).error();
     error.message = fmt::format("{}: {}", reference, error.message);
     return error;
   }
-  // It may be called as one that ships, or have such layers.
+  // The model or its layers may have the same names as shipped ones.
   catalog.models.clear();
   catalog.layers.clear();
   WEFT_TRY(created, session::create_all(catalog, imported->text));
@@ -253,7 +254,8 @@ class Improver {
   }
 
  private:
-  // Bound once to see what its indices are for, then with the batch and the sequences of the recipe.
+  // Binds once to learn the role of each index, then again with the recipe's batch and sequence
+  // length.
   Result<planner::Prepared> prepare_model(const std::string& model, const std::string& cluster,
                                           const Recipe& recipe) {
     const std::string head = fmt::format("EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw",
@@ -281,7 +283,7 @@ class Improver {
 
   const Improve& request_;
   session::Session::State state_;
-  std::shared_ptr<const language::ParsedText> source_;  // of what is prepared
+  std::shared_ptr<const language::ParsedText> source_;  // keeps alive what the prepared statement refers to
 };
 
 }  // namespace

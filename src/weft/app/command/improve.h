@@ -1,9 +1,10 @@
-// weft/app/command/improve.h -- `weft improve`: what somebody's configuration costs, and a better one in its own words.
+// weft/app/command/improve.h -- `weft improve`: what a configuration costs, and a better one.
 //
 //   weft improve --megatron '--tensor-model-parallel-size 8 ...' --model config.json --on superpod
 //
-// One of the three languages is given. The batch and the length of sequences are those of the configuration; what it
-// does not say, `batch` and `sequence` do.
+// Exactly one of the three recipe formats is given. Batch size and sequence length come from the
+// configuration; `batch` and `sequence` supply them if it does not. The better configuration is
+// written in the same format.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,14 +15,14 @@
 namespace weft::command {
 
 struct Improve {
-  std::string megatron;    // flags, a command with them, or a file that holds either
+  std::string megatron;    // flags, a command that contains them, or a file with either
   std::string deepspeed;   // ds_config.json
   std::string torchtitan;  // job.toml
-  std::string model;       // a config.json, a script whose last model it is, or a name that ships
-  std::string on;          // a cluster's name, or a script whose last cluster it is
+  std::string model;       // a config.json, a script (its last model is used), or a shipped model
+  std::string on;          // a cluster's name, or a script (its last cluster is used)
   std::int64_t batch = 0, sequence = 0;
-  double seconds = 0;  // for the search; 0: until nothing is better
-  std::string to;      // a file for the better configuration
+  double seconds = 0;  // search time; 0: until nothing better is found
+  std::string to;      // file for the better configuration
   session::Format format = session::Format::text;
   std::size_t width = explain::kUsualWidth;
   std::function<bool()> interrupted = {};

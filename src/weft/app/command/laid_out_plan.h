@@ -1,4 +1,4 @@
-// weft/app/command/laid_out_plan.h -- what `weft plan` is given: a text, and a plan with its mesh and layouts.
+// weft/app/command/laid_out_plan.h -- the inputs of `weft plan`.
 //
 // Included by app/command only.
 #pragma once
@@ -12,18 +12,18 @@
 
 namespace weft::command {
 
-// A file's text, or the words themselves where they are a statement.
+// The contents of the file `what`, or `what` itself if it is a statement.
 Result<std::string> given_text(const std::string& what);
 
-// As `given` says, else as the plan's head does.
+// The mesh in `given`, or if that is empty, the mesh in the plan's header.
 Result<plan::Mesh> mesh_of(const std::string& given, const planner::PlanHead& head);
 
-// A plan by itself, whatever its model.
+// A plan read without its model.
 struct LaidOutPlan {
   plan::Graph graph;
   plan::Mesh mesh;
   std::vector<plan::Layout> layouts;
-  bool in_time = false;  // it is of one stage and of micro-batches
+  bool in_time = false;  // it has stages or micro-batches
 };
 Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh);
 

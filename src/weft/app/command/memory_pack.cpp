@@ -40,7 +40,8 @@ Result<std::string> answer(const MemoryPack& request) {
     return error;
   }
   memory::PackOptions options{.capacity = capacity, .alignment = request.alignment};
-  // A user waits, where a planner would rather lose a percent: ten times the usual.
+  // Ten times the usual effort: here a user waits for the best packing, while the planner prefers
+  // speed over the last percent.
   options.effort = request.effort > 0 ? request.effort : 10 * options.effort;
   const auto begin = std::chrono::steady_clock::now();
   WEFT_TRY(packing, memory::pack(read->buffers, options));

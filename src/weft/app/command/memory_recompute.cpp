@@ -36,7 +36,7 @@ Result<RecomputeGraph> graph_named(const std::vector<RecomputeGraph>& graphs, co
                     hint.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : hint);
 }
 
-// 37 as 37 and not as 37.0.
+// Prints 37, not 37.0.
 formats::Json number_json(double value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (std::floor(value) == value && std::abs(value) <= kExact) return static_cast<std::int64_t>(value);
@@ -88,7 +88,7 @@ Result<std::string> answer(const MemoryRecompute& request) {
     json["reason"] = why;
     return json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
   }
-  // The judge replays every answer: steps that it prices otherwise are a mistake of the solver.
+  // Replays every answer to verify it: a different cost is a solver bug.
   WEFT_TRY(replayed, memory::replay(*graph, found.steps));
   WEFT_CHECK(replayed.peak <= request.budget && std::abs(replayed.time - found.time) <= 1e-9 * found.time);
   double once = 0;

@@ -29,7 +29,7 @@ constexpr std::int64_t kMostPartitionBytes = std::int64_t{64} << 20;
 constexpr std::int32_t kMostPartitionDevices = 10'000, kMostStepMicroBatches = 1 << 20;
 constexpr std::string_view kDefaultRate = "25 Gb/s";
 
-// The answer to one file. `lines` are for people.
+// The result for one file. `lines` is the text output.
 struct Cut {
   formats::Json json;
   std::vector<std::string> lines;
@@ -45,14 +45,14 @@ Result<double> read_amount(std::string_view option, std::string_view text, Dimen
   return read->value;
 }
 
-// What the option says, or what the file has where it says nothing.
+// The option's value, or `otherwise` from the file if the option is empty.
 Result<double> amount_or(std::string_view option, std::string_view text, Dimension dimension,
                          double otherwise) {
   if (text.empty()) return otherwise;
   return read_amount(option, text, dimension);
 }
 
-// "4@10 GB/s, 2@1 GB/s", or a rate alone for so many devices.
+// "4@10 GB/s, 2@1 GB/s", or a single rate for all `devices`.
 Result<std::vector<partition::Level>> read_levels(std::string_view text, std::int32_t devices) {
   std::vector<partition::Level> levels;
   if (text.find('@') == std::string_view::npos) {
@@ -84,7 +84,7 @@ formats::Json ids_of(const std::vector<std::int32_t>& places, const Nodes& nodes
   return ids;
 }
 
-// The judge recomputes every answer: one that it prices otherwise is a mistake of the search.
+// Recomputes the cost of every answer: a different cost is a bug in the search.
 Status agree(double cost, const Result<double>& judged) {
   if (!judged.ok()) return judged.error();
   WEFT_CHECK(std::abs(*judged - cost) <= 1e-6 * std::max(cost, 1e-12),
@@ -214,7 +214,7 @@ Result<std::string> answer(const Partition& request) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (request.format == session::Format::json) {
     cut->json["seconds"] = seconds;
-    // Ids of a profile are any bytes.
+    // Ids in a profile can contain arbitrary bytes.
     return cut->json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
   }
   std::string shown =

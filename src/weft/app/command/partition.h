@@ -1,4 +1,4 @@
-// weft/app/command/partition.h -- `weft partition`: where to cut a model into stages, from the field's files.
+// weft/app/command/partition.h -- `weft partition`: splits a model into pipeline stages.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,11 +9,11 @@ namespace weft::command {
 
 struct Partition {
   std::string file;
-  std::int32_t devices = 0;        // 0: as the file has it
-  std::string memory;              // of a device, "16 GiB"; none: as the file has it
-  std::int32_t micro_batches = 0;  // 0: as the file has it
-  std::string topology;            // "25 Gb/s", or levels from the innermost: "4@10 GB/s, 2@1 GB/s"
-  bool straight = false;           // no replicas
+  std::int32_t devices = 0;        // 0: from the file
+  std::string memory;              // per device, "16 GiB"; empty: from the file
+  std::int32_t micro_batches = 0;  // 0: from the file
+  std::string topology;            // "25 Gb/s", or levels, innermost first: "4@10 GB/s, 2@1 GB/s"
+  bool straight = false;           // no data-parallel replicas of stages
   session::Format format = session::Format::text;
 };
 session::Reply run(const Partition& request);

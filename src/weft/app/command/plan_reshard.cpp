@@ -1,4 +1,4 @@
-// `weft plan reshard`: the moves of tensors that go from one mesh to another.
+// `weft plan reshard`: the transfers that move tensors from one mesh to another.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ struct PlannedReshard {
   reshard::MovePlan plan;
   reshard::Timing timing;
 
-  // 1 where nothing has to move.
+  // Time over its lower bound; 1 if nothing has to move.
   double ratio() const {
     return plan.lower_bound_seconds > 0 ? timing.seconds / plan.lower_bound_seconds : 1;
   }
@@ -70,7 +70,7 @@ Result<formats::ReshardCase> find_case(const std::vector<formats::ReshardCase>& 
                     did_you_mean(request.name, names));
 }
 
-// Devices are numbered through both meshes; people count the ranks of each.
+// Device numbers span both meshes; the output counts the ranks of each mesh from 0.
 std::string rank_name(const formats::ReshardCase& of, std::int32_t device) {
   const std::int32_t sources = of.source.ranks();
   return device < sources ? fmt::format("src {}", device) : fmt::format("dst {}", device - sources);

@@ -32,7 +32,8 @@ namespace {
 using language::syntax::StatementKind;
 using Json = nlohmann::ordered_json;
 
-// Runs what a script defines and sets, and hands over its TRAIN and INFER instead of running them.
+// Executes a script's definitions and settings, and passes each TRAIN and INFER to `take` instead
+// of running it.
 Status for_each_run(
     const std::string& text,
     const std::function<Status(const session::Session::State&, const language::syntax::Run&)>& take) {
@@ -71,7 +72,7 @@ Status for_each_run(
 
 struct PlanVerdict {
   std::string of;            // "TRAIN char_gpt ON LOCAL 4" or the file
-  std::string distribution;  // of a plan that was found
+  std::string distribution;  // if the plan was found by a search
   planner::SmallProof proof;
 };
 
@@ -132,7 +133,7 @@ Result<planner::SmallProof> prove_as_it_is(const plan::Graph& one_device,
   return small;
 }
 
-// What every rank runs, over the field.
+// Proves the plan that every rank runs, stages included, over the finite field.
 Result<planner::SmallProof> prove_stages_as_they_are(const plan::Graph& one_device,
                                                      const distribute::DistributedPlan& plan) {
   if (distribute::has_codecs(plan.graph)) {

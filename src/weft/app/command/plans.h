@@ -1,10 +1,10 @@
-// weft/app/command/plans.h -- `weft plan`: distributed plans, proven, priced and shown; reshards.
+// weft/app/command/plans.h -- `weft plan`: commands for distributed plans and resharding.
 //
-//   prove   a statement or a script: the plan found for each TRAIN and INFER of it
-//           a plan's text, as EXPLAIN (FORMAT plan) prints it: that very plan, changed by hand or not
-//   price   a plan's text: what a step of it takes on a cluster, without a search
-//   show    a plan's text, each node with the layout of what it makes
-//   reshard a file of tensors that go from mesh to mesh: the moves, their time and its lower bound
+//   prove   a statement or a script: the plan found for each TRAIN and INFER in it
+//           a plan's text from EXPLAIN (FORMAT plan): that exact plan, edited or not
+//   price   a plan's text: the time of one step on a cluster, without a search
+//   show    a plan's text: each node with the layout of its results
+//   reshard a file of tensors to move between meshes: transfers, their time and its lower bound
 //
 // Nothing here prints.
 #pragma once
@@ -16,18 +16,17 @@
 namespace weft::command {
 
 struct PlanProve {
-  std::vector<std::string> what =
-      {};                  // files or statements, proven in order; the first that is wrong ends it
-  std::string model = {};  // a statement or a script: of what a text is the plan; empty: as it says
-  std::string mesh = {};   // node=2, gpu=4; empty: as the text says
+  std::vector<std::string> what = {};  // files or statements, proven in order until one fails
+  std::string model = {};  // the statement or script that a plan text belongs to; empty: from the text
+  std::string mesh = {};   // node=2, gpu=4; empty: from the text
   session::Format format = session::Format::text;
 };
 session::Reply run(const PlanProve& request);
 
 struct PlanPrice {
   std::string file = {};
-  std::string cluster = {};  // pod, my.weft, LOCAL 4; empty: LOCAL, where the mesh is one of ranks
-  std::string mesh = {};     // empty: as the text says
+  std::string cluster = {};  // pod, my.weft, LOCAL 4; empty: LOCAL, if the mesh consists of ranks
+  std::string mesh = {};     // empty: from the text
   session::Format format = session::Format::text;
 };
 session::Reply run(const PlanPrice& request);
@@ -41,8 +40,8 @@ session::Reply run(const PlanShow& request);
 
 struct PlanReshard {
   std::string file = {};
-  std::string name = {};       // of the case whose moves are wanted; empty: a line for each
-  std::string bandwidth = {};  // of a host, each way; empty: 10 Gb/s
+  std::string name = {};       // show the transfers of this case; empty: one line per case
+  std::string bandwidth = {};  // per host and direction; empty: 10 Gb/s
   session::Format format = session::Format::text;
 };
 session::Reply run(const PlanReshard& request);

@@ -1,4 +1,4 @@
-// `weft plan price`: what a written plan takes on a cluster.
+// `weft plan price`: the time of a written plan on a cluster.
 #include <map>
 
 #include <fmt/format.h>
@@ -38,10 +38,10 @@ Result<cluster::Cluster> cluster_for(const std::string& given, const plan::Mesh&
 
 struct Arithmetic {
   double flops = 0;
-  plan::DType precision = plan::DType::f32;  // of most of it
+  plan::DType precision = plan::DType::f32;  // the dtype of most flops
 };
 
-// Moving values between ranks is no work of the model's.
+// Counts the model's flops, without communication.
 Arithmetic arithmetic_of(const plan::Graph& graph) {
   Arithmetic all;
   std::map<plan::DType, double> by_precision;

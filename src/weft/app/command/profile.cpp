@@ -48,7 +48,7 @@ Status keep(const Profile& request, const measure::MachineProfile& profile) {
   return statistics.add(profile.links);
 }
 
-// Rank 0's answer; nothing from the others.
+// The result on rank 0; empty on other ranks.
 Result<std::string> take_part(const std::shared_ptr<Job>& job, const Profile& request) {
   WEFT_TRY(profile,
            measure::measure_machine(
@@ -74,7 +74,7 @@ Result<std::string> start_ranks(const Profile& request) {
   return run::run_own_ranks(own);
 }
 
-// The device's own name where none is given: "NVIDIA H200" is an h200.
+// Without a name, the device's model name is used: "NVIDIA H200" becomes h200.
 Result<std::string> profile_gpu(const Profile& request) {
   if (!same_word(request.device, "gpu"))
     return user_error(fmt::format("unknown device: {}", request.device),

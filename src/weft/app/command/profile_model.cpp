@@ -15,7 +15,7 @@
 namespace weft::command {
 namespace {
 
-constexpr int kMostRounds = 4;  // plans of one number of ranks that are measured
+constexpr int kMostRounds = 4;  // most plans to measure per number of ranks
 
 bool is_word(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -43,7 +43,7 @@ std::string statement(const Profile& request, std::int32_t ranks) {
                      request.with.empty() ? std::string() : fmt::format(" WITH ({})", request.with));
 }
 
-// The complaint without its place in a statement that nobody typed.
+// The error message without its position, because the user did not type this statement.
 Error failed(const session::Reply& reply) {
   const std::string_view first = std::string_view(reply.complaint).substr(0, reply.complaint.find('\n'));
   const std::size_t colon = first.find(": ");
@@ -74,7 +74,7 @@ Result<std::string> profile_model(const Profile& request) {
   auto rows = nlohmann::ordered_json::array();
   for (const std::int32_t ranks : sizes) {
     std::string plan;
-    // What is measured may lead to another plan, which is then measured too.
+    // New measurements can change the chosen plan; then measure that plan as well.
     for (int round = 0; round < kMostRounds; ++round) {
       if (request.on_note)
         request.on_note(fmt::format("{} on {} rank{}", request.model, ranks, ranks == 1 ? "" : "s"));
@@ -84,7 +84,7 @@ Result<std::string> profile_model(const Profile& request) {
       const auto json = nlohmann::json::parse(reply.output, nullptr, /*allow_exceptions=*/false);
       if (!json.is_object() || !json.contains("measured")) return world_error("nothing was measured");
       const nlohmann::json& measured = json["measured"];
-      // One rank alone has no plan that was predicted.
+      // With one rank there is no predicted plan.
       const bool alone = ranks == 1;
       rows.push_back({{"ranks", ranks}, {"measured", measured}});
       if (!alone)

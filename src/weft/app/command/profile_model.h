@@ -1,4 +1,4 @@
-// weft/app/command/profile_model.h -- `weft profile --model`: what the operators of a model take on this machine.
+// weft/app/command/profile_model.h -- `weft profile --model`: times of a model's operators.
 //
 //   weft profile --model char_gpt --with 'b = 8' --ranks 2
 //
@@ -6,9 +6,9 @@
 //       1  30.8 ms
 //       2  30.6 ms    30.3 ms          57 %  2 %  rank=2: slice b
 //
-// The step is run as EXPLAIN ANALYZE runs it, on one rank and on `ranks`, and what each unit and collective
-// took goes to the statistics, where the next EXPLAIN finds it. Where it then chooses another plan, that one
-// is run as well.
+// Runs the step as EXPLAIN ANALYZE does, on one rank and on `ranks`. The time of each unit and
+// collective is saved in the statistics, which the next EXPLAIN reads. If EXPLAIN then chooses
+// another plan, that plan is run as well.
 #pragma once
 #include "weft/app/command/profile.h"
 #include "weft/base/result.h"

@@ -1,14 +1,15 @@
-// weft/app/command/rules.h -- `weft rules`: what people do with rewrite rules.
+// weft/app/command/rules.h -- `weft rules`: commands for rewrite rules.
 //
-//   list      the rules there are, each with its verdict
+//   list      all rules, each with its verdict
 //   show      a rule as text, its proof, its counterexample
-//   prove     judges rules: .rules files, or the field's .jsonl files a line a rule
-//   generate  enumerates small graphs, and writes down the rules it finds and proves
-//   test      proves every rule again and lets it fire on plans made for it
-//   why       where a rule was considered in a plan, and what declined it
-//   apply     the plan that the rules and the cost choose, and the trail of rules that made it
+//   prove     proves rules: .rules files, or .jsonl files with one rule per line
+//   generate  enumerates small graphs, and writes the rules it finds and proves
+//   test      proves every rule again and applies it to plans generated for it
+//   why       where a rule was tried in a plan, and why it was rejected
+//   apply     the plan chosen by rules and cost, and the trail of rules that led to it
 //
-// A PLAN is a file (a model graph in JSON, plan text) or the name of a shipped model. Nothing here prints.
+// A PLAN is a file (a model graph in JSON, plan text) or the name of a shipped model. Nothing here
+// prints.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,8 +22,8 @@
 namespace weft::command {
 
 struct RulesList {
-  std::vector<std::string> files = {};  // none: the shipped rules
-  std::string store = {};               // where proofs are kept; empty: the user's cache
+  std::vector<std::string> files = {};  // empty: the shipped rules
+  std::string store = {};               // proof cache; empty: the user's cache
   session::Format format = session::Format::text;
 };
 session::Reply run(const RulesList& request);
@@ -37,11 +38,12 @@ session::Reply run(const RulesShow& request);
 
 struct RulesProve {
   std::vector<std::string> files = {};
-  std::int32_t shapes = 0;  // to try at least; 0: as many as the prover thinks right
+  std::int32_t shapes = 0;  // fewest shapes to try; 0: the prover's default
   std::string store = {};
-  bool again = false;  // do not use kept proofs
+  bool again = false;  // ignore cached proofs
   session::Format format = session::Format::text;
-  // Given each line as soon as it is known, so that a long file shows progress; else all is in the reply.
+  // Called with each line as soon as it is known, to show progress; if empty, the reply collects
+  // them.
   std::function<void(std::string_view)> on_line = {};
   std::function<bool()> interrupted = {};
 };
@@ -52,8 +54,8 @@ struct RulesGenerate {
   std::int32_t most_operators = 3;
   std::string to = {};  // a .rules file
   std::vector<std::string> against =
-      {};                  // .jsonl files: which of their rules were found, and which found ones are new
-  std::int32_t best = 10;  // how many of the most useful to show
+      {};                  // .jsonl files: report which of their rules were found and which are new
+  std::int32_t best = 10;  // how many of the most useful rules to show
   session::Format format = session::Format::text;
   std::function<void(const explain::Progress&)> on_progress = {};
   std::function<bool()> interrupted = {};
@@ -79,8 +81,8 @@ struct RulesApply {
   std::string device = "a100";
   std::vector<std::string> files = {};
   std::string to = {};     // the chosen plan as text
-  std::string cache = {};  // a directory of plans planned before; empty: none
-  bool check = false;      // run both plans and compare their numbers
+  std::string cache = {};  // directory of cached plans; empty: no cache
+  bool check = false;      // run both plans and compare their outputs
   session::Format format = session::Format::text;
 };
 session::Reply run(const RulesApply& request);

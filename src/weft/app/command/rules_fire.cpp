@@ -1,4 +1,4 @@
-// weft rules test: every rule proven anew, and fired on plans drawn for it.
+// weft rules test: proves every rule again, and applies it to plans generated for it.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int32_t kPlans = 20;
 constexpr std::uint64_t kSeed = 0xf12e;
 
-// How a rule fared; `wrong` is empty where all was well.
+// The result of testing one rule; `firing.wrong` is empty if it passed.
 struct TestedRule {
   std::string name;
   rule::Judgement judgement = rule::Judgement::ill_typed;
@@ -36,7 +36,7 @@ TestedRule test_rule(const rule::Rule& rule) {
   return {rule.name, proof.verdict.judgement, rule::fire_rule(firing_rule, kPlans, kSeed)};
 }
 
-// A rule by position fires as the rule by names that it becomes, where there is such a one.
+// Tests a positional equation by applying the equivalent rule over named indices, if there is one.
 TestedRule test_equation(const formats::RuleLine& line) {
   if (!line.equation.ok())
     return {line.id, rule::Judgement::ill_typed, {.wrong = line.equation.error().message}};

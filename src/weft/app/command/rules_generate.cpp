@@ -1,4 +1,4 @@
-// weft rules generate: finds rules, compares them with known ones, and writes down those that plans can use.
+// weft rules generate: finds rules, compares them with known ones and writes the usable ones.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -26,12 +26,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using equation::GeneratedRule;
 
-// Given equations beside the generated ones.
+// How well the generated rules cover the equations of one file.
 struct Comparison {
   std::string path;
   std::map<equation::Coverage, int> how;
   std::vector<std::pair<std::string, std::string>> missing;  // id, why
-  int false_ones = 0;                                        // refuted or ill-typed: nobody should find them
+  int false_ones = 0;                                        // refuted or ill-typed: must not be found
 };
 
 Result<Comparison> compare_coverage(const std::string& path, const equation::CoverageBy& found,
@@ -55,13 +55,13 @@ Result<Comparison> compare_coverage(const std::string& path, const equation::Cov
   return comparison;
 }
 
-// As text of rules; what plans have no operators for is kept as a remark, so that nothing found is lost.
+// The rules as text. Equations that plans have no operators for are kept as comments.
 struct WrittenRules {
   std::string text;
   int rules = 0, same_by_names = 0, remarks = 0;
 };
 
-// The equation as text of a rule, proven anew. Nothing where names for indices leave nothing to say.
+// The equation as the text of a rule, proven again. Empty if it is trivial over named indices.
 Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std::string& name) {
   Error last = user_error("not proven as a rule for plans");
   for (const equation::LocalValues local : {equation::LocalValues::partial, equation::LocalValues::varying}) {
@@ -127,7 +127,7 @@ Result<std::string> generate(const RulesGenerate& request) {
   double begin = 0;
   if (request.on_progress)
     options.progress = [&](const equation::GenerateProgress& at) {
-      // A phase's speed tells how long it still takes; what comes after it nobody knows.
+      // A phase's speed gives its remaining time; the time of later phases is unknown.
       explain::Progress progress;
       progress.model = fmt::format("{} {}", at.phase, at.level);
       progress.step = static_cast<std::int64_t>(1000 * at.done);

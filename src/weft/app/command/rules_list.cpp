@@ -1,4 +1,4 @@
-// weft rules list and show: the rules there are, and one of them with its proof.
+// weft rules list and show: all rules, and one rule with its proof.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

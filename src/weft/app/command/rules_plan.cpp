@@ -1,4 +1,4 @@
-// weft rules apply and why: what the rules make of a plan, and what they do not.
+// weft rules apply and why: which rules rewrite a plan, and why others do not.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -39,7 +39,8 @@ std::string percent_saved(double before, double after) {
   return before > 0 ? fmt::format("{:.1f} %", 100 * (before - after) / before) : std::string("0 %");
 }
 
-// How far rounding may carry the outputs of two plans apart, of the largest number in them.
+// The largest difference, relative to the largest output, that rounding can cause between two
+// plans.
 double check_tolerance(const plan::Graph& plan) {
   constexpr double kFloats = 1e-3, kSixteenBits = 5e-2;
   for (std::size_t value = 0; value < plan.value_count(); ++value) {
@@ -49,15 +50,15 @@ double check_tolerance(const plan::Graph& plan) {
   return kFloats;
 }
 
-// The output that differs by more than that; null: none does.
+// The first output that differs by more than the tolerance; null if there is none.
 const run::OutputAgreement* find_disagreement(const run::Agreement& agreement, double tolerance) {
-  // What is no number is beyond any tolerance.
+  // A NaN exceeds any tolerance.
   for (const run::OutputAgreement& output : agreement.outputs)
     if (!(output.relative() <= tolerance)) return &output;
   return nullptr;
 }
 
-// `differs` says how, where the plans were run and are not the same; then none is written.
+// `differs` describes the difference if both plans were run and disagree; then no plan is written.
 Result<std::string> apply(const RulesApply& request, planner::Warnings& warnings, std::string& differs) {
   WEFT_TRY(graph, session::read_plan(request.plan));
   WEFT_TRY(device, session::find_device(request.device));

@@ -1,4 +1,4 @@
-// weft rules prove: a verdict for every rule of a file.
+// weft rules prove: a verdict for every rule in a file.
 #include <chrono>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ class Judging {
     if (request.shapes > 0) options_.shapes = request.shapes;
   }
 
-  // A line a rule, as it is judged. A line that is no rule says so, and the next is read.
+  // Prints one line per rule as it is judged. An invalid line is reported and skipped.
   Status json_lines(const std::string& path) {
     WEFT_TRY(text, read_file(path, planner::kLargestRuleFile));
     formats::RuleLines lines(text);

@@ -1,4 +1,4 @@
-// weft schedule: arguments to schedules and times, and answers to text or JSON.
+// weft schedule: reads schedules and times from arguments, and prints answers as text or JSON.
 #include "weft/app/command/schedule.h"
 
 #include <chrono>
@@ -31,7 +31,7 @@ std::string line_of(const ScheduleJson& json) {
   return json.dump(-1, ' ', false, ScheduleJson::error_handler_t::replace) + "\n";
 }
 
-// "1.5" or "1,2,3"; one number stands for all stages.
+// "1.5" or "1,2,3"; a single number applies to all stages.
 Result<std::vector<double>> read_numbers(const std::string& text, std::string_view option) {
   std::vector<double> numbers;
   std::size_t at = 0;
@@ -57,7 +57,8 @@ Result<pipeline::Times> read_times(const PassTimes& given, std::int32_t stages) 
   for (const auto& [text, list, option] : lists) {
     WEFT_TRY(numbers, read_numbers(*text, option));
     if (numbers.size() == 1) numbers.assign(static_cast<std::size_t>(std::max(stages, 1)), numbers.front());
-    // Between p stages there are p - 1 transfers; the last of p leads from the last stage to the first.
+    // p stages have p - 1 transfers between neighbours; the p-th goes from the last stage to the
+    // first.
     if (list == &times.transfer && numbers.size() + 1 == static_cast<std::size_t>(stages))
       numbers.push_back(numbers.back());
     *list = std::move(numbers);
@@ -88,7 +89,7 @@ Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) 
   return parameters;
 }
 
-// A schedule and the text that it is of.
+// A schedule and the text it was unfolded from.
 struct ReadSchedule {
   pipeline::ScheduleText text;
   std::map<std::string, double> parameters;
@@ -225,7 +226,7 @@ Result<std::string> answer(const ScheduleSynthesize& request) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (request.format == session::Format::json) {
     ScheduleJson json = to_json(made.schedule, made.price);
-    json["peak_in_flight"] = made.peak_memory;  // in the unit of --memory, which B frees a part of
+    json["peak_in_flight"] = made.peak_memory;  // in the unit of --memory; B frees a share of it
     json["held"] = made.price.peak_in_flight;
     json["lower_bound"] = made.lower_bound;
     json["seconds"] = seconds;

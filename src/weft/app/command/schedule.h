@@ -1,12 +1,12 @@
-// weft/app/command/schedule.h -- `weft schedule`: pipeline schedules, listed, drawn, checked, priced and made.
+// weft/app/command/schedule.h -- `weft schedule`: commands for pipeline schedules.
 //
-//   list        the schedules that ship
-//   show        a schedule for some stages and micro-batches, drawn as text or as SVG
-//   check       is a file's schedule one? see pipeline/verify.h
-//   price       what it takes and holds under given times
-//   synthesize  the best schedule found for these times and this memory
+//   list        the shipped pipeline schedules
+//   show        a schedule for given stages and micro-batches, drawn as text or SVG
+//   check       whether a file's schedule is valid; see pipeline/verify.h
+//   price       its time and memory under given pass times
+//   synthesize  the best schedule found for given times and memory
 //
-// A schedule is a shipped one's name ("1F1B", "zb_h1") or a file. Nothing here prints.
+// A schedule is the name of a shipped one ("1F1B", "zb_h1") or a file. Nothing here prints.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,22 +21,22 @@ struct ScheduleList {
 };
 session::Reply run(const ScheduleList& request);
 
-// Numbers, or comma lists of one a stage.
+// Numbers, or comma-separated lists with one number per stage.
 struct PassTimes {
   std::string forward = "1", backward = "1", weight = "1", transfer = "0";
-  double overlap = 0;  // the part of the shorter of a pair that runs beside the other
+  double overlap = 0;  // fraction of the shorter of two passes that overlaps the other
 };
 
 struct WhichSchedule {
-  std::string name;                                        // of a shipped one or of a file
-  std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: as the text says
-  std::vector<std::string> set;                            // parameter=value, of the schedule's own
+  std::string name;                                        // a shipped schedule or a file
+  std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: from the text
+  std::vector<std::string> set;                            // parameter=value, for its own parameters
 };
 
 struct ScheduleShow {
   WhichSchedule which;
   PassTimes times;
-  std::string to;  // .svg; else text is the answer
+  std::string to;  // .svg; empty: print as text
   session::Format format = session::Format::text;
 };
 session::Reply run(const ScheduleShow& request);
@@ -59,9 +59,9 @@ struct ScheduleSynthesize {
   std::int32_t stages = 0, micro_batches = 0, chunks = 1;
   PassTimes times;
   std::string memory;        // empty: no limit
-  double weight_share = -1;  // -1: that of a transformer layer
+  double weight_share = -1;  // -1: as in a transformer layer
   double effort = 1;
-  std::string clock = "span";  // or end
+  std::string clock = "span";  // or "end"
   session::Format format = session::Format::text;
 };
 session::Reply run(const ScheduleSynthesize& request);

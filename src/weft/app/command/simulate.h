@@ -1,4 +1,4 @@
-// weft/app/command/simulate.h -- `weft simulate`: Chakra traces on a network of ASTRA-sim's description.
+// weft/app/command/simulate.h -- `weft simulate`: runs Chakra traces on an ASTRA-sim network.
 #pragma once
 #include <string>
 
@@ -7,11 +7,11 @@
 namespace weft::command {
 
 struct Simulate {
-  std::string traces;                 // a folder or a prefix: PREFIX.RANK.et
+  std::string traces;                 // a folder, or the prefix of PREFIX.RANK.et
   std::string network;                // a .yml file
-  std::string system;                 // a .json file; none: rings, in one chunk
+  std::string system;                 // a .json file; empty: rings with one chunk
   std::string wires = "cut-through";  // or store-and-forward, uncontended
-  std::string timeline = {};          // a file to write a Perfetto trace to; none: none
+  std::string timeline = {};          // Perfetto trace file to write; empty: none
   bool exact = false;
   session::Format format = session::Format::text;
 };

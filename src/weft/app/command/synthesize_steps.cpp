@@ -30,7 +30,7 @@ std::string to_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// The program of an answer: its file where one is asked for, else its text.
+// Writes the program to the requested file, or returns its text.
 Result<std::string> program_of(const SynthesizeSteps& request, const synthesis::StepNetwork& network,
                                const StepPoint& point) {
   WEFT_TRY(program, collective::compile(synthesis::step_moves(point.question, network, point.answer)));

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Which protocol is best depends on the size; so it is tried.
+// Tries all protocols, since the best one depends on the size.
 Result<session::Synthesized> best_of_protocols(const collective::Moves& moves,
                                                const cluster::Topology& topology, std::int64_t bytes) {
   WEFT_TRY(made, session::compile_for(moves, topology, bytes));
@@ -48,7 +48,7 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   synthesis::StepClock clock;
   clock.stop = request.interrupted;
   const Clock::time_point start = Clock::now();
-  double grow_seconds = 10;  // that trees may take
+  double grow_seconds = 10;  // time limit for the trees
   if (!request.time_limit.empty()) {
     const std::optional<double> seconds = planner::read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > 1e7)
@@ -70,8 +70,8 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   synthesis::TimeEffort effort;
   effort.most_turns = request.turns;
   effort.seed = request.seed;
-  // The cuts of the topology say more than those of the network of devices, where trees make the collective, and of
-  // long messages trees are done soonest.
+  // For collectives made of trees, cuts of the topology give a tighter bound than the network of
+  // devices. For long messages trees finish first.
   const auto forest =
       synthesis::grow_forest(topology, kind, request.root, synthesis::Deadline::after(grow_seconds));
   if (forest.ok()) effort.forest = &*forest;

@@ -1,7 +1,7 @@
 // weft/app/command/synthesize_time.h -- `weft collective synthesize --optimal time --size 1MB`.
 //
-// An algorithm that is done as early as a search finds for messages of this size, with the bound below which
-// none is done and the gap between the two. Stopped by its time limit or by Ctrl-C it has the best so far.
+// Searches for the fastest algorithm for messages of this size, and reports a lower bound and the
+// gap to it. When stopped by its time limit or by Ctrl-C it returns the best found so far.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,17 +15,17 @@ namespace weft::command {
 
 struct SynthesizeTime {
   std::string collective;
-  std::string topology;  // a file or a cluster, see find_cluster.h
+  std::string topology;  // a file or a cluster; see find_cluster.h
   std::string size;      // "1MB"
   std::int32_t root = 0;
-  std::int32_t chunks = 0;  // of a block; 0: what is best
+  std::int32_t chunks = 0;  // per block; 0: the best
   std::int32_t turns = 24;
   std::uint64_t seed = 1;
   std::vector<std::string> without;
-  std::string time_limit;  // "10 s"; empty: all turns
-  std::string to;          // a file
-  std::string plot;        // an .svg
-  std::string sketch;      // TACCL's file of what is allowed
+  std::string time_limit;  // "10 s"; empty: run all turns
+  std::string to;          // output file
+  std::string plot;        // .svg file
+  std::string sketch;      // a TACCL sketch file
   session::Format format = session::Format::text;
   std::function<bool()> interrupted = {};
   std::function<void(const explain::Progress&)> on_progress = {};

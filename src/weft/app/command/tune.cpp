@@ -55,7 +55,7 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
     return user_error(fmt::format("expected sizes up to {}, found {}", print_bytes(kLargestTuneMessage),
                                   print_bytes(static_cast<double>(powers.back()))));
   }
-  const std::size_t step = request.quick ? 4 : 2;  // of powers of two
+  const std::size_t step = request.quick ? 4 : 2;  // in powers of two
   for (std::size_t i = 0; i < powers.size(); ++i) {
     const bool tuned = i % step == 0 || i + 1 == powers.size();
     if (request.check ? !tuned && i % step == step / 2 : tuned) plan.sizes.push_back(powers[i]);
@@ -69,7 +69,7 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
   return plan;
 }
 
-// Several groups' results as one.
+// Merges the results of one group into `all`.
 void add(measure::Tuned& all, measure::Tuned one) {
   for (const auto& [setting, candidates] : one.table.settings()) all.table.set(setting, candidates);
   all.measured += one.measured;
@@ -96,7 +96,7 @@ void keep(const Tune& request, const measure::Tuned& tuned) {
     request.on_note(fmt::format("the times were not saved: {}", kept.error().message));
 }
 
-// One rank's part: all transports, one after the other, in the job that there is.
+// One rank's share: measures all transports in turn within the existing job.
 Result<measure::Tuned> take_part(const std::shared_ptr<transport::Job>& job, const Tune& request) {
   std::vector<std::string> transports = request.transports;
   if (transports.empty()) transports.emplace_back("automatic");
@@ -126,7 +126,7 @@ Result<measure::Tuned> start_ranks(const Tune& request) {
                                       fmt::to_string(seconds)},
                         .on_note = request.on_note};
       own.ranks = each;
-      // Sizes that were begun are ended, so that it may take longer than it should; but not for ever.
+      // Started sizes are completed, so a run can exceed its time; this bounds it.
       own.timeout = std::chrono::seconds(120 + 4 * seconds);
       if (!request.collectives.empty())
         own.arguments.insert(own.arguments.end(),
@@ -137,7 +137,7 @@ Result<measure::Tuned> start_ranks(const Tune& request) {
         own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
       WEFT_TRY(text, run::run_own_ranks(own));
       WEFT_TRY(tuned, measure::parse_tuned(text));
-      keep(request, tuned);  // whoever ends it here has what was measured so far
+      keep(request, tuned);  // if interrupted here, results so far are saved
       add(all, std::move(tuned));
     }
   return all;
@@ -149,7 +149,7 @@ Status check_request(const Tune& request) {
       return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostTuneRanks, ranks));
   if (request.seconds < 0 || request.seconds > kMostTuneSeconds)
     return user_error(fmt::format("expected 1 to {} seconds, found {}", kMostTuneSeconds, request.seconds));
-  // What is wrong is said before any rank is started.
+  // Reports errors before any rank is started.
   for (const std::string& transport : request.transports)
     WEFT_TRY_STATUS([&]() -> Status {
       WEFT_TRY(plan, plan_of(request, transport));

@@ -11,7 +11,7 @@
 namespace weft::explain {
 namespace {
 
-// Gloo's setting is the algorithm that won, which changes with the size; its line is one all the same.
+// Gloo's setting is the fastest algorithm, which varies with the size; all of them share one curve.
 std::string line_of(const measure::BenchRow& row) { return row.peer == "gloo" ? row.peer : row.side(); }
 
 PlotCurve& curve_named(std::vector<PlotCurve>& curves, const std::string& name) {
@@ -43,7 +43,7 @@ Result<std::string> bench_plot(std::span<const measure::BenchRow> rows) {
     const measure::BenchRow& any = rows[begin];
     if (any.limit > 0) limit.points.push_back({any.bytes, any.limit});
     if (best != nullptr) {
-      // A side wins from half way to the size before to half way to the next.
+      // A winner's range ends halfway to the neighbouring sizes.
       const std::int64_t from = begin > 0 ? between(rows[begin - 1].bytes, any.bytes) : any.bytes;
       const std::int64_t to = end < rows.size() ? between(any.bytes, rows[end].bytes) : any.bytes;
       const PlotCurve& winner = curve_named(curves, line_of(*best));

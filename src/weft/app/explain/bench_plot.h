@@ -1,4 +1,4 @@
-// weft/app/explain/bench_plot.h -- measured times of all sides against the size of the message, as a drawing.
+// weft/app/explain/bench_plot.h -- a plot of measured times of all libraries by message size.
 #pragma once
 #include <span>
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace weft::explain {
 
-// Rows of one collective, number of ranks and transport: a line a side, one for the machine's limit, and who
-// wins where. Both axes are logarithmic. Fails when nothing was measured.
+// Rows must have the same collective, number of ranks and transport. Draws one curve per library,
+// one for the machine's limit, and the fastest library by size. Both axes are logarithmic. Fails if
+// nothing was measured.
 Result<std::string> bench_plot(std::span<const measure::BenchRow> rows);
 
 }  // namespace weft::explain

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As nccl-tests rounds: few digits where many would be noise.
+// Rounds like nccl-tests, so that noise is not printed as digits.
 std::string print_figure(double value) {
   if (value <= 0) return "-";
   return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
@@ -53,7 +53,7 @@ std::vector<std::string> cells(const measure::BenchRow& row, bool begins) {
   return line;
 }
 
-// "mpich shm at 1 KiB and 3 more sizes: MPI has no sums of bf16", a line a reason.
+// "mpich shm at 1 KiB and 3 more sizes: MPI has no sums of bf16", one line per reason.
 std::string failures(std::span<const measure::BenchRow> rows) {
   std::string out;
   const auto same = [](const measure::BenchRow& one, const measure::BenchRow& other) {
@@ -70,7 +70,7 @@ std::string failures(std::span<const measure::BenchRow> rows) {
   return out;
 }
 
-// Null where there is nothing to say: 0 would be read as a ratio.
+// Null if unknown, because 0 would be read as a ratio.
 Json known(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
 Json to_json(const measure::BenchRow& row) {

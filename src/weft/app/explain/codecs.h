@@ -1,6 +1,7 @@
-// weft/app/explain/codecs.h -- what codecs made small on the wires of a step.
+// weft/app/explain/codecs.h -- how codecs reduce the communication of a step.
 //
-//   codecs: gradients int4: 392 of 392 exchanges, 475 MiB as 136 MiB, off by at most m / 14 each of 2 times
+//   codecs: gradients int4: 392 of 392 exchanges, 475 MiB as 136 MiB, off by at most m / 14 each of
+//   2 times
 #pragma once
 #include <cstddef>
 #include <span>

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 using plan::NodeId;
 
 struct TensorLine {
-  std::string name;  // iterations as *: gpt_block.*.wq
+  std::string name;  // iterations replaced by *: gpt_block.*.wq
   std::string type;
   std::int64_t elements = 0;
   std::int64_t count = 0;

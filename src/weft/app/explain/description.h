@@ -1,5 +1,4 @@
-// weft/app/explain/description.h -- what DESCRIBE says of a model: its sizes, tensors, and what one
-// forward pass computes.
+// weft/app/explain/description.h -- what DESCRIBE prints: a model's sizes, tensors and forward FLOPs.
 #pragma once
 #include <string>
 
@@ -13,8 +12,8 @@ struct Description {
   std::int64_t parameter_tensors = 0;
   double parameter_bytes = 0;
   std::int64_t states = 0;   // elements of STATE tensors
-  double multiply_adds = 0;  // of contractions and convolutions, one forward pass
-  // What the field calls a model's FLOPs: two a multiply-add, nothing else counted.
+  double multiply_adds = 0;  // of contractions and convolutions in one forward pass
+  // A model's FLOPs as usually stated: two per multiply-add, nothing else counted.
   double forward_flops() const { return 2 * multiply_adds; }
   double other_flops = 0;  // norms, activations, softmax, loss
 };

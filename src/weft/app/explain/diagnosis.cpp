@@ -15,10 +15,10 @@ namespace {
 
 using transport::Patient;
 
-constexpr std::string_view kWaits = "\n  waits for ";  // a line of its own: tables have a column of that name
-constexpr double kLongSeconds = 1;                     // a healthy rank's waits are shorter
+constexpr std::string_view kWaits = "\n  waits for ";  // at a line start: tables have such a column
+constexpr double kLongSeconds = 1;                     // longer than a healthy rank waits
 
-// How long it says: "... for 4.2 s (group 0, number 7)". Where it does not, for ever.
+// Parses the duration in "... for 4.2 s (group 0, number 7)"; infinite if there is none.
 double seconds_of_wait(std::string_view line) {
   constexpr std::string_view kFor = " for ";
   for (std::size_t at = line.rfind(kFor); at != line.npos && at > 0; at = line.rfind(kFor, at - 1)) {
@@ -31,18 +31,18 @@ double seconds_of_wait(std::string_view line) {
   return std::numeric_limits<double>::infinity();
 }
 
-// The line in which a rank says whom it has waited for so long that something may be wrong; empty: nobody.
+// The line in which a rank reports a suspiciously long wait; empty if there is none.
 std::string_view wait_of(const Patient& patient) {
   const std::string_view answer = patient.answer;
   for (std::size_t at = answer.find(kWaits); at != answer.npos; at = answer.find(kWaits, at + 1)) {
-    const std::size_t begin = at + 3;  // behind the newline and the indent
+    const std::size_t begin = at + 3;  // after the newline and the indent
     const std::string_view line = answer.substr(begin, answer.find('\n', begin) - begin);
     if (seconds_of_wait(line) >= kLongSeconds) return line;
   }
   return {};
 }
 
-// Whether a line of an answer begins as the table's heading or a row of it: "    call", "      17", "       -".
+// Whether a line starts like the heading or a row of the table: "    call", "      17", "       -".
 bool is_in_table(std::string_view line, bool heading) {
   constexpr std::size_t kNumber = 8;
   if (line.size() <= kNumber || line[kNumber] != ' ') return false;
@@ -52,10 +52,10 @@ bool is_in_table(std::string_view line, bool heading) {
   return first == "-" || (!first.empty() && first.find_first_not_of("0123456789") == first.npos);
 }
 
-// The answer with no more than the last rows of its tables.
+// The answer with only the last `rows` rows of each table.
 std::string shortened(std::string_view answer, std::size_t rows) {
   std::string out;
-  std::vector<std::string_view> table;  // the rows since its heading
+  std::vector<std::string_view> table;  // rows since its heading
   bool in_table = false;
   const auto end_table = [&] {
     const std::size_t left = table.size() > rows ? table.size() - rows : 0;

@@ -1,4 +1,4 @@
-// weft/app/explain/diagnosis.h -- what ranks said they are doing, a summary first.
+// weft/app/explain/diagnosis.h -- what each rank reports that it is doing, after a summary.
 //
 //   4 ranks here: 2 wait, 1 does not answer
 //   rank 0 waits for rank 3 in an exchange for 4.2 s (group 0, number 7)
@@ -15,7 +15,7 @@
 
 namespace weft::explain {
 
-// A rank is said to wait where it has waited for a second; of its calls and steps the last `rows` are printed.
+// Counts a rank as waiting after one second. Prints the last `rows` of its calls and steps.
 std::string print_text(std::span<const transport::Patient> patients, std::size_t rows = SIZE_MAX);
 std::string print_json(std::span<const transport::Patient> patients);  // one line
 

@@ -14,10 +14,10 @@ namespace {
 struct Meeting {
   std::string first, second;
   double predicted = 0;
-  double measured = 0;  // the nearest one; 0: none
+  double measured = 0;  // the closest crossover; 0: none
 };
 
-// Where the fitted curves cross, beside where the measured ones do.
+// The sizes at which fitted curves cross, each with the closest measured crossover.
 std::vector<Meeting> meetings(std::span<const FittedTable> all) {
   std::vector<Meeting> found;
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -1,4 +1,4 @@
-// weft/app/explain/fit_report.h -- what measured tables say about latency and bandwidth, in words and for programs.
+// weft/app/explain/fit_report.h -- latency and bandwidth fitted to measured tables, as text and as JSON.
 #pragma once
 #include <optional>
 #include <span>
@@ -13,10 +13,10 @@ struct FittedTable {
   std::string name;
   std::vector<sim::Measurement> all;
   sim::Fit fit;
-  std::optional<double> median_between, worst_between;  // of the sizes that were kept out
+  std::optional<double> median_between, worst_between;  // prediction error on held-out sizes
 };
 
-// With the sizes at which the curves of two tables cross.
+// Includes the sizes at which the curves of two tables cross.
 std::string print_text(std::span<const FittedTable> all);
 std::string print_json(std::span<const FittedTable> all);  // one line
 

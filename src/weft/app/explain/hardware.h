@@ -1,4 +1,4 @@
-// weft/app/explain/hardware.h -- clusters and devices in words.
+// weft/app/explain/hardware.h -- clusters and devices as text and as JSON.
 #pragma once
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft::explain {
 
-// `origins`: of figures that were measured or assumed, a sentence each.
+// `origins`: one sentence per figure that was measured or assumed.
 std::string print_text(const cluster::Cluster& cluster, std::size_t width,
                        std::span<const std::string> origins = {});
 std::string print_json(const cluster::Cluster& cluster,

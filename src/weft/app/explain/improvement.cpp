@@ -25,7 +25,8 @@ std::vector<std::pair<std::string_view, double>> time_parts(const RecipePrice& p
           {"gradient sums and update", price.updating}};
 }
 
-// The report of a recipe: its lines alone are printed, so that Next and Use, which are Weft's, are left out.
+// The report of a recipe. Only its lines are printed, without Next and Use, which are specific to
+// Weft.
 Report report_of(const ImprovementText& text, const PricedRecipe& priced) {
   Report report = text.about;
   const RecipePrice& price = priced.price;
@@ -43,7 +44,7 @@ Report report_of(const ImprovementText& text, const PricedRecipe& priced) {
   return report;
 }
 
-// A column for each.
+// The two reports as columns of a table.
 std::string side_by_side(const Report& today, const Report* better, std::size_t width) {
   Table table({{""}, {"today", Align::left, Fit::wrap}, {"better", Align::left, Fit::wrap}});
   const StepFacts now = step_of(today), then = better != nullptr ? step_of(*better) : StepFacts();
@@ -56,7 +57,7 @@ std::string side_by_side(const Report& today, const Report* better, std::size_t 
   return table.print(width);
 }
 
-// What each part of the step is with the change, the one that saves most first.
+// How each part of the step changes, the largest saving first.
 std::vector<std::string> reasons(const RecipePrice& before, const RecipePrice& after, std::string_view per) {
   const auto a = time_parts(before), b = time_parts(after);
   std::vector<std::pair<double, std::string>> saved;
@@ -82,7 +83,7 @@ std::string change_words(const std::vector<recipe::Change>& changes) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// "Why       bubble 1.2 s -> 400 ms": what follows is indented.
+// "Why       bubble 1.2 s -> 400 ms": continuation lines are indented.
 std::string labelled(std::string_view label, std::string_view text, std::size_t width) {
   return wrap(fmt::format("{:<10}{}", label, text), width, 10);
 }
@@ -109,7 +110,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Without what only says that more follows.
+// The line without trailing continuation characters.
 std::string_view bare(std::string_view line) {
   while (!line.empty() && (line.back() == '\\' || line.back() == ' ' || line.back() == ','))
     line.remove_suffix(1);
@@ -149,7 +150,7 @@ std::string what_dominates(const PricedRecipe& priced, double memory_bytes) {
   return fmt::format("exposed {}: {} of the step", whose, share(most));
 }
 
-// By the longest common run of lines, as a diff has it; configurations are short.
+// A diff by longest common subsequence; configurations are short.
 std::string marked_lines(const std::string& before, const std::string& after) {
   const std::vector<std::string> old_lines = lines_of(before), new_lines = lines_of(after);
   const std::size_t n = old_lines.size(), m = new_lines.size();

@@ -1,10 +1,10 @@
-// weft/app/explain/improvement.h -- `weft improve`: two reports side by side, why one is better, and the changed lines.
+// weft/app/explain/improvement.h -- `weft improve`: two reports side by side, reasons and changed lines.
 //
 //             today                                  better
 //   Plan      TP 8 · PP 2 · DP 4                      TP 2 · DP 32 (ZeRO-1)
 //   Step      5.1 s predicted · 12.4 k tokens/s       3.9 s predicted · 16.2 k tokens/s
 //   ...
-//   - --tensor-model-parallel-size 8          what was, and what takes its place, in the configuration's own lines
+//   - --tensor-model-parallel-size 8          a diff of the configuration's own lines
 //   + --tensor-model-parallel-size 2
 #pragma once
 #include <string>
@@ -16,24 +16,24 @@
 namespace weft::explain {
 
 struct ImprovementText {
-  Report about;           // what is known before the plan
-  std::string precision;  // in the word of a setting
+  Report about;           // what is known before planning
+  std::string precision;  // as the setting's value
   const recipe::Improvement* improvement = nullptr;
   recipe::Language language = recipe::Language::megatron;
   recipe::Written before,
-      after;  // both as the language's writer has them; `after` is empty where nothing is better
+      after;  // both printed by the format's writer; `after` is empty if nothing is better
   std::vector<std::string> notes;
-  double seconds = 0;  // that it took
+  double seconds = 0;  // search time
 };
 
 std::string print_text(const ImprovementText& text);
 std::string print_json(const ImprovementText& text);  // one line
 
-// What of a step that recipe spends most on besides computing: "bubble: 22 % of the step". Its memory where it
-// does not fit.
+// The largest part of a recipe's step besides computing: "bubble: 22 % of the step". If the recipe
+// does not fit, its memory.
 std::string what_dominates(const recipe::PricedRecipe& priced, double memory_bytes);
 
-// Lines of `after`, marked: "  " as before, "+ " new, and "- " before where it is gone.
+// A diff: lines of `after` marked "  " (unchanged) or "+ " (new), and removed lines marked "- ".
 std::string marked_lines(const std::string& before, const std::string& after);
 
 }  // namespace weft::explain

@@ -9,7 +9,7 @@ namespace {
 
 bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-// Bytes of the first `count` code points.
+// The byte length of the first `count` code points.
 std::size_t bytes_of_letters(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   for (; at < text.size(); ++at)
@@ -22,9 +22,9 @@ bool inside_brackets(std::string_view text, std::size_t at) {
   return open != std::string_view::npos && text.substr(open, at - open).find(']') == std::string_view::npos;
 }
 
-// How many bytes of a text that is too long go on this line; a break at a space leaves the space behind.
-// The end of a phrase is a better place than the middle of `p = 4` or `x[b, s]`, as long as the line stays
-// half full.
+// How many bytes of an overlong text to put on this line; a space at the break is dropped. Prefers
+// to break after a phrase rather than inside `p = 4` or `x[b, s]`, if the line stays at least half
+// full.
 std::size_t line_bytes(std::string_view text, std::size_t width) {
   const std::size_t most = bytes_of_letters(text, width), half = bytes_of_letters(text, width / 2);
   for (std::size_t at = most; at > half; --at)
@@ -83,7 +83,8 @@ namespace {
 
 std::size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
-// Where the second of two columns begins, as in "  --all    every call"; else where the first does.
+// The start of the second column, as in "  --all    every call"; without one, the line's indent
+// plus 2.
 std::size_t hanging_indent(std::string_view line, std::size_t width) {
   const std::size_t indent = indent_of(line), gap = line.find("  ", indent);
   if (gap == line.npos) return indent == 0 ? 0 : indent + 2;
@@ -95,8 +96,8 @@ std::size_t hanging_indent(std::string_view line, std::size_t width) {
 
 std::string wrap_page(std::string_view text, std::size_t width) {
   width = std::max(width, kLeastWidth);
-  std::vector<std::string> lines;  // paragraphs on one line each
-  bool flows = false;              // the last line is prose that may go on
+  std::vector<std::string> lines;  // one line per paragraph
+  bool flows = false;              // the last line is prose and may continue
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);

@@ -1,9 +1,9 @@
-// weft/app/explain/lines.h -- text that fits a width.
+// weft/app/explain/lines.h -- wraps and truncates text to a width.
 //
 //   cut("gather, slice, add", 12)             gather, sli…
 //   wrap("memory 68 GiB: a, b, c", 14)        memory 68 GiB:
 //                                               a, b, c
-// Widths count code points: a reader's columns, as long as nobody writes wide letters.
+// Widths count code points, which equal terminal columns unless the text has wide characters.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -12,25 +12,26 @@
 
 namespace weft::explain {
 
-// Where nobody knows how wide the reader's screen is: in a file, a pipe, a test.
+// Used if the terminal's width is unknown: in files, pipes and tests.
 inline constexpr std::size_t kUsualWidth = 100;
-// Narrower is taken for this: a table of one letter a column helps nobody.
+// Smaller widths are raised to this, so that tables stay readable.
 inline constexpr std::size_t kLeastWidth = 40;
 
 std::size_t columns(std::string_view text);
 
-// The text, or as much of its beginning as fits before an ellipsis. `width` is at least 1.
+// The text, truncated with an ellipsis if it is too long. `width` is at least 1.
 std::string cut(std::string_view text, std::size_t width);
 
-// Broken at spaces, best behind a comma, semicolon or colon; a word that is too long by itself after a comma,
-// or else where the width ends. The first line may be `first` long, the others `rest`.
+// Breaks at spaces, preferably after a comma, semicolon or colon. A word that is too long is broken
+// after a comma, or else at the width. The first line has `first` columns, the others `rest`.
 std::vector<std::string> broken(std::string_view text, std::size_t first, std::size_t rest);
 
-// Each line of the text broken to the width, what follows indented; ends in a newline unless empty.
+// Wraps each line of the text, indenting continuation lines. The result ends in a newline unless
+// empty.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 2);
 
-// A page that was written for wide screens: paragraphs flow, what is indented keeps its indent, and what stands in two
-// columns goes on in the second. What fits stays as it is.
+// Wraps a page written for wide terminals: paragraphs are refilled, indented lines keep their
+// indent, and two-column lines continue in the second column. Lines that fit are unchanged.
 std::string wrap_page(std::string_view text, std::size_t width);
 
 }  // namespace weft::explain

@@ -1,4 +1,4 @@
-// weft/app/explain/listing.h -- rows for people and for programs at once: column i is the JSON field keys[i].
+// weft/app/explain/listing.h -- rows as a text table and as JSON: column i is the JSON field keys[i].
 //
 //   Listing listing({"device", "memory"}, {{"device"}, {"memory", Align::right}});
 //   listing.add({"h100", Cell("80 GiB", 85899345920.0)});
@@ -16,7 +16,7 @@
 
 namespace weft::explain {
 
-// What stands in a table, and what a program reads in its place.
+// The text for a table, and the value for JSON.
 struct Cell {
   std::string text;
   nlohmann::ordered_json json;
@@ -34,7 +34,7 @@ class Listing {
 
   void add(std::vector<Cell> cells);
 
-  std::string print(std::string_view none, std::size_t width) const;  // `none`: said of no rows
+  std::string print(std::string_view none, std::size_t width) const;  // `none`: printed if there are no rows
   std::string print_json() const;                                     // one line
 
  private:

@@ -18,16 +18,16 @@ namespace {
 
 using sim::MemoryByKind;
 
-constexpr std::size_t kDrawnRows = 12;     // of the drawing
-constexpr std::size_t kMostTensors = 8;    // of the peak that are named
-constexpr std::size_t kMostMoments = 200;  // of the curve in JSON
+constexpr std::size_t kDrawnRows = 12;     // rows of the drawing
+constexpr std::size_t kMostTensors = 8;    // tensors to name at the peak
+constexpr std::size_t kMostMoments = 200;  // points of the curve in JSON
 
 struct Letter {
   char letter;
   double MemoryByKind::*field;
   std::string_view name;
 };
-// From the ground up: what is there throughout first.
+// Stacked from the bottom: what lives throughout the step comes first.
 constexpr Letter kLetters[] = {
     {'P', &MemoryByKind::parameters, "parameters"}, {'O', &MemoryByKind::optimizer, "optimizer"},
     {'I', &MemoryByKind::inputs, "inputs"},         {'A', &MemoryByKind::activations, "activations"},
@@ -45,7 +45,7 @@ std::string_view phase_of(const program::Program& program, std::uint32_t unit) {
   return plan::name(plan::Phase::update);
 }
 
-// "block.3.scores": what a buffer holds, for people.
+// A buffer's contents as text: "block.3.scores".
 std::string buffer_name(const program::Program& program, const program::Buffer& buffer) {
   if (!buffer.name.empty()) return buffer.name;
   if (!buffer.value.valid()) return "copies and partial sums";
@@ -67,7 +67,7 @@ std::string moment_of(const program::Program& program, std::uint32_t unit) {
                      phase_of(program, unit));
 }
 
-// The fullest unit of each column.
+// The unit with the most memory in each column.
 std::vector<MemoryByKind> fullest_columns(const std::vector<MemoryByKind>& units, std::size_t columns) {
   std::vector<MemoryByKind> made(std::min(columns, units.size()));
   for (std::size_t u = 0; u < units.size(); ++u) {
@@ -103,7 +103,7 @@ std::string drawing(const program::Program& program, const std::vector<MemoryByK
     row.erase(row.find_last_not_of(' ') + 1);
     text += fmt::format("{:>{}}|{}\n", marked ? print_bytes(bytes) + " " : "", kMargin - 2, row);
   }
-  // Updates run as soon as they can: their phase is what comes after the last backward unit.
+  // Updates run as early as possible; the update phase is drawn after the last backward unit.
   std::uint32_t last_backward = 0;
   for (std::uint32_t u = 0; u < units.size(); ++u)
     if (phase_of(program, u) == plan::name(plan::Phase::backward)) last_backward = u;

@@ -1,8 +1,8 @@
-// weft/app/explain/memory_over_time.h -- what a rank's memory holds over a step, drawn, and what would lower its peak.
+// weft/app/explain/memory_over_time.h -- a rank's memory over a step, and ways to lower its peak.
 //
-//   612 MiB |             AAAAA          columns are units in their order, a letter a kind, as high as it is full:
-//           |        AAAAAAAAAAAG        P parameters, O optimizer, I inputs, A activations, G gradients, B buffers
-//           | PPPPPPPPPPPPPPPPPPP
+//   612 MiB |             AAAAA          columns are units in order; each letter is a kind of memory:
+//           |        AAAAAAAAAAAG        P parameters, O optimizer, I inputs, A activations, G gradients,
+//           | PPPPPPPPPPPPPPPPPPP        B buffers
 //             forward    backward update
 #pragma once
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace weft::explain {
 
-// Something that was tried to lower the peak.
+// A setting that was tried to lower the peak.
 struct TriedForMemory {
   std::string what;  // "recompute = 'selective'"
   double bytes = 0;
-  std::string why_not;  // where it could not be done
+  std::string why_not;  // if it was not possible
 };
 
 struct MemoryExplanation {
   std::string headline;  // of the statement
-  std::string plan;      // of several ranks
+  std::string plan;      // if there are several ranks
   std::int32_t rank = 0;
   const program::Program* program = nullptr;
-  double bytes = 0;  // all that the rank takes, packed
-  double limit = 0;  // of a device; 0: none is known
+  double bytes = 0;  // total memory of the rank, packed
+  double limit = 0;  // per device; 0: unknown
   std::vector<TriedForMemory> tried;
   std::size_t width = 80;
 };

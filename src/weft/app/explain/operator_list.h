@@ -1,4 +1,4 @@
-// weft/app/explain/operator_list.h -- the operators of an entry, in words.
+// weft/app/explain/operator_list.h -- the operators of an entry as text.
 #pragma once
 #include <span>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft::explain {
 
-// What a node does, for people: its operator, and of a local plan's exchange the collective.
+// A node's operator, or for an exchange in a distributed plan, its collective.
 std::string shown_name(const plan::NodeView& node);
 
 // "layer-norm, mul ×2, add", in the order of their first node.

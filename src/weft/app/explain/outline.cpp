@@ -31,7 +31,8 @@ class Outliner {
   }
 
  private:
-  // A tree of drafts by index, so that growing it moves nothing.
+  // A tree under construction. Nodes refer to each other by index, which stays valid as the tree
+  // grows.
   struct Draft {
     std::string name;
     bool repeated = false;
@@ -113,14 +114,14 @@ class Outliner {
     return a.repeated && b.repeated && a.times == b.times && a.content == b.content;
   }
 
-  // How often the `length` entries from `first` on stand there one after another.
+  // How often the `length` entries from `first` on repeat consecutively.
   static std::size_t turns(const std::vector<Entry>& entries, std::size_t first, std::size_t length) {
     std::size_t end = first + length;
     while (end < entries.size() && alike(entries[end - length], entries[end])) ++end;
     return (end - first) / length;
   }
 
-  // The layers of one turn under an entry of their own.
+  // Puts the layers of one iteration under an entry of their own.
   static Entry group_of(std::span<Entry> layers) {
     Entry group;
     group.name = "repeat";
@@ -130,16 +131,17 @@ class Outliner {
     for (Entry& layer : layers) {
       content.digest_of(layer.content).number(static_cast<std::uint64_t>(layer.times));
       add_totals(group, layer);
-      layer.repeated = layer.times > 1;  // how often is said of the group
+      layer.repeated = layer.times > 1;  // the group states the repeat count
       group.children.push_back(std::move(layer));
     }
     group.content = content.digest();
     return group;
   }
 
-  // Layers that stand alone first, then those that take turns: what is shown once is the shortest stretch.
+  // Folds repeats of single layers first, then of longer sequences, so that the shortest period is
+  // shown.
   static void fold(std::vector<Entry>& children) {
-    constexpr std::size_t kMostLayers = 32;  // of a REPEAT that are looked for
+    constexpr std::size_t kMostLayers = 32;  // longest period that is searched for
     for (std::size_t length = 1; length <= kMostLayers; ++length) {
       if (2 * length > children.size()) return;
       std::vector<Entry> folded;
@@ -167,7 +169,7 @@ class Outliner {
     }
   }
 
-  // Entries of one content have the same nodes and children.
+  // Entries with equal content have the same nodes and children.
   static void add_measured_below(Entry& to, const Entry& from) {
     for (std::size_t i = 0; i < to.nodes.size(); ++i) to.node_measured[i] += from.node_measured[i];
     for (std::size_t i = 0; i < to.children.size(); ++i) {
@@ -176,7 +178,7 @@ class Outliner {
     }
   }
 
-  // Until now measured times are sums over all iterations of all layers around.
+  // Before this, measured times are sums over all iterations of the enclosing layers.
   static void average(Entry& entry, double iterations) {
     entry.measured /= iterations;
     const double inside = iterations * static_cast<double>(entry.times);

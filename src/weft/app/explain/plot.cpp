@@ -20,7 +20,7 @@ constexpr double kLegendLeft = kPlotRight + 20, kLegendLine = 20;
 constexpr std::string_view kGrid = "#e5e7eb", kFrame = "#6b7280", kPlotGrey = "#4b5563";
 
 struct Axis {
-  double low = 0, high = 1;  // of the logarithm (base 2 or 10), or of the value itself
+  double low = 0, high = 1;  // of the value or its logarithm (base 2 or 10)
 };
 
 class Plot {
@@ -121,7 +121,7 @@ class Plot {
              {.anchor = Anchor::middle, .fill = kPlotGrey, .upright = true});
   }
 
-  // 1, 2 and 5 of every decade, or its beginning alone where there are many.
+  // 1, 2 and 5 in every decade, or only 1 if there are many decades.
   std::vector<double> time_ticks() const {
     std::vector<double> ticks;
     const bool many = y_.high - y_.low > 3.5;

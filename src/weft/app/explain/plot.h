@@ -1,13 +1,13 @@
-// weft/app/explain/plot.h -- times of collectives against the size of the message, as a drawing.
+// weft/app/explain/plot.h -- a plot of collective times or bandwidth by message size.
 //
 //     ms |            __ tree
 //        |     ______/__ ring
 //     us | ___/
 //        +--------------------
 //          128 B   4 KiB   1 MiB
-//        [ring ][tree ][  ring ]      who wins where
+//        [ring ][tree ][  ring ]      the fastest by size
 //
-// Both axes are logarithmic for times; bus bandwidth rises linearly.
+// Times are on logarithmic axes; bus bandwidth is on a linear axis.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,9 +26,9 @@ struct PlotPoint {
 
 struct PlotCurve {
   std::string name;
-  std::vector<PlotPoint> points = {};  // sizes ascend; points without a positive time are left out
-  bool measured = false;               // drawn as dots, a model as a line
-  std::size_t color = 0;               // curves of one algorithm share it; see palette() in svg.h
+  std::vector<PlotPoint> points = {};  // in ascending size; points without a positive time are skipped
+  bool measured = false;               // measured: drawn as dots; otherwise as a line
+  std::size_t color = 0;               // same for curves of one algorithm; see palette() in svg.h
 };
 
 struct PlotRange {
@@ -42,11 +42,11 @@ enum class PlotMeasure : std::uint8_t { time, bus_bandwidth };
 struct PlotOptions {
   std::string title = {};
   PlotMeasure measure = PlotMeasure::time;
-  collective::Kind kind = collective::Kind::all_reduce;  // bus bandwidth depends on it
+  collective::Kind kind = collective::Kind::all_reduce;  // determines the bus bandwidth factor
   std::int32_t ranks = 1;
 };
 
-// Fails when no curve has a point.
+// Fails if no curve has a point.
 Result<std::string> plot(std::span<const PlotCurve> curves, std::span<const PlotRange> winners,
                          const PlotOptions& options);
 

@@ -1,4 +1,4 @@
-// weft/app/explain/predicted_step.h -- figures of a simulated step, in words and as JSON.
+// weft/app/explain/predicted_step.h -- figures of a simulated step as text and as JSON.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace weft::explain {
 
-// Flops of a step that takes so long, over what all devices could do meanwhile; 0 where that is not known.
+// `flops` over what all devices could do in `seconds` at peak rate; 0 if that is unknown.
 double part_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
                     int devices_a_rank);
 

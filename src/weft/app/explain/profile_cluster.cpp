@@ -17,7 +17,7 @@ namespace {
 using explain::Align;
 using explain::Table;
 
-// Lines of a table, as comments.
+// Turns a table's lines into comments.
 std::string as_comment(std::string_view text) {
   std::string comment;
   while (!text.empty()) {
@@ -62,12 +62,12 @@ std::string links_table(const measure::MachineProfile& profile) {
   return table.print();
 }
 
-// What a rank can send while the others do as well, and how long the first byte takes.
+// Bandwidth per rank while all ranks send, and latency.
 struct WirePrice {
   double bytes_per_second = 0, latency_seconds = 0;
 };
 
-// Whether a link leads from one host to another. Links within hosts were measured host by host.
+// Whether a link connects two hosts. Links within hosts were measured one host at a time.
 bool crosses(const measure::MachineProfile& profile, const cost::LinkTime& link) {
   const auto from = static_cast<std::size_t>(link.from), to = static_cast<std::size_t>(link.to);
   const std::vector<std::int32_t>& host = profile.host_of;
@@ -86,7 +86,7 @@ std::optional<WirePrice> wire_of(const measure::MachineProfile& profile, std::st
   return WirePrice{median(together.empty() ? alone : together), median(latencies)};
 }
 
-// A device is one rank: what is left of its host when all of that host's ranks work.
+// A device is one rank: its share of a host while all ranks of that host work.
 class Device {
  public:
   explicit Device(const measure::MachineProfile& profile)
@@ -112,7 +112,8 @@ class Device {
     return largest != nullptr ? std::optional(largest->per_second) : std::nullopt;
   }
 
-  // A copied byte is read and written. The most threads that were measured and are no more than ranks.
+  // Counts a copied byte as a read and a write. Uses the largest measured number of threads that
+  // does not exceed the ranks.
   double memory_rate() const {
     std::int32_t threads = 0;
     for (const cost::Rate& rate : profile_.rates)

@@ -1,4 +1,4 @@
-// weft/app/explain/profile_cluster.h -- a measured machine as a script that creates a device and a cluster.
+// weft/app/explain/profile_cluster.h -- prints a measured machine as CREATE DEVICE and CREATE CLUSTER.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace weft::explain {
 
-// Whether a cluster can be called that.
+// Fails if `name` is not a valid name for a cluster.
 Status check_cluster_name(std::string_view name);
 
-// The script: tables as comments, then a device, and a cluster for each transport, the best link last.
+// The script: tables as comments, a device, and one cluster per transport with the best link last.
 Result<std::string> print_cluster(const measure::MachineProfile& profile, std::string_view name);
 
 }  // namespace weft::explain

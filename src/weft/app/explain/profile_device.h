@@ -1,4 +1,4 @@
-// weft/app/explain/profile_device.h -- a measured accelerator as a script that creates a device.
+// weft/app/explain/profile_device.h -- prints a measured accelerator as CREATE DEVICE.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace weft::explain {
 
-// The table of products as comments, then CREATE DEVICE with the best of each type.
+// A table of matrix products as comments, then CREATE DEVICE with the best rate per type.
 Result<std::string> print_device(const measure::DeviceRates& rates, std::string_view model,
                                  std::string_view name);
 

@@ -24,7 +24,7 @@ std::string print_slot(Slot slot, std::int32_t count) {
 
 std::string print_peer(std::int32_t rank) { return rank < 0 ? std::string() : fmt::format("{}", rank); }
 
-// Rank, block and channel stand once, at their first step: what repeats hides what changes.
+// Prints rank, block and channel only at their first step, so that changes stand out.
 std::vector<std::string> row(std::size_t rank, std::size_t block, std::size_t position,
                              const Threadblock& in) {
   const Step& step = in.steps[position];

@@ -1,4 +1,4 @@
-// weft/app/explain/program_table.h -- a chunk program as text for people.
+// weft/app/explain/program_table.h -- a chunk program as a text table.
 //
 //   rank  block  step  op       source    target    to  from  channel  after
 //      0      0     0  send     input[0]             1     2        0
@@ -13,12 +13,12 @@ namespace weft::explain {
 
 struct ProgramTableOptions {
   std::int32_t rank = -1;            // -1: all
-  std::int64_t most_rows = 100'000;  // a last line tells how many more there are
+  std::int64_t most_rows = 100'000;  // a last line states how many more there are
 };
 
 std::string program_table(const collective::Program& program, const ProgramTableOptions& options = {});
 
-// A few lines: name, collective, protocol, channels, blocks, steps, messages and what each rank sends.
+// A few lines: name, collective, protocol, channels, threadblocks, steps, messages and chunks sent.
 std::string program_summary(const collective::Program& program);
 
 }  // namespace weft::explain

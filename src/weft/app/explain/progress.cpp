@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86400;  // seconds
 
-// Two spaces between the parts there are.
+// Joins non-empty parts with two spaces.
 std::string join(std::initializer_list<std::string_view> parts) {
   std::string line;
   for (const std::string_view part : parts) {
@@ -27,7 +27,7 @@ std::string join(std::initializer_list<std::string_view> parts) {
   return line;
 }
 
-// A quoted name may hold anything; the line must stay one line.
+// Replaces control characters in a quoted name, so that the output stays on one line.
 std::string name_of(const Progress& progress) {
   std::string name = progress.model;
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
@@ -35,16 +35,17 @@ std::string name_of(const Progress& progress) {
   return name;
 }
 
-// At most how many columns it takes: from U+1000 on, where wide letters begin, two a letter.
+// An upper bound on terminal columns: from U+1000 on, where wide characters start, counts two per
+// character.
 std::size_t columns_of(std::string_view name) {
-  constexpr unsigned char kFirstWide = 0xE1;  // of U+1000
+  constexpr unsigned char kFirstWide = 0xE1;  // lead byte of U+1000
   std::size_t columns = 0;
   for (const char byte : name)
     if (starts_character(byte)) columns += static_cast<unsigned char>(byte) >= kFirstWide ? 2 : 1;
   return columns;
 }
 
-// "loss 0.0418": as wide from 9 down to 0.001, so that the line stands still.
+// "loss 0.0418": has constant width from 9 down to 0.001, so that the line does not jump.
 std::string loss_of(const Progress& progress) {
   if (!progress.has_loss) return {};
   const double loss = progress.loss, size = std::fabs(loss);
@@ -53,9 +54,9 @@ std::string loss_of(const Progress& progress) {
   return plain ? fmt::format("loss {:.4f}", loss) : fmt::format("loss {:.2e}", loss);
 }
 
-// "281 k rows/s", or by the minute or hour where it is slow.
+// "281 k rows/s", or per minute or hour for slow rates.
 std::string rate_of(const Progress& progress) {
-  constexpr double kMost = 1e21;  // more is a mistake
+  constexpr double kMost = 1e21;  // larger values are invalid
   const double rate = progress.rows_per_second;
   if (!(rate > 0 && rate < kMost)) return {};
   constexpr std::pair<double, std::string_view> kUnits[] = {{1, "s"}, {kMinute, "min"}, {kHour, "h"}};
@@ -65,9 +66,9 @@ std::string rate_of(const Progress& progress) {
   return {};
 }
 
-// Where they are known and it is not over.
+// Empty if unknown or done.
 std::optional<std::int64_t> seconds_left(const Progress& progress) {
-  constexpr double kMost = 1e12;  // some 30,000 years; more is a mistake
+  constexpr double kMost = 1e12;  // some 30,000 years; larger values are invalid
   const double seconds = progress.seconds_left;
   if (!(seconds >= 0 && seconds < kMost)) return std::nullopt;
   if (progress.steps > 0 && progress.step >= progress.steps) return std::nullopt;
@@ -100,7 +101,7 @@ std::string words_left(const Progress& progress) {
   return fmt::format("{} s left", *left);
 }
 
-// "  612/1,350": as wide at the first step as at the last.
+// "  612/1,350": padded to constant width.
 std::string step_of(const Progress& progress) {
   const std::string step = print_exact(progress.step);
   if (progress.steps <= 0) return "step " + step;
@@ -161,7 +162,7 @@ std::string progress_bar(const Progress& progress, int width, bool unicode) {
       return join({model, bar(progress, length, unicode), tail});
     }
   }
-  // A step cut short would be another step.
+  // A truncated step number would be wrong, so print a percentage or nothing.
   const std::string percent = has_bar ? fmt::format("{:.0f}%", std::floor(100 * part_done(progress))) : "";
   return percent.size() <= columns ? percent : "";
 }

@@ -22,10 +22,10 @@ Tally total(const comm::Tallies& tallies) {
 std::string_view kind_name(std::size_t kind) { return collective::name(static_cast<collective::Kind>(kind)); }
 
 struct Rates {
-  double calls = 0, bytes = 0, busy = 0;  // a second; busy: of it
+  double calls = 0, bytes = 0, busy = 0;  // per second; busy: a fraction
 };
 
-// None where the rank was not there before, or is another process of the same number.
+// Empty if the rank was not in `before`, or is now a different process with the same number.
 std::optional<Rates> rates_of(const RankActivity& rank, const ActivityPicture& now,
                               const std::optional<ActivityPicture>& before) {
   if (!before) return {};

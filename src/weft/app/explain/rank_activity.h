@@ -1,4 +1,4 @@
-// weft/app/explain/rank_activity.h -- how much the ranks of this machine communicate: what `weft top` shows.
+// weft/app/explain/rank_activity.h -- communication of the ranks of this machine, as in `weft top`.
 //
 //   rank  process  calls    bytes   in calls  waits  faults   calls/s       rate   busy
 //      0     4711  88210  1.2 GiB     3.41 s      2       0      9120   130 MB/s    34%
@@ -19,8 +19,8 @@ namespace weft::explain {
 
 struct RankActivity {
   pid_t process = 0;
-  std::int32_t rank = -1, ranks = 0;  // -1: it did not say
-  std::string state;                  // where it did not answer
+  std::int32_t rank = -1, ranks = 0;  // -1: unknown
+  std::string state;                  // the process state, if it did not answer
   comm::Tallies tallies = {};
 };
 
@@ -32,7 +32,7 @@ struct ActivityPicture {
 ActivityPicture picture_of(const std::vector<transport::Patient>& patients,
                            std::chrono::steady_clock::time_point taken);
 
-// Rates are those since `before`, if there is one.
+// Computes rates since `before` if it is given.
 std::string print_text(const ActivityPicture& now, const std::optional<ActivityPicture>& before,
                        std::size_t width);
 std::string print_json(const ActivityPicture& now, const std::optional<ActivityPicture>& before);  // one line

@@ -40,7 +40,7 @@ StepFacts facts_of(const Report& report, const OneDevice& alone) {
   std::size_t most = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     if (by_limit[i] > by_limit[most]) most = i;
-    // Units fuse nodes, so of what they take the roofline of the nodes says the shares.
+    // Units fuse nodes, so the time is split in proportion to the nodes' roofline times.
     if (by_limit[i] > 0)
       facts.shares.push_back({fmt::format("{}-bound", cost::name(static_cast<cost::Limit>(i))),
                               by_limit[i] / roofline * facts.seconds});
@@ -120,7 +120,7 @@ bool Report::is_local() const { return cost::is_local(cluster); }
 
 std::string_view Report::per() const {
   if (is_local()) return "rank";
-  // Data sheets of TPUs state no f32.
+  // TPU data sheets do not state an f32 rate.
   const bool gpu = cost::has_matrix_unit(cluster.device) && cluster.device.rate(cluster::Precision::f32) > 0;
   return gpu ? "GPU" : "device";
 }

@@ -1,4 +1,4 @@
-// A report as JSON: docs/json.md names every key.
+// A report as JSON: docs/json.md describes every key.
 #include "weft/app/explain/operator_list.h"
 #include "weft/app/explain/predicted_step.h"
 #include "weft/app/explain/report.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Raised when a key changes its meaning or goes.
+// Incremented when a key changes meaning or is removed.
 constexpr int kSchema = 1;
 
 void add_head(const Report& report, Json& json) {
@@ -26,7 +26,7 @@ void add_head(const Report& report, Json& json) {
   json["devices"] = report.devices();
 }
 
-// A phase, or a step of one. Its figures are those of all `times`.
+// A phase or one of its entries. The figures cover all `times` iterations.
 Json to_json(const Report& report, const Entry& entry, const Entry* took) {
   const plan::Graph& graph = *report.operators.graph;
   Json json = {{"step", entry.name}};
@@ -113,7 +113,7 @@ void add_ranks(const Report& report, Json& json) {
                              {"memory_per_rank_bytes", step.after.bytes}});
 }
 
-// A plan in stages and micro-batches, chosen or not.
+// A plan with stages and micro-batches, chosen or not.
 Json in_time_json(const search::PlanInTime& plan) {
   const search::PricedInTime& priced = plan.priced;
   return {{"micro_batches", priced.schedule.micro_batches},
@@ -168,7 +168,7 @@ void add_pipeline(const Report& report, Json& json) {
   json["rows_a_micro_batch"] = json["rows_per_micro_batch"];
   for (const search::Replica& replica : choice.replicas) {
     json["replicas"].push_back({{"micro_batches", replica.takes},
-                                {"takes", replica.takes},  // its former name
+                                {"takes", replica.takes},  // former name of the key
                                 {"step_seconds", replica.seconds}});
     if (!replica.device.empty()) json["replicas"].back()["device"] = replica.device;
   }
@@ -220,7 +220,7 @@ Json to_json(const Urgency& urgency) {
           {"step_seconds_giving_way", urgency.step_giving_way}};
 }
 
-// Of nodes and phases the seconds are workers' time; of the step, the clock's.
+// Times of nodes and phases are summed over workers; the step time is wall time.
 Json measured_json(const Report& report) {
   const Measured& measured = *report.measured;
   const program::Attribution& times = measured.times;
@@ -240,7 +240,7 @@ Json measured_json(const Report& report) {
     json["exposed_communication_seconds"] = *measured.exposed_communication_seconds;
     json["median_error_before"] = measured.error_before;
   }
-  if (measured.predicted_after > 0)  // else nothing was kept
+  if (measured.predicted_after > 0)  // otherwise nothing was saved
     json.update({{"median_error_after", measured.error_after},
                  {"step_seconds_predicted_after", measured.predicted_after}});
   if (!measured.stages.empty()) {

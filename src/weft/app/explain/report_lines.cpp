@@ -1,4 +1,4 @@
-// The lines that every report begins with: one function for what a line says, one for its JSON keys.
+// The lines at the start of every report: one function for a line's text, one for its JSON keys.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +27,7 @@ void append(std::string& text, std::string_view more, std::string_view between =
   text += more;
 }
 
-// "+12 %", "3.4x as long": the measured time against the predicted one.
+// "+12 %", "3.4x as long": the measured time relative to the predicted one.
 std::string off_by(double predicted, double measured) {
   const double ratio = measured / predicted;
   return ratio < 2 ? fmt::format("{:+.0f} %", 100 * (ratio - 1)) : fmt::format("{:.3g}x as long", ratio);
@@ -103,7 +103,7 @@ void step_json(const Report& report, const StepFacts& facts, Json& json) {
 
 // Memory
 
-// "activations 9.1 GiB, optimizer 1.4 GiB": three at most, the largest first, each a hundredth at least.
+// "activations 9.1 GiB, optimizer 1.4 GiB": at most three, largest first, each at least 1 %.
 std::string largest_items(std::vector<MemoryItem> items, double whole) {
   constexpr std::size_t kMost = 3;
   std::ranges::stable_sort(items, std::ranges::greater{}, &MemoryItem::bytes);
@@ -146,7 +146,7 @@ void memory_json(const Report& report, const StepFacts& facts, Json& json) {
 
 // Time
 
-// Whole percents that add up to a hundred: what rounding down leaves goes to the largest remainders.
+// Rounds to whole percents that add up to 100, by the largest remainder method.
 std::vector<int> percents_of(const std::vector<TimeShare>& shares, double all) {
   std::vector<int> percents;
   std::vector<std::pair<double, std::size_t>> remainders;
@@ -203,7 +203,8 @@ void time_json(const Report&, const StepFacts& facts, Json& json) {
 
 LineText limit_text(const Report& report, const StepFacts& facts) {
   LineText text{facts.limit};
-  // The simulated critical path: other shares than those of all compute and communication above.
+  // The critical path of the simulation, whose shares differ from those of total compute and
+  // communication.
   if (!facts.limit.empty() && report.prediction != nullptr && !report.alone && !report.pipeline) {
     if (const std::size_t at = facts.limit.rfind(": "); at != std::string::npos)
       text.value =
@@ -221,7 +222,7 @@ void limit_json(const Report& report, const StepFacts& facts, Json& json) {
   json["lower_bound_by"] = report.pipeline ? report.pipeline->lower_bound_by : report.choice->lower_bound_why;
 }
 
-// Next: only what the figures at hand bear out.
+// Next: only suggestions supported by the report's figures.
 
 std::string search_next(const search::Ended ended) {
   switch (ended) {
@@ -234,7 +235,7 @@ std::string search_next(const search::Ended ended) {
   return {};
 }
 
-// A plan that would be faster if there were more memory.
+// The best plan that does not fit, if it would be faster.
 std::string faster_with_memory(const Report& report, const StepFacts& facts) {
   const Candidate* best = nullptr;
   const std::vector<Candidate> others = alternatives_of(report);
@@ -245,7 +246,7 @@ std::string faster_with_memory(const Report& report, const StepFacts& facts) {
                      print_bytes(report.memory_limit), best->name, print_seconds(best->seconds));
 }
 
-// A narrower type that the device computes faster in.
+// A narrower type that the device computes faster.
 std::string faster_precision(const Report& report) {
   if (report.precision != plan::DType::f32) return {};
   const cluster::Device& device = report.cluster.device;
@@ -279,7 +280,7 @@ void next_json(const Report& report, const StepFacts& facts, Json& json) {
   json["next"] = next_text(report, facts).value;
 }
 
-// What is done to stay within a limit, and on the wires: a line each where there is one.
+// Measures to stay within the memory limit, and communication settings: one line each if present.
 
 LineText kept_text(const Report& report, const StepFacts&) { return {report.within_limit}; }
 void kept_json(const Report& report, const StepFacts&, Json& json) {
@@ -294,7 +295,7 @@ LineText wire_text(const Report& report, const StepFacts&) {
   return {text};
 }
 void wire_json(const Report& report, const StepFacts&, Json& json) {
-  // Programs may still read the names that these settings had before.
+  // Also writes the former names of these settings, which programs may still read.
   constexpr std::pair<std::string_view, std::string_view> kFormer[] = {{"all_reduce_window", "credit"},
                                                                        {"parameter_servers", "servers"},
                                                                        {"gradient_delay", "delay"},
@@ -427,7 +428,7 @@ LineText hints_text(const Report& report, const StepFacts&) {
 }
 void hints_json(const Report& report, const StepFacts&, Json& json) { json["hints"] = report.hints; }
 
-// Answers of one device under ANALYZE.
+// First answer and urgency: one device under ANALYZE.
 
 LineText first_answer_text(const Report& report, const StepFacts&) {
   if (!report.measured || !report.measured->first_answer) return {};
@@ -452,7 +453,7 @@ LineText urgency_text(const Report& report, const StepFacts&) {
                       print_seconds(urgency.step), print_seconds(urgency.step_giving_way))};
 }
 
-// Their keys stand in "measured".
+// The keys of these lines are inside "measured".
 void no_json(const Report&, const StepFacts&, Json&) {}
 
 constexpr ReportLine kReportLines[] = {
@@ -497,7 +498,7 @@ std::string whole_text(const ReportLine& line, const LineText& text) {
 
 namespace {
 
-// Broken between parts, where they are short enough.
+// Breaks between parts; a part that is too long is broken itself.
 std::string wrap_parts(std::string_view label, std::string_view text, std::size_t width, std::size_t indent) {
   std::string out, line(label);
   line.resize(std::max(indent, line.size()), ' ');

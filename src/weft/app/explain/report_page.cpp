@@ -1,4 +1,4 @@
-// A report as a page: its lines as facts and remarks, all sections as tables, the predicted timelines.
+// A report as an HTML page: lines as facts and remarks, sections as tables, predicted timelines.
 #include <fmt/format.h>
 
 #include "weft/app/explain/report.h"
@@ -8,7 +8,7 @@
 namespace weft::explain {
 namespace {
 
-// One for each class of ranks.
+// One timeline per class of ranks.
 std::vector<PageTimeline> timelines_of(const sim::Prediction& prediction) {
   std::vector<PageTimeline> timelines;
   for (const sim::RankClass& ranks : prediction.classes)
@@ -19,7 +19,7 @@ std::vector<PageTimeline> timelines_of(const sim::Prediction& prediction) {
   return timelines;
 }
 
-// The passes of each stage.
+// One timeline per stage, with its passes.
 std::vector<PageTimeline> timelines_of(const search::ChosenInTime& choice) {
   const search::PricedInTime& priced = choice.priced;
   const auto nothing = std::make_shared<const program::Program>();

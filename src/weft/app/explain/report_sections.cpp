@@ -1,4 +1,4 @@
-// What follows the lines of a report: a table for each part of the plan.
+// The sections after a report's lines: one table per aspect of the plan.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 using plan::NodeId;
 using search::StageCost;
 
-constexpr std::size_t kMostRows = 16;  // of a drawing or of stages that differ, unless VERBOSE
+constexpr std::size_t kMostRows = 16;  // in a drawing or for unequal stages, unless VERBOSE
 
 constexpr std::array<std::string_view, 8> kSections = {"MESH",   "PIPELINE",     "OPERATORS", "COLLECTIVES",
                                                        "STAGES", "ALTERNATIVES", "TRAIL",     "MEMORY"};
@@ -33,7 +33,7 @@ std::string optional_count(double count) { return count > 0 ? print_count(count)
 std::string optional_bytes(double bytes) { return bytes > 0 ? print_bytes(bytes) : std::string(); }
 std::string optional_seconds(double seconds) { return seconds > 0 ? print_seconds(seconds) : std::string(); }
 
-// "1.8x". A clock is not worth more digits.
+// "1.8x": two significant digits, since measured times are no more precise.
 std::string print_ratio(double part, double whole) {
   if (!(part > 0 && whole > 0)) return {};
   const double ratio = part / whole;
@@ -110,7 +110,8 @@ std::string print_bubble(const search::PricedInTime& priced) {
   return text;
 }
 
-// "replicas take 11, 5 micro-batches: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms": equal ones once.
+// "replicas take 11, 5 of them: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms"; equal replicas are
+// listed once.
 std::string print_replicas(const search::ChosenInTime& choice) {
   std::string takes, kinds;
   std::set<std::pair<std::int64_t, std::string>> known;
@@ -124,7 +125,7 @@ std::string print_replicas(const search::ChosenInTime& choice) {
   return fmt::format("replicas take {} of them: {}", takes, kinds);
 }
 
-// What is not kept on the device, and what that costs.
+// Recomputation and offload, with their cost.
 void add_savings(const search::ChosenInTime& choice, std::vector<std::string>& lines) {
   const search::PricedInTime& priced = choice.priced;
   const distribute::Distribution& distribution = choice.distribution;
@@ -141,7 +142,7 @@ void add_savings(const search::ChosenInTime& choice, std::vector<std::string>& l
         print_rate(search::kHostLinkBytesPerSecond), print_rate(search::kHostMemoryBytesPerSecond)));
 }
 
-// A drawing as wide as the screen.
+// Draws the schedule at the width of the terminal.
 std::string draw(const Report& report, const pipeline::Price& price) {
   const search::PricedInTime& priced = report.pipeline->choice->priced;
   if (priced.stages.size() < 2) return {};
@@ -152,7 +153,7 @@ std::string draw(const Report& report, const pipeline::Price& price) {
   return text.substr(0, end);
 }
 
-// One step as it ran, from the begin of its first pass on.
+// One measured step, starting at its first pass.
 std::string draw_measured(const Report& report) {
   pipeline::Price price;
   price.slots = report.measured->slots;
@@ -167,7 +168,7 @@ std::string draw_measured(const Report& report) {
   return "measured\n" + draw(report, price);
 }
 
-// Neighbouring stages whose figures print alike share a row, unless each was measured.
+// Merges neighbouring stages whose printed figures are equal, unless stages were measured.
 void add_stages(const Report& report, Section& section) {
   const search::ChosenInTime& choice = *report.pipeline->choice;
   const search::PricedInTime& priced = choice.priced;
@@ -254,7 +255,7 @@ Section pipeline_section(const Report& report) {
 
 // Operators
 
-// Three outlines of one plan have one shape: by the roofline, as predicted, as measured.
+// The operator table. Its outlines (roofline, predicted, measured) have the same shape.
 class OperatorRows {
  public:
   OperatorRows(const Report& report, Section& section) : report_(report), section_(section) {
@@ -296,7 +297,7 @@ class OperatorRows {
          print_ratio(took, expected), is_predicted() ? std::string() : std::string(cost::name(limit))});
   }
 
-  // A phase, at the root, has no branch and no one result.
+  // A phase is a root: it has no branch and no single result.
   void add(const Entry& entry, const Entry* took, const std::string& branch, const std::string& below) {
     std::string name = entry.name;
     if (entry.repeated) name += fmt::format(" × {}", entry.times);
@@ -342,7 +343,7 @@ class OperatorRows {
   plan::Work work_;
 };
 
-// The figures that the times of one device rest on.
+// The device figures behind roofline times.
 std::string print_roofline(const Report& report) {
   const cluster::Device& device = report.cluster.device;
   return fmt::format("roofline of {}: {} {}, memory {}, {} per launch", device.name,
@@ -351,7 +352,7 @@ std::string print_roofline(const Report& report) {
                      print_rate(device.memory_bytes_per_second), print_seconds(device.launch_seconds));
 }
 
-// Nothing where all of it is named.
+// Adds notes on time and memory that the table does not show.
 void add_measured_notes(const Report& report, Section& section) {
   const Measured& measured = *report.measured;
   const program::Attribution& times = measured.times;
@@ -396,7 +397,7 @@ Section operators_section(const Report& report) {
     section.lines.push_back(fmt::format("kernels fuse operators: the step is predicted to take {}",
                                         print_seconds(report.alone->predicted_seconds)));
   if (report.measured && !report.measured->times.node_seconds.empty()) add_measured_notes(report, section);
-  // Rows may count what runs side by side.
+  // Rows can include work that overlaps other rows.
   constexpr double kNoticed = 1.005;
   if (const StepFacts facts = step_of(report); rows.predicted_seconds() > kNoticed * facts.seconds)
     section.lines.push_back(

@@ -1,4 +1,4 @@
-// A report as text: lines, the other plans, what is sure, and the sections that were asked for.
+// A report as text: lines, the other plans, remaining lines, and the requested sections.
 #include <fmt/format.h>
 
 #include "weft/app/explain/predicted_step.h"
@@ -8,7 +8,7 @@
 namespace weft::explain {
 namespace {
 
-// What a plan pays besides computing, unless that is little.
+// A plan's largest cost besides computing; if that is small, its compute time.
 std::string main_cost(const Candidate& plan) {
   constexpr double kLeast = 0.05;
   const bool bubble = plan.bubble > plan.exposed;
@@ -18,7 +18,7 @@ std::string main_cost(const Candidate& plan) {
   return plan.computing > 0 ? fmt::format("compute {}", print_seconds(plan.computing)) : std::string();
 }
 
-// The best of each family; one that is the chosen plan is left out.
+// The best plan of each family, except the chosen plan.
 std::string print_others(const Report& report) {
   Section section{"",
                   {{"Others", Align::left, Fit::cut},

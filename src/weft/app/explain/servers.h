@@ -1,4 +1,4 @@
-// weft/app/explain/servers.h -- what spare hosts add up for the ranks of a step.
+// weft/app/explain/servers.h -- how summation servers reduce the ranks' traffic.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace weft::explain {
 
-// "2 add up 60 % of 14 all-reduces along node: 1.2 of their bytes pass the busiest card each way, 1.5 without servers";
-// empty where there are none. `share`: whether groups that sum at once share a server's card.
+// "2 sum 60 % of 14 all-reduces along node: 1.2 of their bytes pass the busiest card each way, 1.5
+// without servers". Empty if there are no servers. `share`: whether concurrent groups share a
+// server's card.
 std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& mesh, std::int64_t servers,
                           bool share);
 

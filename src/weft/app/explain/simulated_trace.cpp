@@ -14,7 +14,7 @@
 namespace weft::explain {
 namespace {
 
-// Ranks that do the same take the same: one line for them all, in order of the first.
+// Ranks with equal times share one line, ordered by their first rank.
 struct AlikeRanks {
   sim::RankTotals totals;
   std::vector<std::size_t> ranks;

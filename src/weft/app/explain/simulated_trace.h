@@ -1,4 +1,4 @@
-// weft/app/explain/simulated_trace.h -- what a simulation of execution traces came to, in words and for programs.
+// weft/app/explain/simulated_trace.h -- results of simulating execution traces, as text and as JSON.
 #pragma once
 #include <span>
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace weft::explain {
 
-// `notes`: what was left out or assumed when the traces were read. `wall_seconds`: that the simulation took.
+// `notes`: what was skipped or assumed when reading the traces. `wall_seconds`: time the simulation
+// took.
 std::string print_text(const sim::TraceRun& run, std::span<const std::string> notes, double wall_seconds);
 std::string print_json(const sim::TraceRun& run, std::span<const std::string> notes,
                        double wall_seconds);  // one line

@@ -21,7 +21,7 @@ using collective::Slot;
 using collective::Step;
 
 constexpr double kLeft = 12, kLabels = 96, kTop = 92, kRankGap = 8, kRightMargin = 28;
-constexpr double kMostBoard = 6000;  // pixels, as far as boxes can shrink
+constexpr double kMostBoard = 6000;  // pixels; boxes shrink to fit
 constexpr std::string_view kGrey = "#4b5563", kPale = "#f3f4f6", kArrow = "#374151", kNever = "#dc2626";
 
 constexpr Shape kNeverShape = {
@@ -31,7 +31,7 @@ struct OpLook {
   std::string_view fill, letters;
 };
 
-// By Op. Blue sends, green receives, orange adds, grey stays at home.
+// By Op. Blue sends, green receives, orange adds, grey is local.
 constexpr std::array<OpLook, collective::kOps> kLooks = {{{"#ffffff", "nop"},
                                                           {"#d1d5db", "copy"},
                                                           {"#fcd9b6", "add"},
@@ -50,7 +50,7 @@ std::string print_slot_shortly(Slot slot, std::int32_t count) {
                     : fmt::format("{}{}-{}", letter, slot.index, std::int64_t{slot.index} + count - 1);
 }
 
-// The chunk that says most about a step: where it writes, else what it reads.
+// The chunk that a step writes, or if it writes none, the one it reads.
 std::string chunk_label(const Step& step) {
   if (step.op == Op::nop) return {};
   return print_slot_shortly(writes_target(step.op) ? step.target : step.source, step.count);
@@ -136,7 +136,7 @@ class Drawing {
   void place_by_depth() {
     std::int32_t deepest = 0;
     for (const std::int32_t depth : order_.depths) deepest = std::max(deepest, depth);
-    // Steps that never run stand behind all that do, in the order of their block.
+    // Steps that never run are placed after all others, in the order of their threadblock.
     std::int32_t last = deepest;
     std::vector<std::int32_t> columns(shown_);
     for (std::size_t id = 0; id < shown_; ++id) {
@@ -148,7 +148,7 @@ class Drawing {
     depths_ = deepest + 1;
     double widest = 40;
     for (std::size_t id = 0; id < shown_; ++id) widest = std::max(widest, text_width(label(id), 10) + 8);
-    // Arrows between many lanes are steep: they need room to be told apart.
+    // With many lanes the arrows are steep and need more room to be distinguishable.
     const double room = std::clamp(16 + lanes_, 18.0, 44.0);
     column_ = std::clamp(kMostBoard / (last + 1), 12.0, std::min(widest, 96.0) + room);
     gap_ = std::min(room, column_ * 0.4);
@@ -167,7 +167,7 @@ class Drawing {
     }
     begin_ = begin;
     span_ = end > begin ? end - begin : 1;
-    // Wide enough to read the label of the shortest step, within reason.
+    // Wide enough to fit the label of the shortest step, within limits.
     board_ = std::clamp(shortest > 0 ? span_ / shortest * 40 : 0, 900.0, 2400.0);
     for (std::size_t id = 0; id < shown_; ++id) {
       const StepTime& time = options_.timeline[id];
@@ -291,7 +291,8 @@ class Drawing {
     if (sender >= shown_ || receiver >= shown_) return;
     const Box &from = boxes_[sender], &to = boxes_[receiver];
     const bool never = order_.depths[sender] < 0 || order_.depths[receiver] < 0;
-    // A box may span the time it waits: the arrow then ends at its end, when the message was there.
+    // If the receiver's box includes its wait, the arrow points to the box's end, when the message
+    // arrived.
     const double end = timed() && to.x < from.x + from.width ? to.x + to.width : to.x;
     const Position source{from.x + from.width, from.y + from.height / 2}, target{end, to.y + to.height / 2};
     svg.line(source, target,

@@ -1,13 +1,13 @@
-// weft/app/explain/space_time.h -- a chunk program as a drawing: ranks downwards, time to the right.
+// weft/app/explain/space_time.h -- a space-time diagram of a chunk program: ranks down, time to the right.
 //
 //   rank 0   [send 0]      [receive 1]
 //                  \       /
 //   rank 1          [rrcs 1]
 //
-// Every threadblock has a lane, every step a box coloured by its op, every message an arrow from the step
-// that sends it to the one that takes it. Boxes stand where the timeline says; without one, at their
-// depth: the number of steps that must have come before, one after another. A step that can never run
-// (the program deadlocks) stands at the end in dashed red.
+// Every threadblock has a lane, every step a box coloured by its op, and every message an arrow
+// from its send to its receive. The timeline determines the positions of boxes. Without one, a box
+// is placed by its depth: the longest chain of steps that must precede it. A step that can never
+// run (the program deadlocks) is drawn at the end in dashed red.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,14 +23,14 @@ struct StepTime {
 };
 
 struct SpaceTimeOptions {
-  std::int32_t most_ranks = 64;     // further ranks are left out, and the drawing says so
-  std::int32_t most_steps = 12000;  // a drawing of more is refused
-  // When each step ran, rank by rank, block by block, step by step; empty: by depth.
+  std::int32_t most_ranks = 64;     // further ranks are omitted, with a note
+  std::int32_t most_steps = 12000;  // fails if there are more
+  // When each step ran, ordered by rank, threadblock and step; empty: place by depth.
   std::span<const StepTime> timeline = {};
 };
 
-// REQUIRES: check_form(program) has found nothing (see check/check.h). Fails for a program with more
-// steps than `most_steps` on the ranks that are drawn, and for a timeline of another length.
+// REQUIRES: check_form(program) finds nothing (see check/check.h). Fails if the drawn ranks have
+// more than `most_steps` steps, or if the timeline has a different length.
 Result<std::string> draw_space_time(const collective::Program& program, const SpaceTimeOptions& options = {});
 
 }  // namespace weft::explain

@@ -12,7 +12,7 @@ namespace {
 
 using Was = search::StageReport::Was;
 
-// Nothing where it is the same: such a step makes room for another.
+// Empty if the cost is unchanged: such a rewrite enables another one.
 std::string print_change(double seconds) {
   if (std::abs(seconds) < 1e-12) return {};
   return (seconds < 0 ? "-" : "+") + print_seconds(std::abs(seconds));

@@ -1,4 +1,4 @@
-// weft/app/explain/stages.h -- what each stage of the optimizer left of a plan, and which rules fired.
+// weft/app/explain/stages.h -- a plan after each planner stage, and the rules that fired.
 //
 //   stage                      step   memory  tried   spent
 //   rewrite                 31.2 ms                    2 ms  no rule makes it cheaper
@@ -13,11 +13,11 @@
 
 namespace weft::explain {
 
-// A row per stage that ran or was switched off. `timed`: with the seconds that each of them took.
+// One row per stage that ran or was switched off. `timed`: include the seconds each took.
 Section stages_section(std::span<const search::StageReport> reports, bool timed);
 nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports);
 
-// A row per step: the rule, what it saved, what it replaced.
+// One row per rewrite: the rule, what it saved, what it replaced.
 Section trail_section(std::span<const search::Step> trail);
 nlohmann::ordered_json trail_json(std::span<const search::Step> trail);
 

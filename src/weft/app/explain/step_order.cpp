@@ -11,7 +11,7 @@ using collective::Program;
 using collective::Step;
 using collective::Threadblock;
 
-// What goes over one connection: its sends and its receives, each in order.
+// The sends and receives of one connection, each in order.
 struct Traffic {
   std::vector<std::int32_t> sends, receives;
 };
@@ -19,7 +19,7 @@ struct Traffic {
 std::vector<StepMessage> match(const Traffic& traffic, const std::vector<const Step*>& steps) {
   std::vector<StepMessage> messages;
   std::size_t send = 0, receive = 0;
-  std::int32_t sent = 0, received = 0;  // chunks of the current ones that are accounted for
+  std::int32_t sent = 0, received = 0;  // chunks matched so far of the current send and receive
   while (send < traffic.sends.size() && receive < traffic.receives.size()) {
     const std::int32_t sender = traffic.sends[send], receiver = traffic.receives[receive];
     const std::int32_t left = steps[static_cast<std::size_t>(sender)]->count - sent;
@@ -70,7 +70,7 @@ class Orderer {
   }
 
   void find_messages() {
-    // A receive that gets fewer chunks than it wants never runs.
+    // A receive that is sent fewer chunks than it expects never runs.
     wanted_.assign(steps_.size(), 0);
     for (std::size_t id = 0; id < steps_.size(); ++id)
       if (collective::receives(steps_[id]->op)) wanted_[id] = steps_[id]->count;
@@ -120,9 +120,9 @@ class Orderer {
 
   const Program& program_;
   StepOrder order_;
-  std::vector<const Step*> steps_;  // as order_.steps
+  std::vector<const Step*> steps_;  // parallel to order_.steps
   std::vector<std::vector<std::int32_t>> block_starts_;
-  std::vector<std::int32_t> wanted_;                        // chunks nobody sends
+  std::vector<std::int32_t> wanted_;                        // expected chunks that no step sends
   std::map<std::array<std::int32_t, 3>, Traffic> traffic_;  // by sender, receiver, channel
 };
 

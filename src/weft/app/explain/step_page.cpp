@@ -16,7 +16,7 @@ namespace {
 
 using formats::escape_attribute;
 
-// A browser scrolls through no more ranks than this with pleasure, and holds no more bars.
+// Limits that keep the page responsive in a browser.
 constexpr std::size_t kMostTimelines = 16, kMostPredicted = 8, kMostTasks = 400'000;
 
 std::string table_html(const Section& table) {
@@ -83,7 +83,7 @@ std::string title_of(const PageTimeline& timeline) {
   return fmt::format("{}: {}", timeline.measured ? "measured" : "predicted", name_of(timeline));
 }
 
-// What stands for the drawing where it cannot be seen.
+// Alternative text for the drawing.
 std::string in_words(const PageTimeline& timeline) {
   std::string text = fmt::format("{}, {} tasks in {}", title_of(timeline), task_count(timeline),
                                  print_seconds(timeline.timeline.seconds));
@@ -190,7 +190,7 @@ std::string timelines_html(std::span<const PageTimeline> timelines) {
 struct Shown {
   std::vector<PageTimeline> timelines;
   std::size_t tasks_each = kMostTasks;
-  std::string left_out;  // in words
+  std::string left_out;  // as text
 };
 
 Shown shown_of(const std::vector<PageTimeline>& all) {

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Each text once, by number.
+// A string table: stores each text once and refers to it by number.
 class Strings {
  public:
   std::size_t number(std::string text) {
@@ -31,11 +31,11 @@ class Strings {
 };
 
 std::int64_t nanoseconds(double seconds) {
-  constexpr double kMost = 9e15;  // what a number of the script holds exactly
+  constexpr double kMost = 9e15;  // JavaScript numbers are exact up to this
   return std::isfinite(seconds) ? std::llround(std::clamp(seconds * 1e9, -kMost, kMost)) : 0;
 }
 
-// Streams of one timeline, in the order in which they are shown: computing first, then those that move.
+// The lanes of one timeline in display order: compute first, then communication.
 class Lanes {
  public:
   explicit Lanes(const PageTimeline& timeline) : program_(*timeline.program) {
@@ -59,7 +59,7 @@ class Lanes {
   }
   const std::vector<std::string>& names() const { return names_; }
   std::size_t computing() const { return computing_; }
-  int passes() const { return passes_; }  // -1: it has none
+  int passes() const { return passes_; }  // -1: none
 
  private:
   const program::Program& program_;
@@ -69,7 +69,7 @@ class Lanes {
   int passes_ = -1;
 };
 
-// Of the program's units, and of passes as further ones.
+// Columns for the program's units, followed by the passes as further units.
 Json unit_columns(const PageTimeline& timeline, Strings& strings) {
   const program::Program& program = *timeline.program;
   Json names = Json::array(), wheres = Json::array(), kinds = Json::array(), results = Json::array();
@@ -144,7 +144,7 @@ Json timeline_data(const PageTimeline& timeline, std::size_t most_tasks, Strings
           {"memory", {{"when", std::move(when)}, {"bytes", std::move(alive)}}}};
 }
 
-// The predicted timeline that a measured rank is to be laid beside; -1 where there is none.
+// The predicted timeline to compare a measured rank with; -1 if there is none.
 int counterpart(std::span<const PageTimeline> timelines, const PageTimeline& measured) {
   if (!measured.measured || measured.ranks.empty()) return -1;
   for (std::size_t i = 0; i < timelines.size(); ++i)
@@ -177,9 +177,9 @@ BarKind kind_of(const program::Unit& unit) {
     case Move::reduce_scatter: return BarKind::reduce_scatter;
     case Move::all_gather: return BarKind::all_gather;
     case Move::all_to_all: return BarKind::all_to_all;
-    case Move::halo: return BarKind::permute;  // to neighbours
+    case Move::halo: return BarKind::permute;  // between neighbours
     case Move::send:
-    case Move::receive: return BarKind::permute;  // from stage to stage
+    case Move::receive: return BarKind::permute;  // between stages
     case Move::broadcast_from: return BarKind::broadcast;
     case Move::permute_ranks: break;
   }
@@ -258,7 +258,7 @@ std::string print_data(std::span<const PageTimeline> timelines, std::size_t most
   for (std::size_t k = 0; k < kBarKinds; ++k) kinds.push_back(name(static_cast<BarKind>(k)));
   const Json data = {
       {"kinds", std::move(kinds)}, {"strings", strings.texts()}, {"timelines", std::move(rows)}};
-  // A name may hold "</script>", and JSON may spell every '<' otherwise.
+  // Escapes '<', because a name may contain "</script>".
   std::string text;
   for (const char letter : data.dump(-1, ' ', false, Json::error_handler_t::replace))
     if (letter == '<')

@@ -1,11 +1,12 @@
-// weft/app/explain/step_page_data.h -- timelines as the data that the script of a page reads.
+// weft/app/explain/step_page_data.h -- timelines as data for a page's script.
 //
 //   {"strings": ["contract", "h", ..],
 //    "timelines": [{"name": "ranks 0-3", "lanes": ["compute", "rank", "passes"], "passes": 2,
 //                   "units": {"name": [0, ..], "where": [1, ..], "kind": [0, ..], ..},      columns, by unit
 //                   "unit": [0, ..], "begin": [0, 1200, ..], "length": [1200, ..], ..}]}    columns, by task
 //
-// Times are whole nanoseconds. Included by the files of explain/ that make the page.
+// Times are integer nanoseconds. Included by the code that writes the page and by
+// session/trace.cpp.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@
 
 namespace weft::explain {
 
-// What a bar is coloured by.
+// Determines the colour of a bar.
 enum class BarKind : std::uint8_t {
   product,
   rows,
@@ -29,7 +30,7 @@ enum class BarKind : std::uint8_t {
   all_to_all,
   broadcast,
   permute,
-  forward,  // passes of micro-batches
+  forward,  // this and the next: passes of micro-batches
   backward,
   weight,
   update,
@@ -45,19 +46,20 @@ std::string name_of(const PageTimeline& timeline);
 // "rank 2", "ranks 0-3", "ranks 0, 8, 16, 24 and 124 more".
 std::string name_ranks(std::span<const std::int32_t> ranks);
 
-// "gpt_block.3.scores": where in the model a unit belongs; empty for what belongs nowhere.
+// "gpt_block.3.scores": the unit's location in the model; empty if it has none.
 std::string where(const program::Program& program, const program::Unit& unit);
 
-// What a task moves: of a collective the size of its message, of others what they read and write at most.
+// Bytes moved by a task: the message size of a collective; otherwise an upper bound on reads and
+// writes.
 double bytes_of(const program::Program& program, const program::Task& task);
 
-// How many tasks both the program and its timeline have.
+// The number of tasks that are in both the program and its timeline.
 std::size_t task_count(const PageTimeline& timeline);
 
-// Those that are drawn, in the program's order: the longest `most`.
+// The `most` longest tasks, in program order.
 std::vector<std::uint32_t> drawn_tasks(const PageTimeline& timeline, std::size_t most);
 
-// JSON that may stand inside a script element.
+// JSON that is safe inside a script element.
 std::string print_data(std::span<const PageTimeline> timelines, std::size_t most_tasks_each);
 
 }  // namespace weft::explain

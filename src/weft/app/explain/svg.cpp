@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 8> kPalette = {"#0072b2", "#d55e00", "#00
                                                       "#56b4e9", "#e69f00", "#7b5ea7", "#4d4d4d"};
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// How many bytes the character at the front takes; 0 where there is none that XML may have.
+// The byte length of the first character; 0 if XML does not allow it.
 std::size_t character_length(std::string_view text) {
   if (text.starts_with("\xef\xbf\xbe") || text.starts_with("\xef\xbf\xbf")) return 0;  // U+FFFE, U+FFFF
   const char c = text[0];
@@ -46,7 +46,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Two decimals at most: a hundredth of a pixel is enough for anybody.
+// At most two decimals: a hundredth of a pixel is precise enough.
 std::string number(double value) {
   if (!std::isfinite(value)) return "0";
   std::string text = fmt::format("{:.2f}", value);
@@ -85,7 +85,7 @@ Svg::Svg(double width, double height, std::string_view background) {
 
 void Svg::paint(const Shape& shape) {
   out_ += fmt::format(" fill=\"{}\"", escaped(shape.fill));
-  // Not `opacity`: a viewer gives every shape that has it a canvas of its own, which takes for ever.
+  // Avoids `opacity`: viewers allocate a separate layer for each such shape, which is very slow.
   if (shape.opacity != 1 && shape.fill != "none")
     out_ += fmt::format(" fill-opacity=\"{}\"", number(shape.opacity));
   if (shape.stroke == "none") return;
@@ -127,7 +127,7 @@ void Svg::polyline(std::span<const Position> points, const Shape& shape) {
   if (shape.arrow && points.size() > 1) arrow_head(points[points.size() - 2], points.back(), shape);
 }
 
-// Markers would do, but not every viewer colours them like their line.
+// Markers would be simpler, but some viewers do not colour them like their line.
 void Svg::arrow_head(Position from, Position to, const Shape& shape) {
   const double length = std::hypot(to.x - from.x, to.y - from.y);
   if (!(length > 0)) return;

@@ -1,13 +1,13 @@
-// weft/app/explain/svg.h -- a drawing as SVG text: shapes in the order they are given, later ones on top.
+// weft/app/explain/svg.h -- builds SVG drawings: shapes are drawn in the order they are added.
 //
 //   Svg svg(200, 100);
 //   svg.rect(10, 10, 80, 20, {.fill = "#dbeafe", .stroke = "#1e40af"});
 //   svg.text(50, 24, "send a & b", {.anchor = Anchor::middle});
 //   svg.finish()
 //
-// Plain attributes alone, no style sheets and no scripts, so that every viewer shows the same. Text is
-// escaped; control characters, which XML forbids, and bytes that are not UTF-8 become U+FFFD; a number
-// that is not finite is drawn as 0.
+// Uses plain attributes only, no style sheets or scripts, so that all viewers show the same. Text
+// is escaped. Control characters, which XML forbids, and invalid UTF-8 become U+FFFD. A number that
+// is not finite is drawn as 0.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,9 +22,9 @@ struct Shape {
   double stroke_width = 1;
   std::string_view dash = "";  // "4 3"
   double opacity = 1;
-  double radius = 0;            // of a rectangle's corners
-  std::string_view title = "";  // shown when the pointer rests on it
-  bool arrow = false;           // a line or polyline ends in an arrow head
+  double radius = 0;            // corner radius of a rectangle
+  std::string_view title = "";  // shown on mouse hover
+  bool arrow = false;           // puts an arrow head at the end of a line or polyline
 };
 
 enum class Anchor : std::uint8_t { start, middle, end };
@@ -34,19 +34,19 @@ struct Lettering {
   Anchor anchor = Anchor::start;
   std::string_view fill = "#1f2937";
   bool bold = false;
-  bool upright = false;  // reads upwards
+  bool upright = false;  // rotated to read upwards
 };
 
 struct Position {
   double x = 0, y = 0;
 };
 
-// Eight colours that stay apart on white, also for the colour-blind (after Okabe and Ito).
+// Eight colours that are distinguishable on white, also for the colour-blind (after Okabe and Ito).
 std::string_view palette(std::size_t index);
-// Colours come again after a while; lines that have one for the second time are dashed.
+// Colours repeat after a while; lines that reuse a colour are dashed.
 std::string_view palette_dash(std::size_t index);
 
-// About how wide a text of the drawing's font is.
+// The approximate width of a text in the drawing's font.
 double text_width(std::string_view text, double size);
 
 class Svg {

@@ -9,7 +9,7 @@ namespace weft::explain {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLeastColumn = 12;  // a column that gives way keeps that much
+constexpr std::size_t kLeastColumn = 12;  // narrowest a shrinkable column becomes
 
 std::vector<std::string> title_lines(const std::string& title) {
   const std::size_t at = title.find('\n');
@@ -47,13 +47,13 @@ std::vector<std::size_t> Table::widths(std::size_t width) const {
     for (const Row& row : rows_) wanted[c] = std::max(wanted[c], columns(row.cells[c]));
     if (wanted[c] > 0) wanted[c] = std::max(wanted[c], widest(title_lines(columns_[c].title)));
   }
-  // A title is never cut, so a column keeps the room for it.
+  // Titles are never truncated, so a column is at least as wide as its title.
   const auto least = [&](std::size_t c) {
     return std::max(kLeastColumn, widest(title_lines(columns_[c].title)));
   };
   for (;;) {
     std::vector<std::size_t> given = wanted;
-    // The widest of those that give way gives one column at a time: none is narrowed below a narrower one.
+    // Shrinks the widest shrinkable column by one at a time.
     while (whole_width(given) > width) {
       std::size_t most = columns_.size();
       for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -96,7 +96,7 @@ std::string Table::print_row(const std::vector<std::string>& cells, const std::v
       if (widths[c] == 0) continue;
       if (!first) text.append(kGap, ' ');
       first = false;
-      // A short title stands at the bottom, right above its column.
+      // Short titles are bottom-aligned, directly above their column.
       const std::size_t skipped = title ? most - lines[c].size() : 0;
       const std::string cell = l >= skipped && l - skipped < lines[c].size() ? lines[c][l - skipped] : "";
       const std::string gap(widths[c] - std::min(widths[c], columns(cell)), ' ');

@@ -1,4 +1,4 @@
-// weft/app/explain/ticks.h -- round numbers along an axis.
+// weft/app/explain/ticks.h -- axis ticks at round numbers.
 //
 //   round_ticks(118, 6)      0 20 40 60 80 100
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace weft::explain {
 
-// From 0 up to `high`, about `count` steps apart by 1, 2 or 5 times a power of ten.
+// Ticks from 0 to `high` in about `count` steps of 1, 2 or 5 times a power of ten.
 // REQUIRES: high > 0, finite; count > 0.
 inline std::vector<double> round_ticks(double high, int count) {
   const double rough = high / count;

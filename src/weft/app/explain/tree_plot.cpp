@@ -16,7 +16,7 @@ namespace {
 constexpr double kCell = 34, kRow = 46, kRadius = 12, kMargin = 24;
 constexpr std::size_t kPanelsInARow = 4;
 
-// A tree with the place of every device: how deep, and the how manieth leaf it stands over.
+// A tree with the position of each device: its depth, and its column counted in leaves.
 struct LaidOut {
   std::map<std::int32_t, std::vector<std::int32_t>> children;
   std::map<std::int32_t, Position> places;
@@ -41,7 +41,7 @@ LaidOut laid_out(const synthesis::Tree& tree) {
   return made;
 }
 
-// The trees of the first root, the most frequent first.
+// The trees of the first root, most frequent first.
 std::vector<synthesis::Tree> shown_trees(const std::vector<synthesis::Tree>& trees, const TreePlot& plot,
                                          std::size_t& left_out) {
   std::vector<synthesis::Tree> shown;

@@ -1,7 +1,7 @@
-// weft/app/explain/tree_plot.h -- the trees along which a collective moves, as a drawing and as text.
+// weft/app/explain/tree_plot.h -- the trees of a collective, as a drawing and as text.
 //
-//   root 0, 3 times        0 -> 1 -> 3        a panel a tree: the root on top, what it reaches first below,
-//                          0 -> 2             links as arrows, as thick as often the tree stands
+//   root 0, 3 times        0 -> 1 -> 3        one panel per tree: the root on top, its children below,
+//                          0 -> 2             links as arrows, thicker if the tree is used more often
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,13 +13,13 @@ namespace weft::explain {
 
 struct TreePlot {
   std::string title;
-  std::int32_t most_trees = 24;  // of one root; further ones are left out, and the drawing says so
+  std::int32_t most_trees = 24;  // per root; further ones are omitted, with a note
 };
 
-// The trees of the first root: those of the others are like them where devices are alike.
+// Draws the trees of the first root; on equal devices those of other roots look the same.
 std::string draw_trees(const std::vector<synthesis::Tree>& trees, const TreePlot& plot);
 
-// A line a way from the root to a leaf.
+// One line per path from the root to a leaf.
 std::string print_trees(const std::vector<synthesis::Tree>& trees, const TreePlot& plot);
 
 }  // namespace weft::explain

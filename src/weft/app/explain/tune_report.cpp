@@ -14,7 +14,7 @@ namespace {
 using explain::Align;
 using Json = nlohmann::ordered_json;
 
-// What a size of a setting comes to: the fastest and who is next.
+// The fastest and second fastest algorithm at one size of a setting.
 struct Row {
   const comm::Setting* setting;
   std::int64_t bytes;
@@ -40,7 +40,7 @@ std::vector<Row> rows_of(const measure::Tuned& tuned) {
 std::string buffers(bool allocated) { return allocated ? "allocated" : "private"; }
 std::string percent_of(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-// What there is to say of measuring itself.
+// Remarks on the measurement itself.
 std::string remarks(const measure::Tuned& tuned) {
   std::string text;
   for (const std::string& dropped : tuned.dropped) text += fmt::format("left out: {}\n", dropped);

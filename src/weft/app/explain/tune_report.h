@@ -1,6 +1,6 @@
-// weft/app/explain/tune_report.h -- what tuning found, for people and for programs.
+// weft/app/explain/tune_report.h -- the results of tuning, as text and as JSON.
 //
-// Included by the files of explain/ only.
+// Included by app/explain and app/command only.
 #pragma once
 #include <string>
 
@@ -14,7 +14,7 @@ std::string tuned_text(const measure::Tuned& tuned);
 std::string tuned_json(const measure::Tuned& tuned);
 
 //   transport  ranks  buffers  times  median error  choices  median cost  mean cost  worst cost
-// `tuned` is what was measured to check.
+// `tuned` holds the measurements made for the check.
 std::string check_text(const measure::Tuned& tuned, const measure::TuneChecks& checks);
 std::string check_json(const measure::Tuned& tuned, const measure::TuneChecks& checks);
 

@@ -1,6 +1,6 @@
-// weft/app/explain/whole.h -- counts that are doubles, shown as the whole numbers they are.
+// weft/app/explain/whole.h -- prints counts that are stored as doubles as integers.
 //
-// Work is counted in doubles, exact up to 2^53; beyond, a count stays a rounded double.
+// Work is counted in doubles, which are exact up to 2^53; larger counts stay rounded doubles.
 #pragma once
 #include <cstdint>
 #include <string>

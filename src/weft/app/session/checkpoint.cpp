@@ -1,4 +1,4 @@
-// SAVE, LOAD: what a model has learned, to and from a file.
+// SAVE and LOAD: write a model's weights to a file and read them back.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Fails unless the file holds every parameter of the model, as the model's text has it at those sizes.
+// Fails unless the file holds every parameter of the model with the declared sizes.
 Status check_parameters(const Session::State& state, const Context& context,
                         const language::syntax::Name& model, const run::Weights& weights,
                         const std::string& path) {
@@ -57,7 +57,8 @@ Result<run::Weights> read_weights_file(const Session::State& state, const Contex
   return weights;
 }
 
-// Ranks of a launcher have learned the same: the first writes it for all, and all tell what came of it.
+// Ranks of a launcher hold identical weights: rank 0 writes the file, and all ranks return its
+// status.
 Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save) {
   WEFT_TRY(sizes, sizes_of(state.catalog, save.name));
   const auto found = state.weights.find(std::string(save.name.text));

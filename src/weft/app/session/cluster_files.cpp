@@ -16,7 +16,7 @@ using language::syntax::Text;
 
 constexpr std::int64_t kMostClusterFileBytes = std::int64_t{64} << 20;
 
-// Data sheets: NVLinks that a device has.
+// NVLinks per device, from data sheets.
 struct LinkedDevice {
   std::string_view name;
   std::int32_t compute, nvlinks;
@@ -29,7 +29,7 @@ std::string links_text(std::int32_t count, double gigabytes) {
                      print_rate(gigabytes * 1e9));
 }
 
-// sm 90 is an H100 as well as an H200; what differs is memory, which the file does not have.
+// sm 90 is both H100 and H200; they differ in memory, which the file does not state.
 void name_device(const formats::NcclGpu& gpu, DescribedNode& node) {
   if (gpu.architecture.starts_with("gfx94")) node.device = "mi300x";
   if (gpu.architecture.starts_with("gfx90a")) node.device = "mi250x";
@@ -39,7 +39,7 @@ void name_device(const formats::NcclGpu& gpu, DescribedNode& node) {
     if (one.compute == gpu.compute && node.device.empty()) node.device = one.name;
 }
 
-// The fabric of the slowest gpu, or else the bus that it hangs from.
+// The fabric bandwidth of the slowest GPU, or if there is none, its bus bandwidth.
 void find_inside(const formats::NcclSystem& system, DescribedNode& node) {
   std::vector<double> direct(system.gpus.size()), bus(system.gpus.size());
   for (const formats::NcclLink& link : formats::links(system)) {
@@ -66,7 +66,7 @@ void find_inside(const formats::NcclSystem& system, DescribedNode& node) {
   }
 }
 
-// Those that carry data: a node's own Ethernet port is slower.
+// Counts the network cards that carry data; a host's Ethernet port is slower and is skipped.
 void find_cards(const formats::NcclSystem& system, DescribedNode& node) {
   double fastest = 0;
   for (const formats::NcclNet& net : system.nets) fastest = std::max(fastest, net.speed);

@@ -1,11 +1,11 @@
-// weft/app/session/cluster_files.h -- what files besides logs say of a cluster that is created FROM them.
+// weft/app/session/cluster_files.h -- files other than logs in CREATE CLUSTER .. FROM.
 //
-//   topo.xml       NCCL_TOPO_DUMP_FILE's: devices of a node, their NVLinks, its network cards
-//   topo.txt       nvidia-smi topo -m's: devices of a node, their NVLinks
-//   hosts          a hostfile or Slurm's list of nodes: how many nodes there are
+//   topo.xml       from NCCL_TOPO_DUMP_FILE: a node's devices, NVLinks and network cards
+//   topo.txt       from nvidia-smi topo -m: a node's devices and NVLinks
+//   hosts          a hostfile or Slurm node list: the number of nodes
 //
-// Their kind is told by what is in them; what is none of these is taken for a log. Rates are those that NCCL counts
-// with, not measured ones.
+// The kind is detected from the contents; any other file is treated as a log. Rates are the nominal
+// ones that NCCL uses, not measurements.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -25,16 +25,16 @@ namespace weft::session {
 struct DescribedNode {
   std::string path;
   std::int64_t devices = 0;
-  std::string device;               // as CREATE DEVICE names it; empty: the file does not say
+  std::string device;               // as CREATE DEVICE names it; empty: not in the file
   std::string device_why;           // "sm 90"
-  double inside = 0;                // bytes per second of a device to the others of its node; 0: not known
+  double inside = 0;                // bytes per second per device within a node; 0: unknown
   std::string inside_why;           // "18 NVLinks of 20.6 GB/s"
-  double cards = 0;                 // bytes per second of all network cards together; 0: not known
+  double cards = 0;                 // bytes per second of all network cards together; 0: unknown
   std::string cards_why;            // "8 cards of 50 GB/s"
-  double card_latency_seconds = 0;  // 0: not known
+  double card_latency_seconds = 0;  // 0: unknown
   std::optional<formats::SmiTopology> links;
 
-  // Fills in how fast links are that only the device tells: `device` of the catalog.
+  // Fills in link rates that depend on the device: the catalog's `name_of_device`.
   void settle(std::string_view name_of_device);
 };
 

@@ -12,7 +12,7 @@
 namespace weft::session {
 namespace {
 
-// One process runs one command, and the arguments before it hold for all of it.
+// A process runs one command; the scripts given before it apply to all of it.
 std::optional<language::Catalog>& before_command() {
   static std::optional<language::Catalog> catalog;
   return catalog;

@@ -1,8 +1,8 @@
-// weft/app/session/command_catalog.h -- what the arguments of a command may name.
+// weft/app/session/command_catalog.h -- the names that a command's arguments may use.
 //
-//   weft -i my.weft collective choose all_reduce --on mine     ships, or is created by my.weft
+//   weft -i my.weft collective choose all_reduce --on mine     shipped, or created by my.weft
 //
-// Scripts before a command are read once, by the program, before the command runs.
+// The program reads scripts given before a command once, before the command runs.
 #pragma once
 #include <string>
 
@@ -11,19 +11,20 @@
 
 namespace weft::session {
 
-// What the script creates is there for the command. Fails where it has statements that do not hold for commands.
+// Makes the script's objects available to the command. Fails on statements other than CREATE and
+// DROP.
 Status read_before_command(const std::string& script);
 
-// What ships, and what the scripts before the command created.
+// Loads shipped objects and those created by scripts before the command.
 void load_known(language::Catalog& catalog);
 
 enum class OtherStatements { skipped, refused };
 
 struct Created {
-  std::string model, cluster;  // the last of each; may be empty
+  std::string model, cluster;  // the last one created; may be empty
 };
 
-// Carries out CREATE and DROP of a script. Errors carry its text.
+// Executes a script's CREATE and DROP statements. Errors include the script's text.
 Result<Created> create_all(language::Catalog& catalog, const std::string& script,
                            OtherStatements others = OtherStatements::skipped);
 

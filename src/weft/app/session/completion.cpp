@@ -1,4 +1,4 @@
-// What Tab offers: the words that may come next, judged by where the cursor is.
+// Tab completion: words that can follow at the cursor.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -33,29 +33,29 @@ constexpr std::string_view kFileSettings[] = {"checkpoint", "checkpoint_best", "
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Keywords go by letters in either case; names as they are.
+// Keywords match in either case; names match exactly.
 bool begins(std::string_view word, std::string_view prefix, bool any_case) {
   if (prefix.size() > word.size()) return false;
   return std::equal(prefix.begin(), prefix.end(), word.begin(),
                     [&](char a, char b) { return any_case ? to_lower(a) == to_lower(b) : a == b; });
 }
 
-// Where in a statement the cursor is.
+// The position of the cursor within a statement.
 struct Cursor {
-  std::size_t begin = 0;      // of the unfinished word, or of the text in open quotes
-  bool quoted = false;        // in '...
-  std::string_view previous;  // the word before
-  std::string_view model;     // of TRAIN, INFER or GENERATE
-  // The words and `=` since the last comma or parenthesis, the unfinished one left out; in which parentheses.
+  std::size_t begin = 0;      // start of the unfinished word or open quoted text
+  bool quoted = false;        // inside '...
+  std::string_view previous;  // the word before it
+  std::string_view model;     // after TRAIN, INFER or GENERATE
+  // The words and `=` since the last comma or parenthesis, without the unfinished word.
   std::vector<std::string_view> entry;
-  std::vector<std::string_view> openers;  // the words before those that are open
+  std::vector<std::string_view> openers;  // the word before each open parenthesis
 
   bool in_settings() const { return !openers.empty() && upper(openers.back()) == "WITH" && !model.empty(); }
 };
 
 Cursor find_cursor(std::string_view before) {
   Cursor at;
-  std::vector<std::vector<std::string_view>> outer;  // entries around the open parentheses
+  std::vector<std::vector<std::string_view>> outer;  // entries that enclose the open parentheses
   for (std::size_t i = 0; i < before.size();) {
     const char c = before[i];
     if (in_word(c)) {
@@ -98,7 +98,7 @@ Cursor find_cursor(std::string_view before) {
   return at;
 }
 
-// What a setting can be set to, of the words that any setting takes.
+// The words a setting accepts, out of all words that settings use.
 std::vector<std::string> words_of(const SettingSpec& setting) {
   using language::syntax::Value, language::syntax::ValueKind;
   const auto word = [](std::string_view text) {
@@ -117,7 +117,7 @@ std::vector<std::string> words_of(const SettingSpec& setting) {
   constexpr std::string_view kNone = "no_such_word", kList = "expected one of ", kFound = ", found ";
   Settings scratch;
   const Status refused = setting.set(scratch, word(kNone));
-  if (refused.ok()) return {};  // any text
+  if (refused.ok()) return {};  // accepts any text
   std::vector<std::string> known = {"true", "false", "automatic", "off"};
   for (const plan::DType dtype : plan::kAllDTypes) known.emplace_back(plan::name(dtype));
   std::string_view list = refused.error().message;
@@ -135,7 +135,7 @@ std::vector<std::string> words_of(const SettingSpec& setting) {
   return words;
 }
 
-// Files and folders that begin so; of hidden ones those that are asked for.
+// Files and folders that start with `path`; hidden ones only if it names a leading dot.
 std::vector<std::string> files_that_begin(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder(path.substr(0, slash == path.npos ? 0 : slash + 1));
@@ -146,7 +146,7 @@ std::vector<std::string> files_that_begin(std::string_view path) {
        !failed && entry != end; entry.increment(failed)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(begin) || (name.starts_with('.') && begin.empty())) continue;
-    if (name.find_first_of("'\"\n") != name.npos) continue;  // which one would have to quote
+    if (name.find_first_of("'\"\n") != name.npos) continue;  // would need quoting
     std::error_code unknown;
     found.push_back(folder + name + (entry->is_directory(unknown) ? "/" : ""));
   }

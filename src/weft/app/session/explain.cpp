@@ -1,4 +1,4 @@
-// EXPLAIN: what was prepared is planned, and handed to explain/.
+// EXPLAIN: plans the prepared statement and passes the result to explain/.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -41,15 +41,15 @@ using plan::NodeId;
 
 namespace {
 
-// What a rank takes of memory and how long a step is: what the program that runs the plan says, which is what TRAIN and INFER
-// compile.
+// A rank's memory by kind, from the program that TRAIN and INFER would compile. Unless the target
+// is this machine's processors, adds the step time to `predicted_seconds`.
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
                                                    const plan::Graph& graph, double& predicted_seconds) {
   const bool here = prepared.target.on_processors();
   const bool accelerated = !here && cost::has_matrix_unit(prepared.target.device);
-  // Of one core, as the times are, unless more are asked for.
+  // One thread, as in the predicted times, unless more are set.
   const int threads = here && prepared.settings.running.threads > 0 ? prepared.target.threads : 1;
-  // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
+  // Packing many thousands of buffers is too slow for EXPLAIN; above this, use the lower bound.
   constexpr std::size_t kMostPacked = 8000;
   WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
                                      {.workers = threads,
@@ -65,7 +65,7 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
   if (here) {
     WEFT_TRY(processor, device::open_device("cpu"));
     WEFT_TRY(bytes, exec::bytes_beside(program, *processor, threads));
-    // A little more or less, as the kernels of one machine or another take, is not worth a word.
+    // Small amounts, which vary between machines' kernels, are not listed.
     constexpr double kLittle = 1 << 20, kLittleBeside = 0.05;
     if (const auto more = static_cast<double>(bytes); more > std::max(kLittle, kLittleBeside * own))
       beside = more;
@@ -90,7 +90,7 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
   return items;
 }
 
-// The phases of the plan of one device, and what they hold in memory.
+// Adds memory, spilled tensors and kept values of a plan for one device to the report.
 Status describe_plan(const Session::State& state, const Prepared& prepared, const search::Choice& choice,
                      explain::Report& report) {
   explain::OneDevice& alone = *report.alone;
@@ -110,8 +110,8 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
   return {};
 }
 
-// Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
-// task took. The session's weights stay as they are.
+// Runs the plan for a few steps on the given data or on made-up numbers, and records the time of
+// each task. The session's weights are unchanged.
 Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
                               const explain::Report& report, bool urgent) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
@@ -132,7 +132,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   }
   WEFT_TRY(rank, start_rank(graph.clone(), prepared));
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
-  // The first steps touch memory for the first time; they are not counted.
+  // The first steps touch memory for the first time and are not counted.
   constexpr std::int64_t kWarmUp = 2;
   const OtherWork others;
   std::vector<program::Timeline> timelines;
@@ -145,7 +145,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     if (step >= kWarmUp) timelines.push_back(std::move(timeline));
   }
   const program::Program& program = rank->program();
-  // The next prediction may use it; a database that cannot be written to is no reason not to measure.
+  // Saves the times for later predictions. A database that cannot be written is not an error here.
   if (!prepared.target.on_gpu() && is_remembered(state, prepared.settings, others.share()))
     if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
       (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
@@ -166,7 +166,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   measured.program = std::make_shared<const program::Program>(program);
   measured.timeline = std::move(timelines.back());
   if (!urgent) return measured;
-  rank.reset();  // there may be no room for two
+  rank.reset();  // two ranks may not fit in memory
   const auto make = [&](bool gives_way) -> Result<std::unique_ptr<exec::Rank>> {
     WEFT_TRY(made, start_rank(graph.clone(), prepared, {.gives_way = gives_way}));
     WEFT_TRY_STATUS(run::write_initial(*made, static_cast<std::uint64_t>(prepared.settings.running.seed)));
@@ -178,7 +178,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   return measured;
 }
 
-// Options that name a file to write; null for others.
+// The field for an option that names an output file; null for other options.
 std::string* file_option(ExplainOptions& options, std::string_view name) {
   if (same_word(name, "TIMELINE")) return &options.timeline;
   if (same_word(name, "PAGE")) return &options.page;
@@ -198,7 +198,7 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
     if (explain::is_section(upper(name)) && !option.value) {
       options.sections.insert(upper(name));
     } else if (same_word(name, "SUMMARY") && !option.value) {
-      // What a report is without sections.
+      // SUMMARY is the default report without sections.
     } else if (same_word(name, "URGENT") && !option.value) {
       options.urgent = true;
     } else if (std::string* file = file_option(options, name)) {
@@ -229,7 +229,8 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
 
 namespace {
 
-// Of an example of a model of text, whose input is whole numbers along its sequence; 1 for others.
+// Tokens per example of a text model, whose input is integers along its sequence; 1 for other
+// models.
 std::int64_t tokens_of(const plan::Graph& graph, const distribute::IndexRoles& roles) {
   for (std::size_t n = 0; n < graph.node_count() && !roles.sequence.empty(); ++n) {
     if (graph.node(NodeId(n)).op != &ops::input()) continue;
@@ -306,7 +307,8 @@ Answer run_explain(const Session::State& state, const Context& context,
     return placed(
         user_error("launcher settings need several devices, and this is one", "name a cluster: ON pod"),
         run.span);
-  // What TRAIN would do to stay within a limit; where nothing helps, the plan is shown as it is.
+  // Applies what TRAIN would do to stay within the memory limit. If nothing helps, the plan is
+  // shown unchanged.
   const bool is_here = prepared.target.runs_here();
   if (is_here && prepared.trains() && fit_memory(state, context, prepared, 0).ok())
     report.within_limit = print_within_limit(prepared);

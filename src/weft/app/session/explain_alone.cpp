@@ -13,7 +13,7 @@
 namespace weft::session {
 namespace {
 
-// The plan as the only one for a mesh of one rank, simulated.
+// Simulates the plan as the only choice on a mesh of one rank.
 Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, const plan::Graph& graph) {
   search::DistributionChoice choice;
   choice.fits = true;
@@ -28,7 +28,7 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
   const search::Machine machine = machine_of(prepared.settings, one);
   WEFT_TRY(costs, machine.costs(plan.mesh));
   if (!cost::is_local(one) && cost::has_matrix_unit(one.device)) {
-    costs.compile.accelerated = true;  // the units that would run, as in the explanation
+    costs.compile.accelerated = true;  // compile the same units as the explanation
     costs.compile.tiles = false;
   }
   WEFT_TRY(prediction, sim::predict(plan.graph, plan.mesh, plan.layouts, costs,

@@ -1,6 +1,7 @@
-// weft/app/session/explain_alone.h -- the files that EXPLAIN writes of a plan for one device.
+// weft/app/session/explain_alone.h -- the files that EXPLAIN writes for a plan on one device.
 //
-// A device by itself is a mesh of one rank, so that PAGE, TIMELINE and CHAKRA are what they are of many.
+// A single device is treated as a mesh of one rank, so that PAGE, TIMELINE and CHAKRA work as on
+// several.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -15,11 +16,11 @@
 
 namespace weft::session {
 
-// Steps that ran here.
+// Steps measured on this machine.
 struct MeasuredAlone {
   explain::Measured step;
   std::shared_ptr<const program::Program> program;
-  program::Timeline timeline;  // of the last of them
+  program::Timeline timeline;  // of the last step
 };
 
 Status write_files_alone(const Prepared& prepared, const explain::Report& report,

@@ -21,7 +21,7 @@
 namespace weft::session {
 namespace {
 
-// The ranks that are most alike stand for all.
+// The largest class of equal ranks, which represents all of them.
 const sim::RankClass& largest_class(const sim::Prediction& prediction) {
   return *std::ranges::max_element(prediction.classes, {},
                                    [](const sim::RankClass& ranks) { return ranks.ranks.size(); });

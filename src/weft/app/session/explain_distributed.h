@@ -11,24 +11,24 @@
 
 namespace weft::session {
 
-// What the statement asks for besides the plan.
+// What the statement requests besides the plan.
 struct ExplainOptions {
   bool verbose = false, json = false, plan = false, analyze = false;
-  std::set<std::string, std::less<>> sections;  // by their options
-  bool urgent = false;                          // how soon something small gets through meanwhile
+  std::set<std::string, std::less<>> sections;  // by option name
+  bool urgent = false;                          // measure the latency of high-priority work
   language::syntax::Format form = language::syntax::Format::text;
-  std::string timeline;  // a file for the trace; empty: none
-  std::string page;      // a file for the page; empty: none
-  std::string chakra;    // what the names of Chakra traces begin with; empty: none
+  std::string timeline;  // trace file; empty: none
+  std::string page;      // HTML page; empty: none
+  std::string chakra;    // file name prefix of Chakra traces; empty: none
 };
 
-// What is known of a statement before its plan.
+// The parts of a report that are known before planning.
 explain::Report report_of(const Session::State& state, const Prepared& prepared);
 
-// What ANALYZE says of clusters.
+// The error of ANALYZE on a cluster other than this machine.
 Error not_this_machine(const Prepared& prepared);
 
-// `report` has what is known before the plan; the rest is found here.
+// `report` holds what is known before planning; this fills in the rest.
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::Report report, const ExplainOptions& options);
 

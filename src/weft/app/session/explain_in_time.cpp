@@ -84,7 +84,7 @@ class InTimeExplainer {
   }
 
  private:
-  // Every rank's program, as it is priced.
+  // Writes every rank's program as a Chakra trace, with the costs of the prediction.
   Status write_chakra(const distribute::DistributedPlan& plan) const {
     constexpr double kMostNodes = 1e7;
     const plan::Mesh& mesh = plan.whole_mesh();
@@ -116,7 +116,7 @@ class InTimeExplainer {
     return options_.timeline.empty() ? Status() : write_trace(options_.timeline, trace());
   }
 
-  // A process for each stage as predicted, and for each rank as measured.
+  // One process per predicted stage and one per measured rank.
   formats::Trace trace() const {
     formats::Trace trace;
     const search::PricedInTime& priced = step_.chosen.priced;
@@ -138,7 +138,7 @@ class InTimeExplainer {
     return trace;
   }
 
-  // The plan itself in place of what is said of it, or beside it.
+  // Returns the plan's text for FORMAT plan; writes the Chakra trace if requested.
   Result<std::optional<std::string>> write_plan(const search::ChosenInTime& choice) const {
     const auto written = [&](const search::Choice& made) -> Result<std::optional<std::string>> {
       const distribute::DistributedPlan& plan = made.spread->chosen.plan;
@@ -151,7 +151,7 @@ class InTimeExplainer {
     return written(*made);
   }
 
-  // The plan itself, made once it is asked for.
+  // The plan itself, built on first use.
   Result<const search::Choice*> plan_of(const Distribution& distribution) const {
     if (!step_.plan) {
       WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, distribution));
@@ -160,9 +160,9 @@ class InTimeExplainer {
     return &*step_.plan;
   }
 
-  // Every stage run over the field, where that is a matter of seconds.
+  // Whether proving every stage over the finite field takes only seconds.
   bool is_quickly_proven(const Distribution& distribution) const {
-    constexpr double kMostRuns = 20'000;  // of a node, by a rank, for a micro-batch
+    constexpr double kMostRuns = 20'000;  // of a node, per rank and micro-batch
     constexpr std::int64_t kMicroBatches = 4;
     auto runs = static_cast<double>(prepared_.plan.graph.node_count()) *
                 static_cast<double>(std::min(distribution.micro_batches, kMicroBatches));
@@ -171,7 +171,7 @@ class InTimeExplainer {
     return runs <= kMostRuns;
   }
 
-  // A micro-batch on the mesh of a stage.
+  // Proves one micro-batch on the mesh of a stage.
   Result<Proof> prove_within(const Prepared& micro, const Distribution& within) {
     const search::Machine machine = search::within_mesh((*problem_.machine), step_.chosen.distribution.mesh);
     WEFT_TRY(prices, machine.prices(within.mesh));
@@ -189,8 +189,9 @@ class InTimeExplainer {
     return require_proof(state_, micro, micro.plan.graph, spread);
   }
 
-  // What ranks of this machine run is proven as they run it, and so are small plans of others. Of large ones two
-  // halves are: a micro-batch within a stage, and the order of all passes, which is verified when priced.
+  // Plans that run on this machine and small plans are proven as a whole. For a large plan, the
+  // proof covers one micro-batch within each stage; the order of all passes was verified when it
+  // was estimated.
   Result<Proof> prove(const search::ChosenInTime& choice) {
     if (runs_here_) return require_proof(state_, prepared_, prepared_.plan.graph, *step_.plan);
     const Distribution& distribution = choice.distribution;
@@ -202,7 +203,7 @@ class InTimeExplainer {
     WEFT_TRY(micro,
              made_.recomputed(report_.pipeline->rows / distribution.micro_batches, distribution.recompute));
     Proof proof{true, "one device per stage"};
-    std::vector<Distribution> proven;  // meshes
+    std::vector<Distribution> proven;  // meshes proven so far
     for (std::size_t stage = 0; stage < choice.priced.stages.size() && proof.holds; ++stage) {
       const Distribution within =
           search::on_stage(distribute::as_in_stage(distribution, static_cast<std::int32_t>(stage)));
@@ -233,7 +234,7 @@ class InTimeExplainer {
   TimeProblem& made_ = *step_.problem;
   const search::InTimeProblem& problem_ = made_.problem();
   std::optional<MeasurementInTime> measured_;
-  search::CodecUse codecs_;  // of what is explained
+  search::CodecUse codecs_;  // of the explained plan
   explain::Report report_;
 };
 

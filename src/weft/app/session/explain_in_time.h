@@ -1,4 +1,4 @@
-// weft/app/session/explain_in_time.h -- EXPLAIN of a step that is cut into stages and micro-batches.
+// weft/app/session/explain_in_time.h -- EXPLAIN of a plan with stages or micro-batches.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace weft::session {
 
-// `step`: as plan_step gives it.
+// `step`: the result of plan_step().
 Answer explain_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
                        explain::Report report, const ExplainOptions& options, StagedStep step);
 

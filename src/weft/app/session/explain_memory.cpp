@@ -15,7 +15,7 @@ struct Remedy {
   std::int64_t micro_batches;
 };
 
-// Each by itself, beside what the statement says already.
+// Settings to try one at a time, in addition to the statement's own.
 std::vector<Remedy> remedies(const Prepared& prepared, const train::Recompute& given) {
   std::vector<Remedy> list;
   if (!prepared.trains()) return list;

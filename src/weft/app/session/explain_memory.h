@@ -1,4 +1,4 @@
-// weft/app/session/explain_memory.h -- EXPLAIN (MEMORY): what the fullest rank holds over a step, and what would lower it.
+// weft/app/session/explain_memory.h -- EXPLAIN (MEMORY): the fullest rank's memory and how to reduce it.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace weft::session {
 
-// What would lower the peak is tried before it is said: planned and packed as the plan itself is.
+// Each suggestion to lower the peak is planned and packed like the plan itself before it is listed.
 Result<std::string> explain_memory(const Session::State& state, const Context& context,
                                    const Prepared& prepared, const explain::Report& about, bool json);
 

@@ -27,7 +27,7 @@ std::optional<Language> language_of(Form form) {
     case Form::megatron: return Language::megatron;
     case Form::deepspeed: return Language::deepspeed;
     case Form::torchtitan: return Language::torchtitan;
-    default: return std::nullopt;  // placements are of any plan
+    default: return std::nullopt;  // dtensor placements are not a launcher's language
   }
 }
 
@@ -44,7 +44,7 @@ recipe::Precision precision_of(plan::DType dtype) {
   }
 }
 
-// What the statement says that no plan does.
+// Recipe fields that come from the statement rather than from a plan.
 Recipe said_by(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
   Recipe recipe;
   recipe.devices = prepared.ranks;
@@ -56,9 +56,9 @@ Recipe said_by(const Prepared& prepared, const distribute::IndexRoles& roles, st
   return recipe;
 }
 
-// What Megatron's program needs besides to start: sizes of the model stand in the recipe, data are made up.
+// Flags that pretrain_gpt.py needs to start, besides those in the recipe. The data is mocked.
 void add_megatron_flags(Recipe& recipe, const Prepared& prepared) {
-  if (recipe.model.heads == 0) return;  // a model that pretrain_gpt.py has not
+  if (recipe.model.heads == 0) return;  // not a model of pretrain_gpt.py
   recipe.others.emplace_back("--max-position-embeddings", fmt::format("{}", recipe.sequence));
   recipe.others.emplace_back("--vocab-size", fmt::format("{}", std::exchange(recipe.model.words, 0)));
   recipe.others.emplace_back("--tokenizer-type", "NullTokenizer");
@@ -68,7 +68,7 @@ void add_megatron_flags(Recipe& recipe, const Prepared& prepared) {
   recipe.others.emplace_back("--lr", fmt::format("{}", prepared.settings.training.learning_rate));
 }
 
-// Recipes that the batch and the layers divide into, those with the most replicas and without stages first.
+// Recipes whose degrees divide the batch and the layers; most replicas first, then fewest stages.
 std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
   std::vector<Recipe> made;
   for (std::int64_t data = like.devices; data >= 1; --data) {
@@ -91,7 +91,7 @@ std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
   return made;
 }
 
-// The first of them that fits, or else the first that has a price.
+// The first recipe that fits in memory, else the first that can be estimated.
 Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer& pricer,
                                          const Recipe& like) {
   constexpr std::size_t kMostTried = 48;
@@ -123,12 +123,12 @@ struct SaidPlan {
   std::vector<std::string> lost;
 };
 
-// The plan itself where the language can say it; else the best that it can.
+// The plan itself if the language can express it, else the best plan that it can express.
 Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePricer& pricer,
                             const recipe::GatheredRecipe& gathered, const Recipe& plain) {
   const std::optional<Recipe> said =
       language ? recipe::in_words_of(*language, gathered.recipe, plain) : gathered.recipe;
-  // Launchers cut layers into stages that are alike.
+  // Launchers need the same number of layers in every stage.
   const auto alike = [&](const Recipe& one) {
     return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
   };
@@ -160,7 +160,8 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
     return user_error(fmt::format("FORMAT {} is of TRAIN", form_name(form)), "launchers train",
                       prepared.run->span);
   WEFT_TRY(batch, needed_batch_of(prepared));
-  // What a launcher is told to do again is priced by its own words, not by the statement's.
+  // The recipe states recomputation in its own terms, so estimates start without the statement's
+  // setting.
   WEFT_TRY(again, recompute_of(prepared.settings));
   std::optional<Prepared> bare;
   if (!again.is_nothing()) {

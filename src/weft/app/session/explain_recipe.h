@@ -1,8 +1,7 @@
-// weft/app/session/explain_recipe.h -- EXPLAIN (FORMAT megatron | deepspeed | torchtitan | dtensor): the chosen plan in the
-// words of those who would run it.
+// weft/app/session/explain_recipe.h -- EXPLAIN (FORMAT megatron, ..): the plan as a launcher's settings.
 //
-// Where the language lacks words for the plan, the nearest that it can say is the answer, and warnings say what
-// that lacks and what it takes.
+// The format is megatron, deepspeed, torchtitan or dtensor. If it cannot express the plan, the
+// closest one that it can is printed. Warnings state what is lost and the time per step.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -14,7 +13,7 @@ namespace weft::session {
 
 bool is_recipe(language::syntax::Format format);
 
-// `seconds`: what a step of the chosen plan takes.
+// `seconds`: step time of the chosen plan.
 Answer explain_recipe(const Session::State& state, const Context& context, const Prepared& prepared,
                       const distribute::Distribution& chosen, double seconds, language::syntax::Format form);
 

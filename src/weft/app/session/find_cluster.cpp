@@ -21,12 +21,12 @@
 namespace weft::session {
 namespace {
 
-constexpr std::int64_t kMostScriptBytes = std::int64_t{64} << 20;  // of a script or a topology
+constexpr std::int64_t kMostScriptBytes = std::int64_t{64} << 20;  // largest script or topology file
 
 Result<cluster::Cluster> from_script(const std::string& text) {
   language::Catalog catalog;
   load_known(catalog);
-  catalog.clusters.clear();  // a changed copy of a shipped script need not rename its clusters
+  catalog.clusters.clear();  // so that a copy of a shipped script can reuse its cluster names
   WEFT_TRY(created, create_all(catalog, text));
   const auto found = catalog.clusters.find(created.cluster);
   if (found == catalog.clusters.end())
@@ -55,7 +55,7 @@ Result<cluster::Cluster> find_described_cluster(const std::string& reference) {
 Result<cluster::Cluster> find_cluster(const std::string& reference) {
   if (!same_word(std::string_view(reference).substr(0, reference.find(' ')), "LOCAL"))
     return find_described_cluster(reference);
-  // As statements say it.
+  // Parses it as the target of a statement.
   const auto parsed = language::parse_and_keep("INFER m ON " + reference);
   if (!parsed.ok() || (*parsed)->script.statements.size() != 1)
     return user_error(fmt::format("expected LOCAL and a number of ranks, found {}", reference),

@@ -1,14 +1,14 @@
-// weft/app/session/find_cluster.h -- the cluster that a command line names.
+// weft/app/session/find_cluster.h -- the cluster named on a command line.
 //
-//   pod        a cluster that ships
-//   my.weft    a script with CREATE CLUSTER; the last one counts
+//   pod        a shipped cluster
+//   my.weft    a script with CREATE CLUSTER; its last cluster is used
 //   LOCAL 4    ranks of this machine
 //
-// and where collectives are priced also
+// For collectives also:
 //
-//   taccl_topo-ndv2.json a topology of TACCL's or SCCL's kind
-//   topo.xml             what NCCL_TOPO_DUMP_FILE writes
-//   topo.txt             what `nvidia-smi topo -m` prints
+//   taccl_topo-ndv2.json a topology in the format of TACCL or SCCL
+//   topo.xml             a file written by NCCL_TOPO_DUMP_FILE
+//   topo.txt             the output of `nvidia-smi topo -m`
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -24,7 +24,7 @@ namespace weft::session {
 // A name or a script.
 Result<cluster::Cluster> find_described_cluster(const std::string& reference);
 
-// LOCAL 4 as well.
+// A name, a script or LOCAL 4.
 Result<cluster::Cluster> find_cluster(const std::string& reference);
 
 Result<cluster::Cluster> local_cluster(std::int64_t ranks);

@@ -67,7 +67,7 @@ Result<explain::FirstAnswer> measure_first_answer(exec::Rank& rank, device::Devi
       return rank.step();
     });
   };
-  // Without computing to wait for, all go in one group.
+  // Without compute time to overlap, all weights form one group.
   WEFT_TRY(one_by_one, answer(exec::loading_groups(program, weights, pace)));
   found.one_after_the_other = one_by_one;
   pace.step_seconds = found.computing;

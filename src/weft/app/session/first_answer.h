@@ -1,4 +1,4 @@
-// weft/app/session/first_answer.h -- how soon a model answers whose weights are not on the device yet.
+// weft/app/session/first_answer.h -- time to the first answer when weights are not yet on the device.
 #pragma once
 #include "weft/app/explain/report.h"
 #include "weft/base/result.h"
@@ -7,8 +7,9 @@
 
 namespace weft::session {
 
-// Loads the weights that the rank has once more, from page-locked memory: all before computing, and in groups while
-// it computes. They stay as they are. REQUIRES: the rank has run, on a device that the host does not reach.
+// Reloads the rank's weights from page-locked memory: first all before computing, then in groups
+// that overlap with computing. The values do not change. REQUIRES: the rank has run, on a device
+// whose memory the host cannot access.
 Result<explain::FirstAnswer> measure_first_answer(exec::Rank& rank, device::Device& device);
 
 }  // namespace weft::session

@@ -1,4 +1,4 @@
-// GENERATE: a model of bytes continues a text, a byte at a time.
+// GENERATE: continues a text with a byte-level model, one byte at a time.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kUsualTokens = 200;
 
-// A model that reads positions of bytes and says what comes after each.
+// A model that reads a sequence of bytes and predicts the next byte at each position.
 class Continuer {
  public:
   static Result<Continuer> start(const Session::State& state, const Context& context,
@@ -50,7 +50,7 @@ class Continuer {
   const std::string& unproven() const { return unproven_; }
   std::size_t window() const { return static_cast<std::size_t>(tokens().place.axes[1].size); }
 
-  // The logits of the byte after the text's last, as far back as the model sees.
+  // The logits of the next byte, given as much of the text's end as fits the model's window.
   Result<std::vector<double>> next(std::string_view text) {
     if (text.size() > window()) text.remove_prefix(text.size() - window());
     for (const program::Port& port : rank_->program().inputs) {
@@ -82,7 +82,8 @@ class Continuer {
   std::string unproven_;
 };
 
-// With temperature 0 the likeliest, of equal ones the first; else one drawn with chance exp(logit / temperature).
+// With temperature 0 the most likely byte, the first of ties. Otherwise samples with probability
+// proportional to exp(logit / temperature).
 char draw(const std::vector<double>& logits, double temperature, double chance) {
   const auto best = std::ranges::max_element(logits);
   if (temperature == 0) return static_cast<char>(best - logits.begin());
@@ -96,7 +97,8 @@ char draw(const std::vector<double>& logits, double temperature, double chance) 
   return static_cast<char>(best - logits.begin());
 }
 
-// As any terminal may have it: what would steer it, and what is not UTF-8, as \x1b. Lines and tabs stay.
+// Escapes control characters and invalid UTF-8 as \x1b for the terminal. Newlines and tabs are
+// kept.
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -117,7 +119,7 @@ std::string printable(std::string_view text) {
 Answer run_generate(Session::State& state, const Context& context, const language::syntax::Run& run) {
   WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
   const RunOptions& running = prepared.settings.running;
-  // Something must stand before what comes next: without a prompt, the end of a line.
+  // The model needs at least one byte of context: without a prompt, a newline.
   std::string text = run.prompt && !run.prompt->text.empty() ? std::string(run.prompt->text) : "\n";
   const std::size_t prompt = run.prompt && !run.prompt->text.empty() ? text.size() : 0;
   const std::size_t begin = text.size();
@@ -125,12 +127,12 @@ Answer run_generate(Session::State& state, const Context& context, const languag
   const std::int64_t tokens = run.steps ? run.steps->whole : kUsualTokens;
   Random random(static_cast<std::uint64_t>(running.seed));
   for (std::int64_t i = 0; i < tokens; ++i) {
-    if (context.interrupted && context.interrupted()) break;  // what there is so far is an answer too
+    if (context.interrupted && context.interrupted()) break;  // returns the text generated so far
     auto logits = model.next(text);
     if (!logits.ok()) return std::move(logits).error();
     text += draw(*logits, running.temperature, random.uniform());
   }
-  if (run.into) {  // the bytes themselves, prompt included
+  if (run.into) {  // writes raw bytes, including the prompt
     const Status written =
         write_file_atomically(std::string(run.into->text), std::string_view(text).substr(begin - prompt));
     if (!written.ok()) return placed(Error(written.error()), run.into->span);

@@ -1,4 +1,4 @@
-// `weft help`: the pages of docs/help, inside the program.
+// `weft help`: the pages of docs/help, embedded in the program.
 #include <fmt/format.h>
 
 #include "weft/app/session/reply.h"

@@ -1,4 +1,4 @@
-// INFER: a model is asked about data.
+// INFER: runs a model on data.
 #include <string>
 #include <utility>
 
@@ -16,14 +16,14 @@
 namespace weft::session {
 namespace {
 
-constexpr std::int64_t kMostJsonValues = 10'000;  // that an answer carries; INTO takes any number
+constexpr std::int64_t kMostJsonValues = 10'000;  // in a JSON reply; INTO has no limit
 
 }  // namespace
 
 Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {
   WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
   const run::Weights& weights = state.weights.at(std::string(run.model.text));
-  // Every row counts: a batch need not be full.
+  // Uses every row: the last batch may be partial.
   auto feed = run::open_feed(data_of(run), prepared.plan.graph,
                              {.holdout = prepared.settings.running.holdout,
                               .seed = weights.seed,

@@ -21,7 +21,7 @@
 namespace weft::session {
 
 bool is_remembered(const Session::State& state, const Settings& settings, double others) {
-  constexpr double kMostOthers = 0.15;  // of the processors: above it times of a unit vary by more than that
+  constexpr double kMostOthers = 0.15;  // of the processors; above it, unit times vary by more than this
   if (settings.running.remember) return *settings.running.remember;
   if (others <= kMostOthers) return true;
   state.warnings.add(
@@ -144,7 +144,7 @@ Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weigh
   return {};
 }
 
-// The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
+// A smaller last batch needs its own plan, because means are over the whole batch.
 Result<Scorer::Part*> Scorer::part_for(std::int64_t left) {
   for (Part& part : parts_)
     if (&part == &parts_.front() ? part.batch <= left : part.batch == left) return &part;
@@ -191,7 +191,7 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
     WEFT_TRY_STATUS(rank.step());
     if (prepared_.target.on_gpu() && !total.first_answer)
       total.first_answer = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    // A batch counts by its rows that have a label, as they do within it.
+    // Weights a batch by its labelled rows, as the loss within a batch does.
     const std::int64_t before = answers.all;
     if (part->has_answers) WEFT_TRY_STATUS(count_answers(rank, answers));
     const std::int64_t now = part->has_answers ? answers.all - before : part->batch;

@@ -1,4 +1,4 @@
-// weft/app/session/learn.h -- TRAIN and INFER: plans, data and weights brought together.
+// weft/app/session/learn.h -- TRAIN and INFER: combines plans, data and weights.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -19,57 +19,58 @@
 
 namespace weft::session {
 
-// Whether what was measured while others had that share of the processors is kept for later plans. If not, a
-// warning says why.
+// Whether measurements are saved for later plans. `others` is the share of the processors that
+// other processes used meanwhile. Adds a warning with the reason if not.
 bool is_remembered(const Session::State& state, const Settings& settings, double others);
 
 struct RankStart {
-  std::int64_t held_bytes = 0;                // of the memory limit, that are taken already
-  std::span<const std::uint32_t> turns = {};  // program/tasks/compile.h
-  bool gives_way = false;                     // whatever the settings say
+  std::int64_t held_bytes = 0;                // part of the memory limit already in use
+  std::span<const std::uint32_t> turns = {};  // see program/tasks/compile.h
+  bool gives_way = false;                     // low priority regardless of settings
 };
 
 // Compiles a plan for this machine and starts a rank.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
                                                const RankStart& how = {});
 
-// How well a model does on data that it is only asked about.
+// A model's results on data that it is not trained on.
 struct Score {
   std::int64_t examples = 0;
-  std::optional<double> loss;  // where the model's first output is a single number
+  std::optional<double> loss;  // if the model's first output is a scalar
   std::optional<double>
-      accuracy;  // where the model has a cross-entropy: how often the largest logit is the label's
-  std::string unproven = {};  // why the plan that ran was not proven; empty: it was
-  // On a GPU: seconds from where no weight was there to the first batch's answer.
+      accuracy;  // if the model has a cross-entropy: how often the largest logit matches the label
+  std::string unproven = {};  // why the plan was not proven; empty: it was
+  // On a GPU: seconds from the first weight's transfer to the first batch's results.
   std::optional<double> first_answer = std::nullopt;
 };
 
-// Outputs for what the first cross-entropy compares, so that right answers can be counted. False: none fits.
-inline constexpr std::string_view kLogits = "(logits)", kLabels = "(labels)";  // no name of a model's own
+// Adds the logits and labels of the first cross-entropy as outputs, to count correct answers.
+// Returns false if no cross-entropy is suitable.
+inline constexpr std::string_view kLogits = "(logits)", kLabels = "(labels)";  // not valid names in a model
 bool add_cross_entropy_outputs(plan::Graph& graph);
 
-// The name and size of the index that examples run along.
+// The name and size of the batch index.
 Result<language::SizeOverride> batch_size(const plan::Graph& graph);
 
-// The plan of what is asked, proven, on a rank that waits for weights.
+// A proven inference plan, on a rank that needs its weights.
 struct AskedPlan {
   std::unique_ptr<exec::Rank> rank;
   std::string unproven;             // why it is not proven; empty: it is
-  std::optional<plan::Graph> once;  // what is made of weights alone, for all batches: see run/fold_weights.h
-  run::Tensors computed = {};       // and what that gave, where the rank has it not yet
+  std::optional<plan::Graph> once;  // computed once from weights alone: see run/fold_weights.h
+  run::Tensors computed = {};       // its results, until the rank has them
 };
 Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph);
-// On a GPU they are on their way when the next step begins: the weights must stay until it is over.
+// On a GPU the transfer may overlap the next step: `weights` must stay alive until that step ends.
 Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights);
 
-// Asks a model about the examples of a feed that are kept for testing; once made, a plan serves every time.
+// Evaluates a model on the test examples of a feed. Plans are built once and reused.
 class Scorer {
  public:
-  // REQUIRES: all of them outlive it.
+  // REQUIRES: all arguments outlive it.
   Scorer(const Session::State& state, const Context& context, const Prepared& prepared, const run::Feed& feed)
       : state_(state), context_(context), prepared_(prepared), feed_(feed) {}
 
-  // Sees the rank after each batch, and how many examples it held.
+  // Called after each batch with the rank and the number of examples in the batch.
   using OnBatch = std::function<Status(const exec::Rank& rank, std::int64_t examples)>;
   Result<Score> score(const run::Weights& weights, const OnBatch& on_batch = {});
 
@@ -85,7 +86,7 @@ class Scorer {
   const Context& context_;
   const Prepared& prepared_;
   const run::Feed& feed_;
-  std::vector<Part> parts_;  // of whole batches, and of the last one where it is smaller
+  std::vector<Part> parts_;  // for full batches, and for a smaller last batch
 };
 
 }  // namespace weft::session

@@ -26,10 +26,10 @@ namespace {
 using program::Program;
 using program::Timeline;
 
-constexpr std::int64_t kWarmUp = 3;  // the first steps touch memory for the first time
+constexpr std::int64_t kWarmUp = 3;  // steps that touch memory for the first time
 constexpr std::int64_t kMeasuredSteps = 10, kMostSteps = 10'000;
 
-// What the tasks of each unit took together.
+// The total task time of each unit.
 std::vector<double> unit_seconds(const Program& program, const Timeline& timeline) {
   std::vector<double> seconds(program.units.size());
   for (std::size_t t = 0; t < timeline.tasks.size(); ++t)
@@ -37,7 +37,7 @@ std::vector<double> unit_seconds(const Program& program, const Timeline& timelin
   return seconds;
 }
 
-// The median of |predicted - measured| / measured over the units that take any time to speak of.
+// The median of |predicted - measured| / measured over units that take a significant time.
 double median_error(const Program& program, const plan::Mesh& mesh, const cost::StepCosts& costs,
                     std::span<const double> measured) {
   constexpr double kLeast = 1e-6;
@@ -55,7 +55,7 @@ double median_error(const Program& program, const plan::Mesh& mesh, const cost::
   return errors.empty() ? 0 : median(std::move(errors));
 }
 
-// What the steps say of each unit.
+// The typical time of each unit over the steps.
 std::vector<double> typical_units(const Program& program, std::span<const Timeline> timelines,
                                   const cost::Concurrency& concurrency) {
   std::vector<std::vector<double>> by_unit(program.units.size());
@@ -79,8 +79,8 @@ std::string_view name_of(comm::TransportKind transport) {
   return comm::name(transport == comm::TransportKind::automatic ? comm::TransportKind::shm : transport);
 }
 
-// Keeps what units and collectives took, and says how well they and the step were predicted before and after.
-// A database that cannot be written to is no reason not to measure.
+// Saves the times of units and collectives, and computes prediction errors before and after saving.
+// A database that cannot be written is not an error here.
 Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksOptions& options,
                   const Settings& settings, const cluster::Cluster& cluster,
                   const distribute::DistributedPlan& plan, std::int32_t shown, bool remembered,
@@ -166,7 +166,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   request.measure_from = kWarmUp;
   const OtherWork others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
-  // The statistics are of one machine.
+  // Statistics are per machine.
   const bool several_hosts = prepared.target.has_several_hosts();
   const bool remembered =
       !several_hosts && !prepared.target.on_gpu() && is_remembered(state, settings, others.share());
@@ -184,12 +184,12 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
     for (const auto& rank : outcome.timelines) end = std::max(end, end_of(rank[s]));
     seconds.push_back(end);
   }
-  const double slowest = median(seconds);  // of each step the slowest rank
+  const double slowest = median(seconds);  // of the slowest rank in each step
   const auto typical = static_cast<std::size_t>(
       std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - slowest); }) -
       seconds.begin());
 
-  // Ranks compile alike: a program for each, as the run had it.
+  // Compilation is deterministic: this recreates each rank's program as it ran.
   for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
     WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options));
     found.ranks.push_back({std::make_shared<const Program>(std::move(compiled)),

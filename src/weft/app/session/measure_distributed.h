@@ -1,4 +1,4 @@
-// weft/app/session/measure_distributed.h -- EXPLAIN ANALYZE of a plan for several ranks: the plan, really run.
+// weft/app/session/measure_distributed.h -- EXPLAIN ANALYZE of a plan for several ranks: runs the plan.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -17,7 +17,7 @@ namespace weft::session {
 
 struct DistributedMeasurement {
   explain::Measured step;
-  // One rank's program and its timeline of the step that was the median, for each rank.
+  // One rank's program and its timeline of the median step.
   struct RankRun {
     std::shared_ptr<const program::Program> program;
     program::Timeline timeline;
@@ -25,15 +25,15 @@ struct DistributedMeasurement {
   std::vector<RankRun> ranks;
 };
 
-// What steps are measured on: the data given, or made-up numbers.
+// The data to measure on: the given data, or made-up numbers.
 Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, const language::syntax::Run& run,
                                                    const plan::Graph& graph);
 // "4 processes over shared memory"
 std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts);
 
-// Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
-// numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.
-// Fails where the cluster is not this machine.
+// Runs the chosen plan for some steps on this machine, on the given data or on made-up numbers, and
+// saves unit times in the statistics. `shown` is the rank whose node times are reported. Fails if
+// the cluster is not this machine.
 Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
                                                    const Prepared& prepared,
                                                    const search::DistributionChoice& choice,

@@ -22,10 +22,10 @@ using program::Program;
 using program::Timeline;
 using train::Pass;
 
-constexpr std::int64_t kWarmUpInTime = 3;  // the first steps touch memory for the first time
+constexpr std::int64_t kWarmUpInTime = 3;  // steps that touch memory for the first time
 constexpr std::int64_t kStepsInTime = 10, kMostStepsInTime = 10'000;
 
-// A rank's program, and which pass of its micro-batch each unit is of.
+// A rank's program, and the pass that each unit belongs to.
 struct RankProgram {
   std::shared_ptr<const Program> program;
   std::vector<pipeline::Pass> passes;  // by turn
@@ -48,7 +48,7 @@ Result<RankProgram> unrolled_program(const distribute::DistributedPlan& plan, st
   return found;
 }
 
-// Messages between stages are what passes wait for; collectives within a stage are part of them.
+// Passes wait for messages between stages; collectives within a stage are part of a pass.
 bool is_message(const program::Unit& unit) {
   const auto* exchange = std::get_if<program::Exchange>(&unit.kernel);
   return exchange != nullptr && (exchange->kind == program::Exchange::Kind::send ||
@@ -59,7 +59,7 @@ struct TimeStretch {
   double begin = 0, end = 0;
 };
 
-// How long at least one of the stretches lasts.
+// The length of the union of the intervals.
 double covered_seconds(std::vector<TimeStretch> stretches) {
   std::ranges::sort(stretches, {}, &TimeStretch::begin);
   double until = -1e300, seconds = 0;
@@ -70,9 +70,9 @@ double covered_seconds(std::vector<TimeStretch> stretches) {
   return seconds;
 }
 
-// What a rank did in one step.
+// A rank's activity in one step.
 struct RankStep {
-  double forward = 0, backward = 0, weight = 0, update = 0;  // of all micro-batches
+  double forward = 0, backward = 0, weight = 0, update = 0;  // summed over micro-batches
   std::vector<pipeline::Slot> slots;                         // by pass
   double busy() const { return forward + backward + weight + update; }
 };
@@ -81,7 +81,7 @@ RankStep passes_of_step(const RankProgram& rank, const Timeline& timeline) {
   const Program& program = *rank.program;
   struct Turn {
     std::vector<TimeStretch> stretches;
-    std::map<Pass, double> seconds;  // of tasks, whichever worker had them
+    std::map<Pass, double> seconds;  // summed over workers
   };
   std::vector<Turn> turns(rank.passes.size() + 1);
   for (std::size_t t = 0; t < timeline.tasks.size(); ++t) {
@@ -95,7 +95,8 @@ RankStep passes_of_step(const RankProgram& rank, const Timeline& timeline) {
   RankStep step;
   for (std::size_t k = 0; k < turns.size(); ++k) {
     Turn& turn = turns[k];
-    // What is ready early is done while a pass waits for its message: a pass begins when the one before it is over.
+    // Tasks can run early while an earlier pass waits for a message: a pass starts when the
+    // previous one ends.
     const double over = step.slots.empty() ? 0 : step.slots.back().end;
     pipeline::Slot slot{over, over};
     if (!turn.stretches.empty()) {
@@ -125,7 +126,7 @@ double end_in_time(const Timeline& timeline) {
   return end;
 }
 
-// The median over steps of one figure, and the mean of that over the ranks of a stage.
+// The mean over a stage's ranks of the median of `figure` over the steps.
 template <class Figure>
 double typical(const std::vector<std::vector<RankStep>>& ranks, const std::vector<std::size_t>& of_stage,
                const Figure& figure) {
@@ -182,10 +183,10 @@ Result<Steps> run_on_ranks(const Context& context, const Prepared& prepared, con
                describe_ranks(options, prepared.target.has_several_hosts())};
 }
 
-// A database that cannot be written to is no reason not to measure.
+// A database that cannot be written is not an error here.
 void remember_units(const Prepared& prepared, const std::vector<RankProgram>& programs, const Steps& steps) {
   const cost::Concurrency concurrency{static_cast<int>(prepared.ranks), steps.workers};
-  if (cost::is_oversubscribed(concurrency)) return;  // who waits for a processor seems to compute
+  if (cost::is_oversubscribed(concurrency)) return;  // waiting for a processor would count as computing
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return;
   for (std::size_t rank = 0; rank < programs.size(); ++rank)

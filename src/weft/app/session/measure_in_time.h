@@ -1,4 +1,4 @@
-// weft/app/session/measure_in_time.h -- EXPLAIN ANALYZE of a plan in time: its steps, really run, pass by pass.
+// weft/app/session/measure_in_time.h -- EXPLAIN ANALYZE of a plan with stages or micro-batches, by pass.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -15,13 +15,13 @@
 
 namespace weft::session {
 
-// What one rank ran.
+// One rank's program and measurement.
 struct RankInTime {
   std::int32_t rank = 0, stage = 0;
   std::vector<pipeline::Pass> passes;  // by turn of its program
   std::shared_ptr<const program::Program> program;
-  program::Timeline timeline;         // of the step that was the median
-  std::vector<pipeline::Slot> slots;  // of it, by pass
+  program::Timeline timeline;         // of the median step
+  std::vector<pipeline::Slot> slots;  // of the median step, by pass
 };
 
 struct MeasurementInTime {
@@ -29,8 +29,9 @@ struct MeasurementInTime {
   std::vector<RankInTime> ranks;
 };
 
-// Runs the plan for some steps on as many ranks of this machine, on the data given or on made-up numbers. Where each
-// rank has processors of its own, what its units took is added to the statistics. REQUIRES: as plan_in_time made it.
+// Runs the plan for some steps on this machine, on the given data or on made-up numbers. If the
+// ranks do not share processors, saves unit times in the statistics. REQUIRES: `plan` is from
+// plan_in_time().
 Result<MeasurementInTime> measure_in_time(const Session::State& state, const Context& context,
                                           const Prepared& prepared, const search::Choice& plan);
 

@@ -23,13 +23,13 @@ using language::syntax::Link;
 using language::syntax::LinkKind;
 using ExchangeKind = program::Exchange::Kind;
 
-// What a log says that a link needs.
+// The figures of a log that determine a link.
 struct MeasuredLog {
   std::string path;
   formats::CollectiveTable table;
   ExchangeKind kind = ExchangeKind::all_reduce;
   bool kind_assumed = false;
-  sim::Measurement best, quickest;  // of the largest bus bandwidth; of the least time
+  sim::Measurement best, quickest;  // highest bus bandwidth; shortest time
 };
 
 std::optional<ExchangeKind> exchange_kind(collective::Kind kind) {
@@ -74,7 +74,8 @@ Result<MeasuredLog> read_log(const language::syntax::Text& file) {
   return log;
 }
 
-// The x of [low, high] at which `rises` comes to `wanted`, by halving; an end where it does not.
+// Bisects for the x in [low, high] where the increasing function `rises` equals `wanted`; returns
+// an end if there is none.
 double solve(double low, double high, double wanted, const std::function<double(double)>& rises) {
   constexpr int kHalvings = 60;
   for (int i = 0; i < kHalvings; ++i) {
@@ -88,7 +89,8 @@ struct LinkFigures {
   double bytes_per_second = 0, latency_seconds = 0;
 };
 
-// Three times round: each of the two moves the other a little.
+// Alternates between fitting latency and bandwidth three times, since each depends slightly on the
+// other.
 LinkFigures fit_link(ExchangeKind kind, cost::MeshLink link, const sim::Measurement& large,
                      double small_bytes, double small_seconds) {
   const auto seconds = [&](double bytes) { return cost::exchange_seconds(kind, link, bytes).seconds(); };
@@ -98,7 +100,7 @@ LinkFigures fit_link(ExchangeKind kind, cost::MeshLink link, const sim::Measurem
       link.latency_seconds = latency;
       return seconds(small_bytes);
     });
-    // By its logarithm, since nobody knows how fast it is; slower links take longer.
+    // Bisects over log(seconds per byte), since the rate may have any order of magnitude.
     const double slowness = solve(std::log(1e-15), std::log(1e-6), large.seconds, [&](double log_slowness) {
       link.bytes_per_second = 1 / std::exp(log_slowness);
       return seconds(static_cast<double>(large.bytes));
@@ -140,7 +142,7 @@ class ClusterFromLogs {
     return user_error(std::move(message), std::move(hint), statement_.logs[0].span);
   }
 
-  // What files say of nodes and devices must be one number.
+  // Numbers of nodes and devices from different sources must agree.
   Status agree(std::string_view what, std::int64_t one, const std::string& path, std::int64_t other,
                std::string_view where) const {
     if (one == 0 || other == 0 || one == other) return {};
@@ -148,7 +150,7 @@ class ClusterFromLogs {
                  "leave one of them out");
   }
 
-  // As AS says; else as files have it, and what they do not, the largest log.
+  // From AS; else from the files, and if they do not say, from the log with the most ranks.
   Status find_shape() {
     const bool said = statement_.nodes.whole > 0;
     std::int64_t devices = said ? statement_.devices.whole : 0;
@@ -185,7 +187,7 @@ class ClusterFromLogs {
     return {};
   }
 
-  // The longest name of a device that is part of what the driver calls it.
+  // The longest catalog name that is part of the driver's name for the device.
   Status find_device() {
     if (statement_.device.given()) return {};
     std::string_view found;
@@ -271,7 +273,7 @@ class ClusterFromLogs {
                        print_seconds(figures.latency_seconds));
   }
 
-  // What a shipped cluster of the same device has: axis 0 across nodes, 1 within them.
+  // The link of a shipped cluster with the same device: axis 0 across nodes, 1 within them.
   std::optional<std::pair<std::string, LinkFigures>> usual(std::size_t axis) const {
     for (const auto& [name, cluster] : catalog_.clusters)
       if (cluster.device.name == made_.device.text && cluster.axes.size() == 2 &&
@@ -281,10 +283,10 @@ class ClusterFromLogs {
     return std::nullopt;
   }
 
-  // What a file says of a link, with a latency that none says.
+  // A link rate from a file, with an assumed latency, which no file states.
   LinkFigures described(double bytes_per_second, const std::string& path, const std::string& why,
                         std::size_t axis, std::string_view where) {
-    constexpr LinkFigures kRound[] = {{0, 5e-6}, {0, 2e-6}};  // what clusters.weft plans with
+    constexpr LinkFigures kRound[] = {{0, 5e-6}, {0, 2e-6}};  // as in clusters.weft
     const auto known = usual(axis);
     const LinkFigures figures{bytes_per_second,
                               known ? known->second.latency_seconds : kRound[axis].latency_seconds};
@@ -347,13 +349,14 @@ class ClusterFromLogs {
                        local = made_.devices.whole, nodes = ranks / local;
     const auto of_ranks = static_cast<double>(ranks), of_local = static_cast<double>(local),
                of_nodes = static_cast<double>(nodes);
-    // What a device's card carries. A ring enters and leaves each node once, so its cards share what passes; of
-    // an exchange among all, each card carries what is for other nodes.
+    // The rate of a device's card. A ring enters and leaves each node once, so the cards of a node
+    // share its traffic. In an all-to-all, each card carries the data for other nodes.
     double card = bus_bandwidth(*across_, ranks) / of_local;
     if (across_->kind == ExchangeKind::all_to_all)
       card =
           static_cast<double>(across_->best.bytes) * (of_ranks - of_local) / of_ranks / across_->best.seconds;
-    // Along the nodes' axis a card carries a share of an all-reduce at that rate; after what the nodes do inside.
+    // Along the node axis, a card carries its share of an all-reduce at that rate, after the
+    // reduction within nodes.
     const cost::MeshLink inside{.ranks = static_cast<std::int32_t>(local),
                                 .latency_seconds = inside_.latency_seconds,
                                 .bytes_per_second = inside_.bytes_per_second};

@@ -20,7 +20,7 @@ struct Written {
 
 bool is_own(const program::Port& port) { return port.name != kLogits && port.name != kLabels; }
 
-// By its type: places have sizes, not names.
+// Compares index names in the types, because places only have sizes.
 bool has_row_for_each(const exec::Rank& rank, const program::Port& port) {
   const plan::Graph& graph = *rank.program().graph;
   const plan::Type input = graph.type(rank.program().inputs.front().value), output = graph.type(port.value);
@@ -38,7 +38,7 @@ std::vector<Written> written_of(const exec::Rank& rank, std::int64_t examples) {
   return written;
 }
 
-// The largest of each row of logits; of equal ones the first.
+// The argmax of each row of logits; the first of ties.
 std::vector<double> largest(const program::Port& logits, const exec::HostBytes& bytes) {
   const std::int64_t classes = logits.place.axes[logits.place.axes.size() - 1].size;
   std::vector<double> found;
@@ -57,7 +57,7 @@ std::vector<double> largest(const program::Port& logits, const exec::HostBytes& 
 }  // namespace
 
 Status Predictions::add(const exec::Rank& rank, std::int64_t examples) {
-  // Nothing more is kept: then nothing more is read.
+  // When the limit is reached, rows are counted but not read.
   if (width_ > 0 && rows_ + 1 > most_values_ / width_) return left_out_ += examples, Status();
   const std::vector<Written> written = written_of(rank, examples);
   const auto logits = std::ranges::find(rank.program().outputs, kLogits, &program::Port::name);

@@ -1,4 +1,4 @@
-// weft/app/session/program_file.h -- a checked program in the format that a file's ending names.
+// weft/app/session/program_file.h -- writes a checked program; the file extension selects the format.
 //
 //   .xml  MSCCL      .json  MSCCL++      .program  Weft's text
 //
@@ -16,11 +16,12 @@ Result<std::string> in_format_of(const std::string& path, const collective::Prog
 
 Status write_program(const std::string& path, const collective::Program& program);
 
-// Seconds that a run of it takes by simulation.
+// The simulated time of one run, in seconds.
 Result<double> simulated_seconds(const collective::Program& program, const cluster::Topology& topology,
                                  std::int64_t bytes);
 
-// Ranks downwards, time to the right, as the simulation has it; see explain/space_time.h.
+// A space-time diagram of the simulated run, ranks down and time to the right; see
+// explain/space_time.h.
 Result<std::string> draw_program(const collective::Program& program, const cluster::Topology& topology,
                                  std::int64_t bytes);
 

@@ -1,10 +1,10 @@
-// weft/app/session/read_plan.h -- a plan of one device, from wherever it is written: what `weft rules` is given.
+// weft/app/session/read_plan.h -- reads a plan for one device in any format: the input of `weft rules`.
 //
 //   encoder.json    a model graph (`weft-graph-1`)
 //   block.plan      plan text
 //   resnet50        a shipped model, as INFER would run it
 //
-// What a file holds is seen by its first characters, not by its name.
+// The format is detected from a file's first characters, not from its name.
 #pragma once
 #include <string>
 

@@ -14,7 +14,7 @@
 namespace weft::session {
 namespace {
 
-// The checkpoint that the statement goes on from; none: it begins.
+// The checkpoint to resume from; null if the statement starts anew.
 Result<std::unique_ptr<run::Weights>> find_checkpoint(const Session::State& state, const Context& context,
                                                       const language::syntax::Run& run,
                                                       const RunOptions& running, std::int64_t begin) {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<run::Weights>> find_checkpoint(const Session::State& stat
     if (!error.span.known()) error.span = run.span;
     return error;
   }
-  // Nobody asked for it but the launcher: what an earlier launch left there is not meant.
+  // Without resume = true, only a checkpoint of this launch is used, not that of an earlier one.
   if (!running.resume && read->launch != run::launch_name()) return std::unique_ptr<run::Weights>();
   if (read->step <= begin) return std::unique_ptr<run::Weights>();
   return std::make_unique<run::Weights>(std::move(*read));

@@ -1,9 +1,9 @@
-// weft/app/session/ready_to_train.h -- all that a TRAIN needs before its first step: plan of one device, data, weights.
+// weft/app/session/ready_to_train.h -- what TRAIN needs before its first step: plan, data and weights.
 //
-//   weights   what was learned before, new initial values, or, where it resumes, its own checkpoint
-//   steps     those of the statement; resumed, those that are left of them
+//   weights   the session's weights, initial values, or on resume, the statement's checkpoint
+//   steps     those of the statement; on resume, the remaining ones
 //
-// Ranks of a launcher compare them before they go on: see run/rank_comparison.h.
+// Ranks of a launcher compare all of this before they start: see run/rank_comparison.h.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -22,12 +22,12 @@ namespace weft::session {
 struct ReadyToTrain {
   Prepared prepared;
   std::unique_ptr<run::Feed> feed;
-  // What was learned before stays the session's: if this goes wrong, it is still there.
+  // The session keeps the existing weights, so they survive if the training fails.
   const run::Weights* start = nullptr;
-  std::unique_ptr<run::Weights> own;  // where it is not the session's
-  bool from_file = false;             // LOAD or a checkpoint gave it
-  std::int64_t begin = 0;             // the model's step at which the statement began, when it first did
-  std::int64_t end = 0;               // at which it is over
+  std::unique_ptr<run::Weights> own;  // if `start` is not the session's
+  bool from_file = false;             // from LOAD or a checkpoint
+  std::int64_t begin = 0;             // the model's step when the statement first started
+  std::int64_t end = 0;               // the step to train to
 
   bool is_over() const { return start->step >= end; }
 };
@@ -35,10 +35,10 @@ struct ReadyToTrain {
 Result<ReadyToTrain> make_ready_to_train(const Session::State& state, const Context& context,
                                          const language::syntax::Run& run);
 
-// What all ranks must have alike.
+// What must be identical on all ranks.
 std::vector<run::Claim> claims_of(const ReadyToTrain& ready);
 
-// An error about the files that FROM names, at their place.
+// An error about the files after FROM, located at `span`.
 Error about_data(Error error, Span span);
 
 }  // namespace weft::session

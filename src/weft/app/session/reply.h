@@ -1,4 +1,4 @@
-// weft/app/session/reply.h -- a result as the answer to a command.
+// weft/app/session/reply.h -- turns a result into the reply to a command.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,15 +9,16 @@
 
 namespace weft::session {
 
-// The error with this place, unless it has one.
+// The error located at `span`, unless it already has a location.
 Error placed(Error error, Span span);
-// The error with the text that its place lies in, unless it has one.
+// The error with the text that its span refers to, unless it already has one.
 Error in_text(const std::string& text, Error error);
 
-// The error as a reply, its place shown where it has one.
+// The error as a reply, with its location if it has one.
 Reply complain(const Error& error);
-// {"error": {"message", "line", "column", "hint"}} on one line; line and column are null where the error has no
-// place in `text`, or in its own. `file`: whose text it is, said where it is known.
+// {"error": {"message", "line", "column", "hint"}} on one line. `line` and `column` are null if the
+// error has no location in `text` or in its own text. `file` names the source of the text; included
+// if not empty.
 std::string error_json(const Error& error, std::string_view text, std::string_view file = {});
 
 Reply to_reply(const Result<std::string>& answer);

@@ -1,4 +1,4 @@
-// weft/app/session/score_text.h -- how well a model did, for people and for programs.
+// weft/app/session/score_text.h -- a model's score as text and as JSON.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace weft::session {
 
-// Three digits are enough to see a loss fall.
+// Prints three digits, enough to see a loss decrease.
 std::string print_loss(double loss);
 
 // "tested on the last 360 rows: loss 0.274, accuracy 0.9139"; `where`: "tested on the last".

@@ -1,4 +1,4 @@
-// RUN: the statements of a file, as if they stood in its place.
+// RUN: executes a file's statements in its place.
 #include <algorithm>
 #include <filesystem>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostScript = std::int64_t{64} << 20;
 constexpr std::size_t kMostNestedScripts = 32;
 
-// The error tells the file, and its own text where it has a place in it.
+// Adds the file's name to the error, and the script's text if the error has no text yet.
 Error in_script(Error error, std::string_view file, const language::ParsedText& source, Span statement) {
   if (error.text == nullptr) {
     error.text = source.text;
@@ -28,7 +28,7 @@ Error in_script(Error error, std::string_view file, const language::ParsedText& 
   return error;
 }
 
-// What tells a file from another, whatever way leads to it.
+// A canonical path, equal for all paths to the same file.
 std::string identity(const std::string& file) {
   std::error_code failure;
   const std::filesystem::path real = std::filesystem::canonical(file, failure);

@@ -32,7 +32,7 @@ std::string done(Format format, std::string_view verb, std::string_view what, st
   return fmt::format("{} {} {}\n", verb, what, name);
 }
 
-// CREATE, DROP, SET and HINT answer nothing that was asked.
+// CREATE, DROP, SET and HINT only confirm what they did.
 bool only_confirms(const Statement& statement) {
   switch (statement.kind) {
     case StatementKind::create_device:
@@ -67,7 +67,7 @@ std::pair<std::string_view, std::string_view> created(const Statement& statement
   }
 }
 
-// A search for a plan, shown as other long tasks are.
+// Reports the progress of a plan search like that of other long tasks.
 auto showing_search(const std::function<void(const explain::Progress&)>& show) {
   return [show](std::string_view model, const search::SearchProgress& now, double seconds) {
     explain::Progress progress;
@@ -120,7 +120,7 @@ Answer run_create(Session::State& state, const Context& context, const Statement
   WEFT_TRY_STATUS(define_object(state.catalog, context.source, statement, options));
   const auto [what, name] = created(statement);
   if (shadows) {
-    if (statement.kind == StatementKind::create_model) {  // what the shipped one learned is not this one's
+    if (statement.kind == StatementKind::create_model) {  // the shipped model's weights do not apply to it
       state.weights.erase(std::string(name));
       state.loaded.erase(std::string(name));
     }
@@ -136,7 +136,7 @@ Answer run_set(Session::State& state, const Context& context, const language::sy
   WEFT_TRY_STATUS(apply(changed, set.name, set.value));
   note_old_name(state, set.name.text);
   const std::string_view name = current_name(set.name.text);
-  // What does not exist is better known now than with the next EXPLAIN.
+  // Reports an unknown device now rather than at the next EXPLAIN.
   if (set.name.text == "device" && !changed.device.empty())
     WEFT_TRY_STATUS(target_of(state.catalog, named_target(changed.device, set.value.span)));
   state.settings = changed;
@@ -148,8 +148,8 @@ Answer run_set(Session::State& state, const Context& context, const language::sy
   return fmt::format("{} = {}\n", name, value);
 }
 
-// Hints are kept for the planner. What they name must exist somewhere in the catalog, so that a slip
-// is seen now and not when the plan comes out unchanged.
+// Stores a hint for the planner. The names in it must exist in the catalog, so that a typo is
+// reported now.
 Answer run_hint(Session::State& state, const Context& context, const language::syntax::Hint& hint) {
   std::vector<std::string_view> indices, tensors, axes = {"rank"};
   const auto add_body = [&](const language::syntax::Body& body) {
@@ -250,7 +250,7 @@ Reply Session::execute(std::string_view text) {
     const auto tell = [&](const Statement& statement, const std::string& answer) {
       if (answer.empty()) return;
       if (on_note && format == Format::text && only_confirms(statement)) return on_note(answer);
-      // A blank line keeps answers apart, but a run of one-line ones stays together.
+      // Separates answers by a blank line, except between one-line answers.
       const bool is_long = std::ranges::count(answer, '\n') > 1;
       if (format == Format::text && answered && (is_long || last_was_long)) say("\n");
       say(answer);

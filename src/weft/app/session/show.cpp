@@ -1,4 +1,4 @@
-// SHOW and DESCRIBE: what the catalog holds.
+// SHOW and DESCRIBE: the contents of the catalog.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -113,7 +113,7 @@ Listing show_functions(const Session::State& state) {
   Listing listing({"function", "meaning"},
                   {{"function", Align::left, Fit::wrap}, {"meaning", Align::left, Fit::wrap}});
   std::vector<std::pair<std::string_view, std::string>>
-      rows;  // usage, meaning: Weft's and one's own, by name
+      rows;  // usage and meaning of built-in and user-defined functions
   for (const language::FunctionSpec& spec : language::functions())
     rows.emplace_back(spec.usage, spec.summary);
   for (const auto& [name, own] : state.catalog.functions)

@@ -1,4 +1,4 @@
-// SHOW STATISTICS, CLEAR STATISTICS: what was measured on this machine, and how it is forgotten.
+// SHOW STATISTICS, CLEAR STATISTICS: lists and deletes measurements of this machine.
 #include "weft/app/session/show_statistics.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Answer run_clear(const Session::State&, const Context& context, const language::
     return user_error(fmt::format("cannot clear '{}'", clear.what.text), "CLEAR takes STATISTICS",
                       clear.what.span);
   std::int64_t rows = 0;
-  // A database that is not there need not be made to be empty.
+  // A database that does not exist is already empty.
   WEFT_TRY(there, cost::Statistics::open({}, cost::Access::read));
   WEFT_TRY(count, there.rows());
   if (count > 0) {

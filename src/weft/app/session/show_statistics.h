@@ -1,4 +1,4 @@
-// weft/app/session/show_statistics.h -- what SHOW STATISTICS lists.
+// weft/app/session/show_statistics.h -- the rows of SHOW STATISTICS.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace weft::session {
 
-// Of this machine, a row for each kind of measurement that there is.
+// One row per kind of measurement on this machine.
 explain::Listing show_statistics(const Session::State& state);
 
 }  // namespace weft::session

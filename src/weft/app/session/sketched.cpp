@@ -28,7 +28,8 @@ Result<cluster::Topology> find_sketched(const std::string& reference, const std:
   WEFT_TRY(drawn, read_sketch(sketch));
   chunks = drawn.chunks;
   if (reference.ends_with(".json")) {
-    // A profile is of one node; other files state all of them, and refuse to be multiplied.
+    // A profile describes one node and can be replicated; other files describe all nodes and reject
+    // `nodes`.
     WEFT_TRY(text, read_file(reference, kMostSketchBytes));
     formats::TopologyOptions options;
     options.nodes = drawn.nodes;

@@ -1,4 +1,4 @@
-// weft/app/session/sketched.h -- the wires that a sketch leaves of a cluster. For app/session and app/command only.
+// weft/app/session/sketched.h -- a topology restricted by a sketch. For app/session and app/command only.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,8 +11,9 @@ namespace weft::session {
 
 Result<synthesis::Sketch> read_sketch(const std::string& path);
 
-// What a command line names: a cluster or a file, of as many nodes as the sketch has where the file profiles
-// one node. Without a sketch (an empty path), all its wires. `chunks`: those of the sketch, 0 where it has none.
+// The topology of a cluster or file named on the command line, restricted to the links that the
+// sketch allows. A file that profiles one node is replicated to the sketch's number of nodes. An
+// empty `sketch` keeps all links. Sets `chunks` to the sketch's number, or to 0 if it has none.
 Result<cluster::Topology> find_sketched(const std::string& reference, const std::string& sketch,
                                         std::int32_t& chunks);
 

@@ -1,7 +1,7 @@
-// weft/app/session/state.h -- what a session remembers, and one function a kind of statement.
+// weft/app/session/state.h -- the state of a session, and one function per kind of statement.
 //
-// Included by app/session and app/command only. A statement's function returns what to print, in the
-// session's format, or an error; a function that fails has changed nothing.
+// Included by app/session and app/command only. A statement's function returns the text to print,
+// in the session's format, or an error. A function that fails has changed nothing.
 #pragma once
 #include <memory>
 #include <set>
@@ -18,22 +18,22 @@
 
 namespace weft::session {
 
-using namespace planner;  // statements are planned, and their answers tell of that
+using namespace planner;  // most statements use the planner
 
 struct Session::State : Knowledge {
-  std::set<std::string> loaded;      // models whose weights a file gave, and no TRAIN changed since
-  std::vector<std::string> scripts;  // that RUN is running, the outermost first
-  mutable bool stopped = false;      // the error that ends the text is that it was told to
+  std::set<std::string> loaded;      // models with weights from a file and no TRAIN since
+  std::vector<std::string> scripts;  // active RUN scripts, outermost first
+  mutable bool stopped = false;      // the error is a requested stop: see ExitCode::stopped
 };
 
-// What a statement may read besides the session's state.
+// What a statement can read besides the session's state.
 struct Context : Observer {
   Format format = Format::text;
   std::size_t width = explain::kUsualWidth;
   std::shared_ptr<const language::ParsedText> source;
   std::function<void(const explain::Progress&)> on_progress;
   std::function<void()> on_statement_end;
-  // Takes the answer of a statement that another one runs; what RUN says comes as it goes.
+  // Receives the answers of statements inside a RUN script as they complete.
   std::function<void(const language::syntax::Statement&, const std::string&)> tell;
   std::function<bool()> terminated;
   std::function<void(bool)> on_training;
@@ -55,17 +55,17 @@ Answer run_infer(Session::State& state, const Context& context, const language::
 Answer run_generate(Session::State& state, const Context& context, const language::syntax::Run& run);
 Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save);
 Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load);
-// What a file holds for a model, as the model's text has it.
+// Reads a model's weights from a file and checks them against the model's declaration.
 Result<run::Weights> read_weights_file(const Session::State& state, const Context& context,
                                        const language::syntax::Name& model, const std::string& path);
-// The statements of a file, as if they stood in its place.
+// Executes the statements of a file in place of the RUN.
 Answer run_script(Session::State& state, const Context& context, const language::syntax::RunFile& run);
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& explain);
 
 Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize);
 
-// One statement of any kind.
+// Executes a statement of any kind.
 Answer run_statement(Session::State& state, const Context& context,
                      const language::syntax::Statement& statement);
 

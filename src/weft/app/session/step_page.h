@@ -1,4 +1,4 @@
-// weft/app/session/step_page.h -- EXPLAIN (PAGE 'step.html'): the plan and its timelines, as a page in a file.
+// weft/app/session/step_page.h -- EXPLAIN (PAGE 'step.html'): the plan and its timelines as an HTML page.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace weft::session {
 
-// Adds each rank's timeline of the step that was measured.
+// Adds each rank's timeline of the measured step.
 void add_measured(explain::StepPage& page, const DistributedMeasurement& measured);
 
-// The same of steps that are cut in time, with their passes.
+// The same for plans with stages or micro-batches, with their passes.
 void add_measured(explain::StepPage& page, const MeasurementInTime& measured);
 
 Status write_step_page(const std::string& path, const explain::StepPage& page);

@@ -1,4 +1,4 @@
-// SYNTHESIZE collective ON cluster: the optimum of its wires and a program that was checked.
+// SYNTHESIZE collective ON cluster: the optimum on its links, and a checked program.
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// weft collective synthesize all_to_all: the bound by a concurrent flow, and a program along its paths.
+// weft collective synthesize all_to_all: a bound from concurrent flow, and a program along its paths.
 #include <optional>
 #include <utility>
 
@@ -16,8 +16,8 @@
 namespace weft::session {
 namespace {
 
-constexpr std::int32_t kMostPaired = 64;  // of a program
-// More instances than the first that does not gain are not tried.
+constexpr std::int32_t kMostPaired = 64;  // devices that a program is made for
+// Numbers of instances to try, until one brings no gain.
 constexpr std::int32_t kInstances[] = {1, 2, 4, 8, 16, 24};
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<Synthesized> compile_for(const collective::Moves& moves, const cluster::T
     options.instances = instances;
     options.protocol = protocol;
     Result<collective::Program> program = collective::compile(moves, options);
-    if (!program.ok() && best) break;  // no room for more of them
+    if (!program.ok() && best) break;  // too many instances to compile
     if (!program.ok()) return std::move(program).error();
     WEFT_TRY(seconds, simulated_seconds(*program, topology, bytes));
     const double attained = static_cast<double>(bytes) / seconds;

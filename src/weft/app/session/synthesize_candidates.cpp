@@ -1,4 +1,4 @@
-// Synthesized programs that compete with the shipped algorithms.
+// Synthesized programs that are compared with the shipped algorithms.
 #include <array>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace weft::session {
 namespace {
 
 constexpr std::int32_t kMostTimed = 64;   // devices
-constexpr double kSynthesisSeconds = 30;  // of the whole synthesis, about
+constexpr double kSynthesisSeconds = 30;  // approximate total
 
 struct Timed {
   std::int64_t bytes;

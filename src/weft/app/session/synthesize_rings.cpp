@@ -1,4 +1,4 @@
-// weft collective synthesize -o FILE.graph.xml: rings for stock NCCL, which takes no trees of others' making.
+// weft collective synthesize -o FILE.graph.xml: rings for stock NCCL, which cannot load other trees.
 #include <algorithm>
 #include <utility>
 
@@ -12,9 +12,9 @@
 namespace weft::session {
 namespace {
 
-constexpr std::size_t kMostRings = 32;  // NCCL has 64 channels, and wants two for each ring of its own
+constexpr std::size_t kMostRings = 32;  // NCCL has 64 channels and uses two per ring
 
-// A ring as a chain from every device: along it for what spreads, to it for what sums.
+// Each ring as one chain per root: away from the root to broadcast, towards it to reduce.
 std::vector<synthesis::Tree> chains_of(const synthesis::Rings& rings, bool up) {
   std::vector<synthesis::Tree> chains;
   const std::size_t devices = rings.rings.front().size();

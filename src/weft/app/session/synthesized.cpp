@@ -18,7 +18,7 @@ namespace weft::session {
 Result<Synthesized> synthesize_program(const cluster::Topology& topology, const synthesis::Forest& forest,
                                        const synthesis::Deadline& deadline, std::int64_t bytes) {
   WEFT_TRY(best, sim::tune_trees(topology, forest, deadline, bytes));
-  // Checking takes longer than simulating: only what is kept is checked.
+  // Checking is slower than simulating, so only the chosen program is checked.
   const std::int32_t slots = sim::run_parameters(best.program.protocol).slots;
   WEFT_TRY_STATUS(
       formats::expect_right(collective::check(best.program, {.slots = slots}), "the synthesized program is"));

@@ -1,4 +1,4 @@
-// TRAIN: a model learns from data.
+// TRAIN: trains a model on data.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,13 +41,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The first and the last of one of several.
+// The first and the last value of loss `i`, if the model has several.
 std::pair<double, double> losses_of(const run::TrainingOutcome& outcome, std::size_t i) {
   if (i == 0 || i > outcome.last_further.size()) return {outcome.first_loss, outcome.last_loss};
   return {outcome.first_further[i - 1], outcome.last_further[i - 1]};
 }
 
-// Tells whoever watches how far it is, ten times a second at most.
+// Reports progress at most ten times per second.
 class Watch {
  public:
   Watch(const Context& context, const language::syntax::Run& run, const run::Feed& feed,
@@ -80,7 +80,8 @@ class Watch {
   double shown_ = -1;
 };
 
-// The statement's steps, or as many from the model's first on, so that a training in parts is one at once.
+// The learning rate schedule. With schedule_steps it starts at the model's first step, so that
+// training in parts equals training at once.
 run::Schedule schedule_of(const RunOptions& running, std::int64_t first_step, std::int64_t steps) {
   const bool whole = running.schedule_steps > 0;
   return {.kind = running.schedule,
@@ -92,27 +93,27 @@ run::Schedule schedule_of(const RunOptions& running, std::int64_t first_step, st
           .factor = running.schedule_factor};
 }
 
-// What a TRAIN came to, on one rank or several.
+// The result of a TRAIN on one rank or several.
 struct Trained {
   run::TrainingOutcome outcome;
   run::Weights weights;
-  int threads = 1;  // of a rank
+  int threads = 1;  // per rank
   std::vector<program::ByDefinition> by_definition;
-  std::string distribution;  // of several ranks, or in time
+  std::string distribution;  // with several ranks, stages or micro-batches
   std::int64_t micro_batches = 1;
-  std::string unproven;          // why that plan was not proven; empty: it was
-  bool reports = true;           // false for a rank of a launcher's that is not the first
-  bool changes_plan = false;     // it ended early, to go on with another plan
-  std::string next_plan;         // that one, as rank 0 knows it
-  double predicted_seconds = 0;  // of a step; 0: not estimated
+  std::string unproven;          // why the plan was not proven; empty: it was
+  bool reports = true;           // true only on rank 0 of a launcher
+  bool changes_plan = false;     // ended early to continue with another plan
+  std::string next_plan;         // that plan, known to rank 0
+  double predicted_seconds = 0;  // per step; 0: not estimated
   double memory_bytes = 0;       // of the fullest rank
-  double others = 0;             // the share of this machine's processors that other programs used meanwhile
+  double others = 0;             // share of this machine's processors used by other programs
 
   bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
 
-// How much of its processors the ranks of this machine left to other programs; empty where that was little, or the
-// time too short to tell.
+// How much of the processors other programs used. Empty if that was little, or the time too short
+// to tell.
 std::string print_shared(const Prepared& prepared, const Trained& done) {
   constexpr double kMuch = 0.25, kLeastSeconds = 3;
   if (prepared.ranks < 2 || prepared.target.is_job() || prepared.target.on_gpu() || done.others < kMuch ||
@@ -124,10 +125,11 @@ std::string print_shared(const Prepared& prepared, const Trained& done) {
       100 * done.others, available_processors());
 }
 
-// What is learned so far.
+// Called with the weights trained so far.
 using OnCheckpoint = std::function<Status(std::int64_t step, formats::Checkpoint learned)>;
 
-// While steps are taken the process should not end: what was learned since the last checkpoint would be lost.
+// Marks the period in which the process should not exit, since steps after the last checkpoint
+// would be lost.
 class Learning {
  public:
   explicit Learning(const Context& context) : context_(context) {}
@@ -143,7 +145,8 @@ class Learning {
   bool begun_ = false;
 };
 
-// Gradients that a training with `gradient_delay` had made and not applied; a plan without has no place for them.
+// Warns of gradients that a training with `gradient_delay` computed but did not apply, if the plan
+// cannot hold them.
 void warn_of_dropped(const Session::State& state, const run::Weights& start, const plan::Graph& plan) {
   const auto sources = distribute::sources_of(plan);
   std::vector<std::string> dropped;
@@ -203,7 +206,7 @@ Result<Trained> train_alone(const Session::State& state, const Context& context,
   return trained;
 }
 
-// The plan that all ranks run, proven on each of them.
+// The plan for all ranks; each rank proves it.
 Result<PlanToTrain> proven_plan(const Session::State& state, const Context& context,
                                 const ReadyToTrain& ready, Proof& proof) {
   const Prepared& prepared = ready.prepared;
@@ -257,7 +260,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .memory_bytes = static_cast<double>(outcome.bytes)};
 }
 
-// The error of a training that ended early.
+// The error for a training that ended early.
 Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, const CheckpointFile& file,
               const BestCheckpoint& best, bool goes_on) {
   const std::string step = print_exact(weights.step);
@@ -281,7 +284,7 @@ Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, 
   return user_error(what, "nothing is saved: set checkpoint = 'model.safetensors' to save the weights");
 }
 
-// A TRAIN from its first step to its answer.
+// Runs a TRAIN from its first step to its answer.
 class Training {
  public:
   Training(Session::State& state, const Context& context, const language::syntax::Run& run,
@@ -324,8 +327,8 @@ class Training {
   CheckpointFile file_;
   BestCheckpoint best_;
   bool log_fails_ = false, died_ = false;
-  std::optional<run::Weights> rescued_;  // out of the memory of ranks that did not die
-  run::TrainingOutcome before_;          // with other plans
+  std::optional<run::Weights> rescued_;  // from the memory of surviving ranks
+  run::TrainingOutcome before_;          // with earlier plans
   std::optional<Score> tested_;
 };
 
@@ -366,7 +369,7 @@ run::DistributedRun Training::steps(std::chrono::steady_clock::time_point begun)
 }
 
 Status Training::look_at(std::int64_t step, formats::Checkpoint learned) {
-  if (run::launched_rank() != 0) return {};  // one of several that learn the same, each alone
+  if (run::launched_rank() != 0) return {};  // an independent copy; rank 0 saves and tests
   const bool saves = is_due(running_.checkpoint_every, step), tests = is_due(running_.test_every, step);
   run::keep_moments(learned, *ready_.start);
   if (saves && file_.wanted()) file_.save(step, learned);
@@ -388,7 +391,7 @@ void Training::go_on_from(run::Weights weights) {
   ready_.start = ready_.own.get();
 }
 
-// What both parts of a training came to, one after the other.
+// Combines the outcomes of two consecutive parts of a training.
 run::TrainingOutcome join(const run::TrainingOutcome& before, run::TrainingOutcome after) {
   if (before.steps_done > 0 || after.steps_done == 0) {
     after.first_loss = before.first_loss;
@@ -403,8 +406,8 @@ run::TrainingOutcome join(const run::TrainingOutcome& before, run::TrainingOutco
   return after;
 }
 
-// Ranks that are to change to another plan go on with it. Ranks of this machine that died are started again, from
-// the memory of the others or from the last checkpoint, whichever is later.
+// Continues when the ranks change to another plan. If ranks of this machine fail, restarts them
+// from the memory of the others or from the last checkpoint, whichever is later.
 Result<Trained> Training::train(std::chrono::steady_clock::time_point begun) {
   const OnCheckpoint on_checkpoint = [&](std::int64_t step, formats::Checkpoint learned) {
     return look_at(step, std::move(learned));
@@ -443,7 +446,7 @@ Result<Trained> Training::train(std::chrono::steady_clock::time_point begun) {
   }
 }
 
-// What is learned is saved and tested by rank 0, and all ranks of a launcher tell what came of it.
+// Rank 0 saves and tests the weights.
 Status Training::finish(const Trained& done, const run::Weights& weights) {
   if (!done.reports) return {};
   if (file_.wanted()) WEFT_TRY_STATUS(formats::save(file_.path(), run::to_checkpoint(weights)));
@@ -472,7 +475,7 @@ Answer Training::answer(std::chrono::steady_clock::time_point begun) {
                                     ? run::RankComparison::When::launched
                                     : run::RankComparison::When::not_at_all);
   Status finished = done.ok() ? Status() : Status(done.error());
-  // A rank of a launcher that was told to give up has nothing.
+  // A launched rank that was told to abort has no weights.
   if (done.ok() && !done->weights.tensors.empty()) {
     run::keep_moments(done->weights, std::move(ready_.own ? *ready_.own : state_.weights[model]));
     state_.loaded.erase(model);
@@ -537,7 +540,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
     text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best_.step()),
                         print_loss(best_.loss()), running_.checkpoint_best);
   const std::string on = fmt::format("{} thread{}", done.threads, done.threads == 1 ? "" : "s");
-  explain::Report report;  // the lines that EXPLAIN prints
+  explain::Report report;  // for the lines that EXPLAIN prints
   report.cluster = prepared.target;
   report.example = feed.example();
   report.examples = static_cast<double>(feed.examples_per_step());
@@ -567,7 +570,8 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
 
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
   const auto begun = std::chrono::steady_clock::now();
-  // Ranks of a launcher come together before anything is read: what one of them lacks all tell at once.
+  // Ranks of a launcher join before anything is read, so that all of them report if one lacks
+  // something.
   run::RankComparison comparison(fmt::format("TRAIN {}", run.model.text),
                                  asks_for_ranks(state.catalog, run.target)
                                      ? run::RankComparison::When::launched

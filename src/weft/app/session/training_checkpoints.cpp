@@ -14,7 +14,7 @@ bool CheckpointFile::save(std::int64_t step, const formats::Checkpoint& learned)
     state_.warnings.add_now(so, why, context_.on_warning);
   };
   if (!written.ok()) {
-    // Once: what fails for the same reason over and over is not told each time.
+    // Warns only once while saving keeps failing.
     if (missed_++ == 0)
       warn(fmt::format("the checkpoint of step {} is not saved; training continues", print_exact(step)),
            written);

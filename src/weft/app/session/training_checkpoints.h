@@ -1,10 +1,11 @@
-// weft/app/session/training_checkpoints.h -- the files that a TRAIN saves to while it goes on.
+// weft/app/session/training_checkpoints.h -- the checkpoint files that a TRAIN writes as it runs.
 //
 //   step 100  saved
-//   step 200  warning: the checkpoint of step 200 is not saved, the file is that of step 100: no space left on device
-//   step 300  warning: the checkpoint of step 300 is saved again: 1 was not
+//   step 200  warning: the checkpoint of step 200 is not saved; training continues: no space left ..
+//   step 300  warning: checkpoints are saved again, from step 300 on: 1 before it could not be saved
 //
-// A disk that is full for an hour costs checkpoints, not the training. An old file stays until a new one is whole.
+// A full disk loses checkpoints but does not stop the training. The old file stays until the new
+// one is complete.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -20,28 +21,29 @@ namespace weft::session {
 
 class CheckpointFile {
  public:
-  // REQUIRES: both outlive it.
+  // REQUIRES: `state` and `context` outlive it.
   CheckpointFile(const Session::State& state, const Context& context, std::string path)
       : state_(state), context_(context), path_(std::move(path)) {}
 
   bool wanted() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
 
-  // What goes wrong is told, and the next one is tried all the same.
+  // Returns false and warns on failure; later saves are still tried.
   bool save(std::int64_t step, const formats::Checkpoint& learned);
   std::optional<std::int64_t> saved() const {
     return saved_;
-  }  // the step of what is in the file, if it is ours
+  }  // the step in the file, if this object wrote it
 
  private:
   const Session::State& state_;
   const Context& context_;
   std::string path_;
   std::optional<std::int64_t> saved_;
-  std::int64_t missed_ = 0;  // since then
+  std::int64_t missed_ = 0;  // failed saves since then
 };
 
-// Keeps the checkpoint of the least loss: as it was tested, or else the mean of the steps since the last.
+// Keeps the checkpoint with the lowest loss: the test loss, or if none, the mean training loss
+// since the last offer.
 class BestCheckpoint {
  public:
   BestCheckpoint(const Session::State& state, const Context& context, const std::string& path)

@@ -1,10 +1,11 @@
-// weft/app/session/training_log.h -- how a TRAIN went: its losses and its tests, kept and written as they come.
+// weft/app/session/training_log.h -- records the losses and tests of a TRAIN and writes them as they arrive.
 //
 //   step,loss,seconds,test_loss,test_accuracy        .csv; a name with tfevents is TensorBoard's
 //   99,0.412,1.84,,
-//   100,0.407,1.86,0.455,0.88                        a test stands with the step it was made after
+//   100,0.407,1.86,0.455,0.88                        a test is in the row of the step it followed
 //
-// A TRAIN that goes on from an earlier one adds to a file that is there; one that begins takes its place.
+// A TRAIN that continues an earlier one appends to an existing file; one that starts anew replaces
+// it.
 //
 // Included by app/session and app/command only.
 #pragma once
@@ -25,7 +26,7 @@ namespace weft::session {
 
 class TrainingLog {
  public:
-  // `path` empty: nothing is written.
+  // An empty `path` writes nothing.
   static Result<TrainingLog> open(const std::string& path, std::int64_t first_step);
 
   Status add(const run::StepReport& report);
@@ -35,8 +36,8 @@ class TrainingLog {
   bool tested_at(std::int64_t step) const { return !tests_.empty() && tests_.back().first == step; }
   const Score& last_test() const { return tests_.back().second; }
 
-  // {"steps": [..], "losses": [..]} of all steps or, of very many, as many as a curve needs; the first and the
-  // last are among them. {"tests": [{"step", "loss", ..}]} where there were some.
+  // {"steps": [..], "losses": [..]}, thinned to what a curve needs if there are very many steps;
+  // keeps the first and the last. {"tests": [{"step", "loss", ..}]} if there were tests.
   nlohmann::ordered_json curve() const;
 
  private:
@@ -48,7 +49,7 @@ class TrainingLog {
   std::ofstream file_;
   std::vector<run::StepReport> steps_;
   std::vector<std::pair<std::int64_t, Score>> tests_;
-  std::optional<run::StepReport> pending_;  // its row is not written yet: a test may belong to it
+  std::optional<run::StepReport> pending_;  // not yet written, because a test may still belong to its row
 };
 
 }  // namespace weft::session

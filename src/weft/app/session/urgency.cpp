@@ -19,7 +19,7 @@ using Now = std::chrono::steady_clock;
 
 double since(Now::time_point begin) { return std::chrono::duration<double>(Now::now() - begin).count(); }
 
-// One unit: y = relu(x) of a quarter of a megabyte.
+// A single unit: y = relu(x) on a quarter of a megabyte.
 Result<std::unique_ptr<exec::Rank>> small_rank(const std::shared_ptr<device::Device>& device,
                                                bool is_urgent) {
   auto graph = std::make_shared<plan::Graph>();
@@ -33,7 +33,7 @@ Result<std::unique_ptr<exec::Rank>> small_rank(const std::shared_ptr<device::Dev
   return exec::Rank::start(std::move(fitted.program), {.device = device, .is_urgent = is_urgent});
 }
 
-// Steps of a rank, one after the other, until this goes.
+// Runs steps of a rank back to back until destroyed.
 class InBackground {
  public:
   explicit InBackground(exec::Rank& rank) : thread_([this, &rank] { run(rank); }) {}
@@ -57,7 +57,7 @@ class InBackground {
   std::atomic<bool> stopping_ = false;
   Status status_;
   std::vector<double> seconds_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last: it uses the members above
 };
 
 explain::Latency latency_of(std::vector<double> seconds) {
@@ -99,7 +99,7 @@ Result<explain::Urgency> measure_urgency(const MakeRank& make, const std::shared
     }
     const double step = latency_of(std::move(alone)).median;
     (gives_way ? found.step_giving_way : found.step) = step;
-    // Longer than a step at times, so that it comes at any moment of one.
+    // Up to two steps, so that requests arrive at random points of a step.
     const double pause = std::clamp(2 * step, 1e-3, 20e-3);
     for (const bool first : {false, true}) {
       if (gives_way && !first) continue;

@@ -1,4 +1,4 @@
-// weft/app/session/urgency.h -- how soon an urgent step gets through while another step runs on the same device.
+// weft/app/session/urgency.h -- latency of high-priority work beside a step on the same device.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,11 +10,12 @@
 
 namespace weft::session {
 
-// Makes the rank whose step it is, with its weights; whether it gives way to others.
+// Creates the rank whose step is measured against, with its weights; `gives_way`: at low priority.
 using MakeRank = std::function<Result<std::unique_ptr<exec::Rank>>(bool gives_way)>;
 
-// Runs its step over and over, and meanwhile, now and then, a small unit of another rank: on a stream like the
-// step's own, on one that goes first, and so beside a step that gives way.
+// Runs the rank's step in a loop and measures the latency of a small unit of another rank. The unit
+// runs on a stream of equal priority, on a high-priority stream, and on a high-priority stream
+// beside a low-priority step.
 Result<explain::Urgency> measure_urgency(const MakeRank& make, const std::shared_ptr<device::Device>& device,
                                          const std::function<bool()>& interrupted);
 

@@ -25,7 +25,7 @@ struct weft_session {
 
 struct weft_answer {
   std::string text;
-  // What `error` points into.
+  // Storage for the strings of `error`.
   std::string message, hint, report, source;
   bool failed = false;
   weft_error error = {};
@@ -64,7 +64,7 @@ void fill_error(weft_answer& answer, Reply reply, std::string_view text) {
   answer.error.length = error.span.length;
 }
 
-// A mistake of ours that no statement's boundary caught is an answer too.
+// Turns exceptions that no statement caught into a reply with an internal error.
 Reply execute(weft_session& session, std::string_view text) {
   try {
     return session.session.execute(text);
@@ -134,7 +134,7 @@ void weft_session_on_answer(weft_session* session, weft_on_answer function, void
     session->session.on_output = nullptr;
     if (function != nullptr)
       session->session.on_output = [function, data](std::string_view text) {
-        const std::string ended(text);  // C wants a final zero
+        const std::string ended(text);  // null-terminated for C
         function(ended.c_str(), ended.size(), data);
       };
     return static_cast<int>(WEFT_OK);
@@ -147,7 +147,7 @@ void weft_session_on_progress(weft_session* session, weft_on_progress function, 
     session->session.on_progress = nullptr;
     if (function != nullptr)
       session->session.on_progress = [function, data](const weft::explain::Progress& now) {
-        if (now.search) return;  // of trainings alone
+        if (now.search) return;  // reports only trainings
         const weft_progress progress = {.model = now.model.c_str(),
                                         .step = now.step,
                                         .steps = now.steps,

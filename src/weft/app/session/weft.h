@@ -1,4 +1,4 @@
-/* weft/app/session/weft.h -- Weft for C and whatever calls C: statements in, answers out.
+/* weft/app/session/weft.h -- the C interface of Weft: executes statements and returns answers.
  *
  *   weft_session* session;
  *   weft_answer* answer;
@@ -10,11 +10,13 @@
  *   weft_answer_free(answer);
  *   weft_session_close(session);
  *
- * A session owns a catalog that starts with the shipped models and clusters, and the settings given so far. A
- * statement that fails changes nothing. docs/c_api.md is the guide; collectives are in weft_comm.h.
+ * A session holds a catalog that starts with the shipped models and clusters, and the settings given
+ * so far. A statement that fails changes nothing. docs/c_api.md is the guide; collectives are in
+ * weft_comm.h.
  *
- * Threads: a session is used by one thread at a time, except weft_session_interrupt(); sessions are
- * independent of each other. Callbacks come on the thread that executes. Nothing prints, exits or throws.
+ * Threads: only one thread may use a session at a time, except for weft_session_interrupt(). Sessions
+ * are independent of each other. Callbacks run on the executing thread. Nothing prints, exits or
+ * throws.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -22,70 +24,70 @@
 #include <stdint.h>
 
 #ifdef __GNUC__
-#pragma GCC visibility push(default) /* what libweft.so exports */
+#pragma GCC visibility push(default) /* exported by libweft.so */
 #endif
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#ifndef WEFT_STATUS /* also in weft_comm.h: either header stands alone */
+#ifndef WEFT_STATUS /* also in weft_comm.h: each header can be used alone */
 #define WEFT_STATUS
 enum weft_status { WEFT_OK = 0, WEFT_USER = 1, WEFT_WORLD = 2, WEFT_INTERNAL = 3 };
 #endif
-enum { WEFT_STOPPED = 4 }; /* of a session: wall_time ended a TRAIN, which has saved its checkpoint */
+enum { WEFT_STOPPED = 4 }; /* a TRAIN was stopped by wall_time, after saving its checkpoint */
 enum weft_format { WEFT_TEXT, WEFT_JSON };
 
 typedef struct weft_session weft_session;
 typedef struct weft_answer weft_answer;
 
-/* What went wrong. Texts are UTF-8, never NULL, and live as long as the answer. */
+/* An error. Texts are UTF-8, never NULL, and valid as long as the answer. */
 typedef struct weft_error {
   int status; /* WEFT_USER: the statement; WEFT_WORLD: a file, a rank, memory; WEFT_INTERNAL: Weft itself */
-  const char* message; /* one line, without the place */
-  const char* hint;    /* one remedy; empty: none is known */
-  const char* report; /* place, message, the line with carets and the hint, as the weft program prints them */
-  const char* text;   /* where the place is: the text that was executed, or the definition that it uses */
-  int64_t line;       /* from 1; 0: the error has no place, and the three below are 0 too */
-  int64_t column;     /* from 1, in characters */
-  int64_t offset;     /* from 0, in bytes */
-  int64_t length;     /* in bytes */
+  const char* message; /* one line, without the location */
+  const char* hint;    /* one thing to do; empty: none */
+  const char* report;  /* location, message, the line with carets and the hint, as printed by weft */
+  const char* text;    /* what the location refers to: the executed text, or a definition it uses */
+  int64_t line;        /* from 1; 0: the error has no location, and the next three are 0 too */
+  int64_t column;      /* from 1, in characters */
+  int64_t offset;      /* from 0, in bytes */
+  int64_t length;      /* in bytes */
 } weft_error;
 
-/* How far a training is. */
+/* Progress of a training. */
 typedef struct weft_progress {
   const char* model;
-  int64_t step, steps; /* done so far, in all; 0 in all: nobody knows */
+  int64_t step, steps; /* completed so far, total; a total of 0: unknown */
   double loss;
-  double rows_per_second; /* 0: not known yet */
-  double seconds_left;    /* negative: not known yet */
+  double rows_per_second; /* 0: not yet known */
+  double seconds_left;    /* negative: not yet known */
 } weft_progress;
 
 const char* weft_version(void); /* "0.1.0" */
 
 int weft_session_open(weft_session** session);
-void weft_session_close(weft_session* session); /* NULL: nothing happens */
+void weft_session_close(weft_session* session); /* NULL: does nothing */
 
-/* Runs statements, separated by semicolons, until one fails. `*answer` is to be freed, also when a statement
- * failed: it then has what the statements before it answered, and the error. It is NULL where an argument is
- * NULL or memory is short; weft_last_error() of weft_comm.h then says which. */
+/* Executes statements separated by semicolons until one fails. Free `*answer` in any case: after a
+ * failure it holds the answers of the earlier statements, and the error. It is NULL if an argument is
+ * NULL or memory is exhausted; weft_last_error() of weft_comm.h then gives the reason. */
 int weft_session_execute(weft_session* session, const char* text, int format, weft_answer** answer);
 
-/* What the statements answered: with WEFT_JSON one document a statement, each ending in a newline. */
+/* The statements' answers: with WEFT_JSON one document per statement, each ending in a newline. */
 const char* weft_answer_text(const weft_answer* answer);
-size_t weft_answer_size(const weft_answer* answer);             /* bytes, without the final zero */
-const weft_error* weft_answer_error(const weft_answer* answer); /* NULL: all went well */
-void weft_answer_free(weft_answer* answer);                     /* NULL: nothing happens */
+size_t weft_answer_size(const weft_answer* answer);             /* bytes, without the terminating null */
+const weft_error* weft_answer_error(const weft_answer* answer); /* NULL: no error */
+void weft_answer_free(weft_answer* answer);                     /* NULL: does nothing */
 
-/* Each statement's answer as soon as there is one, instead of all in the end; `function` NULL: no more. */
+/* Passes on each statement's answer when it is ready, instead of all at the end. NULL turns this off. */
 typedef void (*weft_on_answer)(const char* text, size_t size, void* data);
 void weft_session_on_answer(weft_session* session, weft_on_answer function, void* data);
 
-/* Ten times a second at most; `progress` lives for the call. `function` NULL: no more. */
+/* Called at most ten times per second; `progress` is valid during the call. NULL turns this off. */
 typedef void (*weft_on_progress)(const weft_progress* progress, void* data);
 void weft_session_on_progress(weft_session* session, weft_on_progress function, void* data);
 
-/* From any thread, a callback or a signal handler: what is being executed soon ends with the WEFT_USER error
- * "interrupted", or "interrupted after step 12". Nothing happens where nothing is being executed. */
+/* Callable from any thread, callback or signal handler. The current execution soon ends with the WEFT_USER
+ * error "interrupted" or "interrupted after step 12". Does nothing if nothing is being executed. */
 void weft_session_interrupt(weft_session* session);
 
 #ifdef __cplusplus

@@ -58,7 +58,7 @@ Device weakest_of(std::span<const Device> devices) {
       weakest.kernels[k] = std::min(weakest.kernels[k], device.kernels[k]);
     slowest = std::min(slowest, *std::ranges::max_element(device.flops_per_second));
   }
-  // They have no format in common: each computes in its own.
+  // The devices share no precision: each computes in its own.
   if (std::ranges::max(weakest.flops_per_second) == 0)
     weakest.flops_per_second[static_cast<std::size_t>(Precision::f32)] = slowest;
   weakest.name = fmt::format("{}", fmt::join(names, "+"));

@@ -9,12 +9,13 @@
 //      |                                      gpu  = 8   (gpu)
 //      ib
 //
-// The inner axis bears the name of the link within a node, or `device` when there is none.
+// The inner axis has the name of the link within a node, or `device` if none is declared.
 //
 //   CREATE CLUSTER mixed AS 2 NODES OF 8 DEVICES v100, 1 NODES OF 8 DEVICES a100 ..
 //
-// has devices of several kinds, node by node in this order. Where all of them get equal shares, everybody waits for
-// the slowest and none holds more than the smallest: `device` is then the weakest of the kinds in everything.
+// has several kinds of devices, node by node in this order. Where all devices get equal shares,
+// every device waits for the slowest and none can hold more than the smallest. `device` is then the
+// minimum of the kinds in every property.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,33 +28,34 @@
 
 namespace weft::cluster {
 
-// How the devices of a node are wired, where its link says: topology.h draws them all.
+// How the devices of a node are wired, if the link states it. topology.h describes every shape.
 enum class Shape : std::uint8_t { unstated, switched, ring, full, mesh, torus, hybrid_cube_mesh, mi250 };
 constexpr std::size_t kShapes = 8;
 
-std::string_view name(Shape shape);  // "torus" as SHAPE writes it; nothing for `unstated`
+std::string_view name(Shape shape);  // as written after SHAPE: "torus"; empty for `unstated`
 std::optional<Shape> find_shape(std::string_view name);
 
 struct Link {
   std::string name;
-  double bytes_per_second = 0;  // each way, per device
+  double bytes_per_second = 0;  // per direction and device
   double latency_seconds = 0;
   Shape shape = Shape::unstated;
   std::vector<std::int64_t> sides;  // mesh and torus: their product is the number of devices
-  double oversubscribed = 1;        // across nodes: how many times what they send exceeds what gets through
+  double oversubscribed = 1;        // across nodes: bandwidth below over above the leaf switch
 };
 
-// How many devices a node must have for the shape of its link: 8 for a hybrid_cube_mesh, the product of its
-// sides for a torus (0 where they make none), and `any` where every number will do.
+// The number of devices a node must have for its link's shape: 8 for hybrid_cube_mesh, the product
+// of the sides for a mesh or torus (0 if the sides are invalid), and `any` where every number is
+// allowed.
 std::int64_t devices_of(const Link& link, std::int64_t any);
 
 struct Axis {
   std::string name;
   std::int64_t size = 1;
-  Link link;  // what joins neighbours along this axis; nameless when none was declared
+  Link link;  // connects neighbours along this axis; has no name if none was declared
 };
 
-// Nodes that follow one another and have the same devices.
+// Consecutive nodes with the same devices.
 struct DeviceKind {
   std::int64_t nodes = 1;
   Device device;
@@ -63,7 +65,7 @@ struct Cluster {
   std::string name;
   Device device;
   std::vector<Axis> axes;              // outermost first
-  std::vector<DeviceKind> kinds = {};  // of a mixed cluster; else empty
+  std::vector<DeviceKind> kinds = {};  // of a mixed cluster, else empty
 
   std::int64_t devices() const {
     std::int64_t product = 1;
@@ -73,11 +75,12 @@ struct Cluster {
   bool is_mixed() const { return !kinds.empty(); }
 };
 
-// What the slowest and smallest of them have, in everything; its name has all of theirs. REQUIRES: there is one.
+// A device as slow and small as the worst of `devices` in every property. Its name joins all their
+// names. REQUIRES: `devices` is not empty.
 Device weakest_of(std::span<const Device> devices);
-// The same of some nodes of a cluster. REQUIRES: it has them, and there is one.
+// The same for some nodes of a cluster. REQUIRES: the nodes exist, and there is at least one.
 Device device_of_nodes(const Cluster& cluster, std::span<const std::int64_t> nodes);
-// "16 v100, 8 a100"; of a cluster that is not mixed the device alone.
+// "16 v100, 8 a100"; only the device name if the cluster is not mixed.
 std::string print_devices(const Cluster& cluster);
 
 }  // namespace weft::cluster

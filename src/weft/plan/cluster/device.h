@@ -1,4 +1,4 @@
-// weft/plan/cluster/device.h -- what one processor can do, as its datasheet or a measurement says.
+// weft/plan/cluster/device.h -- the capabilities of one processor, from its datasheet or measured.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace weft::cluster {
 
-// The number formats a processor has separate peak rates for.
+// The number formats for which a processor has separate peak rates.
 enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, f8, i8 };
 constexpr std::size_t kPrecisions = 7;
 
 std::string_view name(Precision precision);
 
-// Kernels that reach another rate than products do, of bf16 or what else is stated for those.
+// Kernels whose rate differs from that of matrix products in bf16 (or the precision stated for
+// those).
 enum class KernelKind : std::uint8_t { attention, attention_gradient, convolution, convolution_gradient };
 constexpr std::size_t kKernelKinds = 4;
 
@@ -25,9 +26,10 @@ struct Device {
   double memory_bytes = 0;
   double memory_bytes_per_second = 0;
   double launch_seconds = 0;  // from issuing a kernel to its first instruction
-  // The part of these rates that large products, and loops over memory, reach: 1 where the rates were measured.
+  // The fraction of these rates that large matrix products and memory-bound loops reach; 1 for
+  // measured rates.
   double reach = 0.85;
-  std::array<double, kKernelKinds> kernels{};  // FLOP/s, measured; 0: nobody has
+  std::array<double, kKernelKinds> kernels{};  // measured FLOP/s; 0: not measured
 
   double rate(KernelKind kind) const { return kernels[static_cast<std::size_t>(kind)]; }
   double rate(Precision precision) const { return flops_per_second[static_cast<std::size_t>(precision)]; }

@@ -1,4 +1,4 @@
-// weft/plan/cluster/digest.h -- one number for everything that a cluster states: equal digests predict equal times.
+// weft/plan/cluster/digest.h -- a digest of a cluster: equal digests predict equal times.
 #pragma once
 #include "weft/base/hash.h"
 #include "weft/plan/cluster/cluster.h"

@@ -9,7 +9,7 @@
 namespace weft::cluster {
 namespace {
 
-// Lists the links by one of their ends: those of node n at [first[n], first[n + 1]) of `list`.
+// Lists the links by one of their ends: links of node n are at [first[n], first[n + 1]) of `list`.
 void list_by(const Topology& topology, std::int32_t DirectedLink::*end, std::vector<std::int32_t>& first,
              std::vector<std::int32_t>& list) {
   first.assign(topology.nodes.size() + 1, 0);
@@ -32,7 +32,7 @@ Routes::Routes(const Topology& topology) : topology_(topology) {
   list_by(topology, &DirectedLink::to, first_in_, in_);
 }
 
-// Whether a best way from the link's start to the target begins with it, but for its width.
+// Whether a shortest route from the link's start to the target begins with it, ignoring width.
 bool Routes::leads_on(std::int32_t link) const {
   const DirectedLink& wire = topology_.links[static_cast<std::size_t>(link)];
   const Distance &here = distances_[static_cast<std::size_t>(wire.from)],
@@ -53,7 +53,7 @@ void Routes::measure(std::int32_t target) {
     queue.pop();
     Distance& here = distances_[static_cast<std::size_t>(node)];
     if (std::tie(picoseconds, hops) != std::tie(here.picoseconds, here.hops)) continue;
-    // Nodes leave the queue farther and farther from the target, so the widths beyond are settled.
+    // Nodes leave the queue in order of distance from the target, so the widths ahead are final.
     const auto n = static_cast<std::size_t>(node);
     for (std::int32_t k = first_out_[n]; node != target && k < first_out_[n + 1]; ++k) {
       const std::int32_t l = out_[static_cast<std::size_t>(k)];

@@ -1,8 +1,8 @@
-// weft/plan/cluster/routes.h -- the way bytes take from one device to another.
+// weft/plan/cluster/routes.h -- the route that bytes take from one device to another.
 //
-// The shortest by latency, then by hops, then the one whose narrowest link is widest. Where several are
-// equal in all of this, `which` takes turns at every fork, so that whoever counts up spreads over parallel
-// links, cards and switches.
+// The route with the lowest latency, then the fewest hops, then the widest bottleneck link. `which`
+// selects among routes that are equal in all three, round-robin at every fork, so that callers who
+// increment it spread over parallel links, network cards and switches.
 //
 //      +--> 1 --+                 which = 0:  0 1 3
 //   0 -+        +--> 3            which = 1:  0 2 3
@@ -16,27 +16,27 @@
 
 namespace weft::cluster {
 
-// Remembers the distances to the target asked for last: ask for all routes to one target in a row.
+// Caches the distances to the last target: query all routes to one target in a row.
 class Routes {
  public:
   // REQUIRES: check(topology); it must outlive this.
   explicit Routes(const Topology& topology);
 
-  // The links from node to node, none when they are the same; nothing when there is no way at all.
+  // The links from node to node; empty if they are the same node, nullopt if there is no route.
   std::optional<std::vector<std::int32_t>> route(std::int32_t from, std::int32_t to, std::uint64_t which = 0);
 
  private:
   struct Distance {
-    std::int64_t picoseconds = -1;  // whole, so that sums in any order are equal; -1: cannot be reached
+    std::int64_t picoseconds = -1;  // an integer, so that sums do not depend on order; -1: unreachable
     std::int32_t hops = 0;
-    double width = 0;  // bytes per second of the narrowest link on the best way to the target
+    double width = 0;  // bytes per second of the bottleneck link on the best route to the target
   };
 
   void measure(std::int32_t target);
   bool leads_on(std::int32_t link) const;
 
   const Topology& topology_;
-  std::vector<std::int64_t> picoseconds_;  // of a link
+  std::vector<std::int64_t> picoseconds_;  // by link
   std::vector<std::int32_t> first_out_,
       out_;  // links that leave a node: out_[first_out_[n], first_out_[n + 1])
   std::vector<std::int32_t> first_in_, in_;

@@ -47,7 +47,7 @@ Status check(const Topology& topology) {
     if (!(link.bytes_per_second > 0) || !std::isfinite(link.bytes_per_second))
       return user_error(
           fmt::format("link {} must carry bytes, found {} per second", l, link.bytes_per_second));
-    // An hour bounds the sum over any route well within whole picoseconds.
+    // With at most one hour per link, the sum over any route stays exact in integer picoseconds.
     if (!(link.latency_seconds >= 0) || !(link.latency_seconds <= 3600))
       return user_error(fmt::format("link {} has a latency of {} s", l, link.latency_seconds),
                         "a latency must be from 0 to 1 hour");

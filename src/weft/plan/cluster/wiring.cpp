@@ -1,4 +1,4 @@
-// topology_of(): the wires of a cluster, by the shapes of its links.
+// topology_of(): builds the network of a cluster from the shapes of its links.
 #include <array>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ struct Cable {
   std::int32_t a, b, links;
 };
 
-// DGX-1 with V100s: six NVLinks a device. Two squares with their diagonals, joined corner to corner.
+// DGX-1 with V100s: six NVLinks per device. Two squares with diagonals, joined corner to corner.
 constexpr std::int32_t kCubeLinks = 6;
 constexpr auto kHybridCubeMesh = std::to_array<Cable>({{0, 1, 2},
                                                        {0, 2, 1},
@@ -31,7 +31,8 @@ constexpr auto kHybridCubeMesh = std::to_array<Cable>({{0, 1, 2},
                                                        {5, 7, 2},
                                                        {6, 7, 2}});
 
-// Eight MI250X on one board, two dies each: seven Infinity Fabric links a die, four of them to its twin.
+// Eight MI250X on one board, two GCDs each: seven Infinity Fabric links per GCD, four of them to
+// its twin.
 constexpr std::int32_t kTwinLinks = 7;
 constexpr auto kMi250 = std::to_array<Cable>(
     {{0, 1, 4},   {0, 4, 2},   {0, 8, 1},   {1, 5, 1},   {1, 9, 1},   {1, 10, 1},  {2, 3, 4},
@@ -39,7 +40,7 @@ constexpr auto kMi250 = std::to_array<Cable>(
      {5, 6, 1},   {5, 7, 1},   {6, 7, 4},   {8, 9, 4},   {8, 12, 2},  {9, 13, 1},  {10, 11, 4},
      {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {12, 14, 1}, {13, 14, 1}, {13, 15, 1}, {14, 15, 4}});
 
-// Joins the devices [first, first + count) of one node.
+// Wires the devices [first, first + count) of one node.
 class Board {
  public:
   Board(Topology& topology, const Link& link, std::int32_t first, std::int64_t count)
@@ -77,7 +78,8 @@ class Board {
       topology_.add_cable(first_ + d, hub, link_.bytes_per_second, link_.latency_seconds / 2);
   }
 
-  // Every device has two ports along every side. Where a closed side is two long, both lead to the same one.
+  // Every device has two ports along each side. On a closed side of length two, both lead to the
+  // same neighbour.
   void grid(const std::vector<std::int64_t>& sides, bool closed) {
     const double port = 0.5 / static_cast<double>(sides.size());
     std::int64_t stride = count_;
@@ -103,7 +105,7 @@ class Board {
 void wire_across(Topology& topology, const Axis& across, std::int64_t inside) {
   const Link& link = across.link;
   const bool leaves = link.oversubscribed > 1;
-  // Four hops through leaf and spine, two through one switch; the latency stated is that of the whole way.
+  // Four hops through leaf and spine, two through one switch; the stated latency is end to end.
   const double hop = link.latency_seconds / (leaves ? 4 : 2);
   const std::int32_t spine = topology.add_node(NodeKind::switch_, fmt::format("{} spine", link.name));
   for (std::int32_t node = 0, device = 0; node < across.size; ++node) {
@@ -132,7 +134,7 @@ Result<Topology> topology_of(const Cluster& cluster) {
   if (const std::int64_t wanted = devices_of(within.link, within.size); wanted != within.size)
     return user_error(
         fmt::format("a {} has {} devices, the node has {}", name(within.link.shape), wanted, within.size));
-  // Counted before anything is built: a link for every pair of a large node would fill any memory.
+  // Check before building: a link for every pair of devices in a large node would exhaust memory.
   const double devices = static_cast<double>(cluster.devices());
   const double pairs = within.link.shape == Shape::full ? devices * double(within.size - 1) : 0;
   if (devices * 3 > static_cast<double>(kMostNodes) || pairs > static_cast<double>(kMostLinks) / 2)

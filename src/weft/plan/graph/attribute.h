@@ -1,7 +1,7 @@
-// weft/plan/graph/attribute.h -- what a node is told besides its operands.
+// weft/plan/graph/attribute.h -- a node's constant arguments.
 //
-// An operator declares its attributes once, in order (AttributeSpec); a node holds one value
-// each, in that order. Reading, printing, hashing and checking attributes need no code per operator.
+// An operator declares its attributes once, in order (AttributeSpec). A node holds one value per
+// attribute, in that order. Reading, printing, hashing and checking need no code per operator.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -32,11 +32,11 @@ struct AttributeSpec {
   std::string_view word = {};  // the default of an optional word
 };
 
-// How code states a value when it adds a node. monostate stands for the default.
+// An attribute value as passed to Graph::add(). monostate stands for the default.
 using AttributeValue =
     std::variant<std::monostate, std::int64_t, double, Symbol, std::span<const Symbol>, DType, TypeId>;
 
-// How a node keeps it.
+// An attribute value as stored in a node.
 struct Attribute {
   union {
     std::int64_t integer;
@@ -44,7 +44,7 @@ struct Attribute {
     std::uint32_t id;  // a Symbol, a TypeId or a DType
     const Symbol* indices;
   };
-  std::uint32_t count = 0;  // of indices
+  std::uint32_t count = 0;  // number of `indices`
 };
 
 }  // namespace weft::plan

@@ -1,9 +1,10 @@
-// weft/plan/graph/exchange_kind.h -- how a rank's plan and its program exchange values with other ranks.
+// weft/plan/graph/exchange_kind.h -- the kinds of exchange between a rank and other ranks.
 //
-// Named as the operators of the whole mesh's plan are, of which each is one rank's side (ops/communication.h):
-// the plan of a rank, its tile program, prices, the executor and what people read use this one list. All ranks of
-// a group take part in a collective; send and receive are between two, and only ranks' own plans have them: what
-// one stage of a pipeline makes and another reads (pipeline/unroll.h).
+// Each kind has the name of the mesh-wide operator of which it is one rank's side
+// (ops/communication.h). The plan of a rank, its tile program, costs, the executor and printed
+// output share this list. All ranks of a group take part in a collective. Send and receive involve
+// two ranks and occur only in per-rank plans: one pipeline stage makes what another reads
+// (pipeline/unroll.h).
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,13 +1,13 @@
-// weft/plan/graph/graph.h -- the one plan graph: nodes that make values, in an order that runs.
+// weft/plan/graph/graph.h -- the plan graph: nodes that make values, in execution order.
 //
 //   %0 = input {name=x, type=f32[b=64,d=784]}
 //   %1 = parameter {name=w, type=f32[d=784,f=512], init=normal, a=0, b=0.02}
 //   %2 = contract %0, %1 {to=[b,f]} : f32[b=64,f=512] @h
 //   return h=%2
 //
-// Nodes and values live in the graph's arena and go by ids. Nodes are only ever appended, and
-// only after the nodes that make their inputs, so ids run in a legal order of execution and a
-// graph has no cycles. Views and spans that a graph hands out stay valid while it grows.
+// Nodes and values live in the graph's arena and are referred to by id. Nodes are only appended,
+// and only after the nodes that make their inputs. So id order is a legal execution order, and a
+// graph has no cycles. Views and spans that a graph returns stay valid while it grows.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -36,7 +36,7 @@ using ScopeId = Id<ScopeTag>;
 struct Value {
   TypeId type;
   NodeId producer;
-  std::uint32_t result = 0;  // which of the producer's results it is
+  std::uint32_t result = 0;  // which of the producer's results this is
 };
 
 // Where in the model's text a node comes from: block.3 is scope `block`, iteration 3.
@@ -48,7 +48,7 @@ struct Scope {
   friend bool operator==(const Scope&, const Scope&) = default;
 };
 
-// Layers nest no deeper than this, so walking up a node's scopes is always short.
+// Layers nest at most this deep, so walking up a node's scopes is always short.
 constexpr int kDeepestScope = 64;
 
 struct Node {
@@ -59,7 +59,7 @@ struct Node {
   std::uint32_t result_count = 0;
   Symbol label;  // the name of the WITH entry it computes, if any
   ScopeId scope;
-  When when;  // in a step
+  When when;  // phase within a step
 };
 
 // A plan returns results, and the next values of parameters and states.
@@ -91,15 +91,15 @@ class Graph {
   Type type(TypeId id) const { return types_[id.value]; }
   Type type(ValueId id) const { return types_[values_[id.value].type.value]; }
 
-  // Appends a node after inferring its types; on failure the graph is as it was. `attributes`
-  // are in the operator's order; missing ones at the end take their defaults.
+  // Appends a node after inferring its types; on failure the graph is unchanged. `attributes` are
+  // in the operator's order; missing ones at the end take their defaults.
   Result<NodeId> add(const Operator& op, std::span<const ValueId> inputs,
                      std::span<const AttributeValue> attributes = {});
   // The same for an operator with one result.
   Result<ValueId> add_value(const Operator& op, std::span<const ValueId> inputs,
                             std::span<const AttributeValue> attributes = {});
 
-  // Nodes added from now on carry this label and scope, and run then.
+  // The label, scope and phase of nodes added from now on.
   void set_label(Symbol label) { label_ = label; }
   void set_scope(ScopeId scope) { scope_ = scope; }
   void set_when(const When& when) { when_ = when; }
@@ -116,7 +116,7 @@ class Graph {
   std::size_t value_count() const { return values_.size(); }
   const Node& node(NodeId id) const { return nodes_[id.value]; }
   Phase phase(NodeId id) const { return nodes_[id.value].when.phase; }
-  bool has(Phase phase) const;  // a node of it
+  bool has(Phase phase) const;  // whether a node has that phase
   const Value& value(ValueId id) const { return values_[id.value]; }
   NodeView view(NodeId id) const;
   ValueId result(NodeId id, std::size_t k = 0) const {
@@ -124,7 +124,8 @@ class Graph {
   }
 
   void add_output(Symbol output_name, ValueId value) { outputs_.push_back({output_name, value, {}}); }
-  // The same output, by another value: of a copy whose symbols have the same numbers, else see Transplant.
+  // The same output with another value, for a copy whose symbols have the same numbers. For other
+  // copies see Transplant.
   void add_output(const Output& like, ValueId value) { outputs_.push_back({like.name, value, like.updates}); }
   void add_update(std::string_view state, ValueId next);
   // The name of the parameter or state that an output updates; empty: none.
@@ -155,7 +156,7 @@ class Graph {
   Pool<Symbol> indices_;
 };
 
-// A node with its graph: what operators read.
+// A node together with its graph, as operators read it.
 class NodeView {
  public:
   NodeView(const Graph& graph, NodeId id) : graph_(&graph), id_(id) {}

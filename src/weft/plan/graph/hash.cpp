@@ -25,13 +25,13 @@ void feed_attribute(Hasher& hasher, const Graph& graph, AttributeKind kind, cons
   }
 }
 
-// A word that may be left out and was. Such attributes can be added to an operator without changing the hash
-// of any plan that does without them.
+// An optional word that was left out. It is not hashed, so adding such an attribute to an operator
+// does not change the hashes of plans that do not use it.
 bool says_nothing(const AttributeSpec& spec, const NodeView& node, std::size_t k) {
   return spec.kind == AttributeKind::word && !spec.required && spec.word.empty() && node.word(k).empty();
 }
 
-// Symbols are numbered in order of first use, which is no part of the structure: hash the texts.
+// Symbols are numbered in order of first use, which is not part of the structure: hash the texts.
 std::vector<Digest> name_hashes(const Graph& graph) {
   std::vector<Digest> names(graph.symbols().size());
   for (std::size_t s = 0; s < names.size(); ++s) names[s] = Hasher().text(graph.text(Symbol(s))).digest();

@@ -1,9 +1,9 @@
-// weft/plan/graph/hash.h -- a plan's structure as one number.
+// weft/plan/graph/hash.h -- structural hash of a plan.
 //
-// Two plans with the same outputs, computed by the same operators from the same sources, hash
-// alike on every machine and in every run: whatever order their nodes were added in, whatever
-// their labels, scopes and phases, and whatever dead nodes they carry. It says what is computed, not when:
-// a plan that computes a forward value again for the backward pass has the hash of one that keeps it.
+// Two plans with the same outputs, computed by the same operators from the same sources, have equal
+// hashes on every machine and in every run. The order of insertion, labels, scopes, phases and dead
+// nodes do not matter. The hash covers what is computed, not when: recomputing a forward value in
+// the backward pass does not change it.
 #pragma once
 #include <vector>
 
@@ -12,10 +12,10 @@
 
 namespace weft::plan {
 
-// hashes[v]: what value v computes, from the sources up.
+// hashes[v] identifies the computation of value v, from the sources up.
 std::vector<Digest> value_hashes(const Graph& graph);
 
-// The outputs by name, in order.
+// Hashes the outputs by name, in order.
 Digest structural_hash(const Graph& graph);
 
 }  // namespace weft::plan

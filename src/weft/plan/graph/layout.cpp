@@ -9,7 +9,7 @@
 namespace weft::plan {
 namespace {
 
-// How far apart in rank two neighbours along the axis are.
+// Difference in rank between two neighbours along the axis.
 std::int32_t stride_of(const Mesh& mesh, std::size_t axis) {
   std::int32_t stride = 1;
   for (std::size_t inner = axis + 1; inner < mesh.axes.size(); ++inner) stride *= mesh.axes[inner].ranks;

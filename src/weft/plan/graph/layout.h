@@ -1,22 +1,22 @@
-// weft/plan/graph/layout.h -- where the ranks of a mesh hold a value.
+// weft/plan/graph/layout.h -- how the ranks of a mesh hold a value.
 //
 //   mesh node=2, gpu=3     x[b=8,d=4]  "sliced(b) on gpu, partial(sum) on node"
 //
 //          gpu 0     gpu 1     gpu 2
 //   node 0 rows 0-2  rows 3-5  rows 6-7     each rank holds three rows, the last one two;
-//   node 1 rows 0-2  rows 3-5  rows 6-7     what the two nodes hold of a row sums up to it
+//   node 1 rows 0-2  rows 3-5  rows 6-7     a row is the sum of what the two nodes hold of it
 //
-// Types stay global: a value on a mesh has the type it would have on one device. Beside it stands a
-// layout, which says for each mesh axis what the ranks along it hold:
+// Types stay global: a value on a mesh has the type it would have on one device. Its layout states
+// for each mesh axis what the ranks along it hold:
 //
-//   replicated    all of the value, each the same
-//   sliced(b)     ceil(size / ranks) of index b each, in order: the last ones hold less, or nothing
-//                 sliced(y, 1, 2): and around its block one element before and two after, where there are
-//                 any, as windows that slide along y see them (ops/sliding.h)
-//   partial(sum)  an addend each, of the value's full size; or partial(max), partial(min)
-//   varying       a value of its own each, of the full type: no one global value
+//   replicated    each rank holds the same whole value
+//   sliced(b)     each rank holds ceil(size / ranks) of index b, in order: the last ones hold less,
+//                 or nothing. sliced(y, 1, 2) adds a border to the block, one element before and
+//                 two after, where they exist; windows that slide along y read it (ops/sliding.h)
+//   partial(sum)  each rank holds an addend of full size; likewise partial(max), partial(min)
+//   varying       each rank holds its own value of the full type: there is no one global value
 //
-// Where two axes slice one index, the outer axis cuts first and the inner one cuts its blocks.
+// Where two axes slice one index, the outer axis slices first and the inner one slices its blocks.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -37,7 +37,7 @@ struct MeshAxis {
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
-// Ranks are numbered with the last axis fastest: on node=2, gpu=3 rank 4 is node 1, gpu 1.
+// Ranks are numbered with the last axis fastest: on node=2, gpu=3, rank 4 is node 1, gpu 1.
 struct Mesh {
   std::vector<MeshAxis> axes;  // outermost first
 
@@ -50,24 +50,24 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-// The most ranks a mesh may have.
+// The maximum number of ranks of a mesh.
 constexpr std::int32_t kMostRanks = 1 << 20;
 
-// Fails when an axis has no name, no ranks or another's name, or the ranks are too many.
+// Fails if an axis has no name, no ranks or a duplicate name, or if there are too many ranks.
 Status check(const Mesh& mesh);
 
 std::string print(const Mesh& mesh);  // node=2, gpu=3
 Result<Mesh> read_mesh(std::string_view text);
 
-// What the ranks along one mesh axis hold.
+// The layout along one mesh axis.
 struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, sliced, partial, varying };
 
   Kind kind = Kind::replicated;
-  std::uint16_t before = 0;      // of sliced: the border before the block
-  Symbol index;                  // of sliced
-  Monoid monoid = Monoid::none;  // of partial
-  std::uint16_t after = 0;       // of sliced: the border after the block
+  std::uint16_t before = 0;      // if sliced: the border before the block
+  Symbol index;                  // if sliced
+  Monoid monoid = Monoid::none;  // if partial
+  std::uint16_t after = 0;       // if sliced: the border after the block
 
   static AxisLayout replicated() { return {}; }
   static AxisLayout sliced(Symbol index, std::uint16_t before = 0, std::uint16_t after = 0) {
@@ -87,7 +87,7 @@ struct AxisLayout {
 };
 
 struct Layout {
-  std::vector<AxisLayout> axes;  // one for each axis of the mesh, in its order
+  std::vector<AxisLayout> axes;  // one per mesh axis, in the mesh's order
 
   static Layout replicated(const Mesh& mesh) { return {std::vector<AxisLayout>(mesh.axes.size())}; }
 
@@ -95,16 +95,16 @@ struct Layout {
 };
 
 std::string print(const AxisLayout& layout, const Symbols& symbols);  // sliced(b)
-// "sliced(b) on gpu, partial(sum) on node"; axes that replicate go unsaid, and all of them are "replicated".
+// "sliced(b) on gpu, partial(sum) on node". Replicated axes are left out; if all are, "replicated".
 std::string print(const Layout& layout, const Mesh& mesh, const Symbols& symbols);
 
-// sum, max or min; Monoid::none for another word.
+// sum, max or min; Monoid::none for any other word.
 Monoid find_monoid(std::string_view word);
 
-// The layout of a value of `type`. Fails on what check_layout fails on, and on an axis that the mesh lacks.
+// The layout of a value of `type`. Fails if check_layout does, or if the mesh lacks an axis.
 Result<Layout> read_layout(std::string_view text, const Mesh& mesh, const Type& type, const Symbols& symbols);
-// The same without a mesh: fails when the text is no layout, slices an index that the type lacks, says two
-// things of one axis, or combines addends of two kinds (a sum of maxima is no maximum of sums).
+// Checks a layout without a mesh. Fails if the text is malformed, slices an index that the type
+// lacks, names an axis twice, or mixes two monoids (a sum of maxima is not a maximum of sums).
 Status check_layout(std::string_view text, const Type& type, const Symbols& symbols);
 
 // A block of an index: [begin, begin + size).
@@ -116,19 +116,20 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-// The widest border there is.
+// The widest border that a layout can state.
 constexpr std::int64_t kWidestBorder = 0xffff;
 
-// The block of part `part` when `size` is cut in `parts`: ceil(size / parts) each, while there is any.
+// Block number `part` of `size` cut into `parts`: ceil(size / parts) elements each, the last ones
+// fewer or none.
 Share share_of(std::int64_t size, std::int32_t parts, std::int32_t part);
 
-// A block with its borders, as far as there are elements. It may be of some where the block is of none.
+// A block with its borders, clipped to the index. It may be nonempty where the block is empty.
 Share with_borders(Share block, std::int64_t before, std::int64_t after, std::int64_t size);
 
-// The elements of both; of none where they do not meet.
+// The intersection; empty if they are disjoint.
 Share overlap(Share a, Share b);
 
-// The block that `rank` holds, with its borders, one share for each dim of the type.
+// The block that `rank` holds, with its borders: one share per dim of the type.
 std::vector<Share> shares_of(const Type& type, const Layout& layout, const Mesh& mesh, std::int32_t rank);
 
 }  // namespace weft::plan

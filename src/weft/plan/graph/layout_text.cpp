@@ -1,4 +1,4 @@
-// Meshes and layouts as text, both ways.
+// Reads and prints meshes and layouts.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,7 +14,7 @@
 namespace weft::plan {
 namespace {
 
-// Layout text in pieces: words, quoted or not, and single signs.
+// Tokens of a layout: words, quoted or not, and punctuation.
 class Pieces {
  public:
   explicit Pieces(std::string_view text) : text_(text) { skip_blanks(); }
@@ -26,14 +26,14 @@ class Pieces {
     skip_blanks();
     return true;
   }
-  // Nothing when no word stands here.
+  // The next word; nullopt if there is none here.
   std::optional<std::string> word() {
     if (text_.empty()) return std::nullopt;
     std::optional<std::string> found = text_[0] == '"' ? quoted() : bare();
     skip_blanks();
     return found;
   }
-  // What stands here, for an error: some characters of it at most.
+  // The text at this position, shortened for an error message.
   std::string found() const {
     constexpr std::size_t kMost = 24;
     return at_end() ? "the end" : fmt::format("'{}'", text_.substr(0, kMost));
@@ -93,7 +93,7 @@ Result<std::uint16_t> read_border(Pieces& pieces) {
   return *border;
 }
 
-// What stands before "on".
+// Reads the part before "on".
 Result<AxisLayout> read_kind(Pieces& pieces, const Type& type, const Symbols& symbols) {
   const auto expected = [&](std::string_view what) {
     return user_error(fmt::format("expected {} in a layout, found {}", what, pieces.found()),
@@ -142,7 +142,7 @@ Status check_one_monoid(std::span<const NamedLayout> named) {
   return {};
 }
 
-// Where two axes cut one index, the inner blocks' neighbours lie elsewhere than along the inner axis.
+// If two axes slice one index, neighbours of an inner block are not always along the inner axis.
 Status check_borders(std::span<const NamedLayout> named, const Symbols& symbols) {
   for (const NamedLayout& one : named) {
     if (!one.layout.has_borders()) continue;

@@ -1,6 +1,6 @@
-// weft/plan/graph/operator.h -- what the plan must know about an operator to hold a node of it.
+// weft/plan/graph/operator.h -- the operator interface that the plan graph needs.
 //
-// The operators themselves live in ops/, a file each; plan/ sees them only through this
+// The operators themselves are in ops/, one file each. graph/ sees them only through this
 // interface, so that reading, printing, hashing and verifying a plan name no operator.
 #pragma once
 #include <span>
@@ -23,7 +23,7 @@ class ResultTypes {
  public:
   explicit ResultTypes(Graph& graph) : graph_(graph) {}
 
-  // Fails when the value would be larger than kLargestValueBytes or names an index twice.
+  // Fails if the value would be larger than kLargestValueBytes or names an index twice.
   Status add(DType dtype, std::span<const Dim> dims);
   Status add(const Type& type) { return add(type.dtype, type.dims); }
   std::span<const TypeId> types() const { return types_; }
@@ -42,24 +42,24 @@ class Operator {
   virtual std::size_t fewest_inputs() const = 0;
   virtual std::size_t most_inputs() const = 0;
 
-  // The types of the results, or what is wrong with the operands. The messages name indices and
-  // sizes; the caller adds the node.
+  // Adds the types of the results, or fails with what is wrong with the operands. Messages name
+  // indices and sizes; the caller adds the node.
   virtual Status infer(const NodeView& node, ResultTypes& results) const = 0;
 
-  // REQUIRES of all below: the node's types were inferred.
+  // REQUIRES, for all functions below: the node's types were inferred.
   virtual Signature signature(const NodeView& node) const = 0;
   virtual Work work(const NodeView& node) const = 0;
 
-  // True when the result is the operand's own memory under other index names or sizes.
+  // True if the result is the operand's memory under other index names or sizes.
   virtual bool is_view() const { return false; }
 };
 
-// The operators a reader of plan text knows, by name.
+// The operators that a reader of plan text accepts, by name.
 class OperatorSet {
  public:
   explicit OperatorSet(std::span<const Operator* const> operators);
 
-  const Operator* find(std::string_view name) const;  // null when there is none
+  const Operator* find(std::string_view name) const;  // null if there is none
   std::span<const Operator* const> all() const { return operators_; }
   std::span<const std::string_view> names() const { return names_; }
 

@@ -1,5 +1,5 @@
-// Plan text, the printing half. Appends to one string: a plan of millions of nodes prints at
-// memory speed, so nothing here makes a string of its own.
+// Prints plan text. Appends to one string: a plan of millions of nodes prints at memory speed, so
+// nothing here allocates temporary strings.
 #include <charconv>
 #include <cmath>
 
@@ -35,7 +35,7 @@ class Printer {
     if (node.label.valid() || node.scope.valid()) {
       out_ += " @";
       if (put_scope(node.scope) && node.label.valid()) out_ += '.';
-      // A scope without a label ends in a dot, so that the reader can tell the two apart.
+      // A scope without a label ends in a dot, so that the reader can distinguish the two.
       if (node.label.valid())
         append_word(out_, graph_.text(node.label));
       else

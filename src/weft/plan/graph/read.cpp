@@ -1,4 +1,4 @@
-// Plan text, the reading half: one pass of a cursor over the bytes, no tokens kept.
+// Reads plan text in a single pass over the bytes, without storing tokens.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -65,7 +65,7 @@ class Reader {
     return span;
   }
 
-  // What stands at the cursor, as an error message quotes it.
+  // The text at the cursor, as quoted in error messages.
   std::string found() const {
     if (scanner_.at_end()) return "the end of the text";
     if (scanner_.at('\n')) return "the end of the line";
@@ -96,7 +96,7 @@ class Reader {
     return fail("expected the end of the line");
   }
 
-  // A plain word as it stands, or "" when there is none.
+  // An unquoted word, or "" if there is none.
   std::string_view plain_word() {
     skip_spaces();
     const std::size_t from = scanner_.place();
@@ -104,7 +104,7 @@ class Reader {
     return scanner_.text_since(from);
   }
 
-  // Operator names may hold dashes: layer-norm.
+  // Operator names may contain dashes: layer-norm.
   std::string_view operator_word() {
     skip_spaces();
     const std::size_t from = scanner_.place();
@@ -112,7 +112,7 @@ class Reader {
     return scanner_.text_since(from);
   }
 
-  // A plain or a quoted word. The view lives until the next quoted word is read.
+  // An unquoted or quoted word. The view is valid until the next quoted word is read.
   Result<std::string_view> word(std::string_view what) {
     const std::string_view plain = plain_word();
     if (!plain.empty()) return plain;
@@ -275,7 +275,7 @@ class Reader {
   }
 
   // -- nodes
-  // %7 where 7 is the next value's number, or an earlier one when `defined`.
+  // %7, where 7 is the number of an earlier value if `defined`, else of the next value.
   Result<ValueId> value(bool defined) {
     skip_spaces();
     const std::size_t from = scanner_.place();
@@ -319,7 +319,7 @@ class Reader {
     return {};
   }
 
-  // "in backward"; a line that does not say is of the forward pass.
+  // "in backward"; the default is the forward pass.
   Status when() {
     graph_.set_when({});
     skip_spaces();

@@ -1,10 +1,10 @@
-// weft/plan/graph/settle_phases.h -- each node in the phase of its earliest reader at the latest.
+// weft/plan/graph/settle_phases.h -- moves nodes to the phase of their earliest reader.
 //
 //   %8 = mul %6, %7 in update                  %8 = mul %6, %7 in backward
 //   %9 = contract %8, %2 {..} in backward  =>  %9 = contract %8, %2 {..} in backward
 //
-// A pass that shares equal nodes, or rewrites one part of a plan at a time, leaves nodes behind whose phase is that of
-// another reader.
+// Passes that merge equal nodes or rewrite parts of a plan leave nodes in a later phase than that
+// of a reader.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/plan/graph/graph.h"

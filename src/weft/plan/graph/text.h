@@ -1,4 +1,4 @@
-// weft/plan/graph/text.h -- plans as text, both ways.
+// weft/plan/graph/text.h -- reads and prints plan text.
 //
 //   plan mlp
 //   %0 = input {name=x, type=f32[b=64,d=784]}
@@ -6,12 +6,11 @@
 //   %2 = contract %0, %1 {to=[b,f]} : f32[b=64,f=512] @h
 //   return h=%2
 //
-// A line a node: the values it makes, numbered in order; the operator; its operands; attributes
+// One line per node: the values it makes, numbered in order; the operator; its operands; attributes
 // that differ from their defaults; the types of its results, which are checked against what the
-// operator infers (the reader may be given a line without them); where in the model it comes
-// from; and, of a plan that learns, its phase: `@h in backward`. A line that does not say is of the
-// forward pass. # starts a comment. read(print(g)) equals g: the same nodes, types, labels, phases
-// and outputs.
+// operator infers (they may be left out on input); where in the model it comes from; and, in a
+// training plan, its phase: `@h in backward`. The default phase is forward. # starts a comment.
+// read(print(g)) equals g: the same nodes, types, labels, phases and outputs.
 #pragma once
 #include <string>
 #include <string_view>
@@ -24,7 +23,7 @@ namespace weft::plan {
 
 std::string print(const Graph& graph);
 
-// One node as its line of text, without a newline.
+// One node as a line of text, without a newline.
 std::string print(const Graph& graph, NodeId id);
 
 // Errors carry the span of the offending text.

@@ -3,8 +3,8 @@
 //   f32[b=64,d=784]     64 rows of 784 numbers
 //   i32[]               one integer
 //
-// The order of the indices is the order of the value in memory, last one fastest. Meaning goes
-// by name: two values that both have an index `d` agree on what runs along it, and on its size.
+// The order of the indices is the memory order, last one fastest. Indices are matched by name: two
+// values that both have an index `d` agree on its meaning and size.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,7 +26,7 @@ struct Dim {
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
-// A view of a type that its graph holds; valid as long as the graph.
+// A view of a type in a graph; valid as long as the graph.
 struct Type {
   DType dtype = DType::f32;
   std::span<const Dim> dims;
@@ -34,18 +34,18 @@ struct Type {
   std::size_t rank() const { return dims.size(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * size_in_bytes(dtype); }
-  // Where `index` stands among the dims, or -1.
+  // Position of `index` among the dims, or -1.
   int position(Symbol index) const;
   bool has(Symbol index) const { return position(index) >= 0; }
   // REQUIRES: has(index)
   std::int64_t size_of(Symbol index) const;
 };
 
-// The largest value a plan may hold, in bytes. Keeps every byte count within 64 bits, with
-// room for sums over many values.
+// The largest value a plan may have, in bytes. Keeps every byte count within 64 bits, with room for
+// sums over many values.
 constexpr std::int64_t kLargestValueBytes = std::int64_t{1} << 56;
 
-// The most indices a value may have: what a signature can number, with room to spare.
+// The most indices a value may have: within what a signature can number.
 constexpr std::size_t kLargestRank = 64;
 
 std::string print(const Type& type, const Symbols& symbols);                   // f32[b=64,d=784]

@@ -19,7 +19,7 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
     return user_error(fmt::format("has {} attributes, its operator declares {}", node.attributes.size(),
                                   node.op->attributes().size()));
 
-  // Types are interned, so inferring into a copy of the graph's types gives comparable ids.
+  // Types are interned, so types inferred into a copy of the graph's types have comparable ids.
   ResultTypes inferred(scratch);
   WEFT_TRY_STATUS(node.op->infer(graph.view(id), inferred));
   if (inferred.types().size() != node.result_count)

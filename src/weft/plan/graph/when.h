@@ -4,8 +4,8 @@
 //   backward   the gradient of the loss
 //   update     the optimizer's nodes
 //
-// A plan that does not learn is all forward. Whoever makes a node from another copies its `When` as one
-// value. A node never reads from a later phase (verify.h), so a node that is made from several takes the
+// An inference plan is all forward. Code that derives a node from another copies its `When` as one
+// value. A node never reads from a later phase (verify.h), so a node derived from several takes the
 // latest.
 #pragma once
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace weft::plan {
 
-enum class Phase : std::uint8_t { forward, backward, update };  // in the order they run
+enum class Phase : std::uint8_t { forward, backward, update };  // in execution order
 
 std::string_view name(Phase phase);
 std::span<const std::string_view> phase_names();

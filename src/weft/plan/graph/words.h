@@ -1,4 +1,4 @@
-// weft/plan/graph/words.h -- how names stand in plan text: bare when they are plain words, else quoted.
+// weft/plan/graph/words.h -- names in plan text: bare if they are plain words, else quoted.
 //
 //   d   block_2   "two words"   "3d"   "say \"d\""
 #pragma once
@@ -7,12 +7,12 @@
 
 namespace weft::plan {
 
-// Before a state's name: how an output that updates the state is named.
+// Prefix of an output that updates a state, before the state's name.
 constexpr std::string_view kNextWord = "next ";
 
 std::string quote_unless_plain(std::string_view text);
 
-// Appends without making a string in between.
+// Like quote_unless_plain(), but appends without a temporary string.
 void append_word(std::string& out, std::string_view text);
 
 }  // namespace weft::plan

@@ -1,12 +1,12 @@
-// weft/plan/graph/work.h -- how much a node computes and moves, whatever runs it.
+// weft/plan/graph/work.h -- how much a node computes and moves, on any device.
 #pragma once
 
 namespace weft::plan {
 
-// Doubles: exact up to 2^53, and no overflow where a cluster-sized step counts 10^20.
+// Doubles: exact up to 2^53, and no overflow at the 10^20 of a cluster-sized step.
 struct Work {
-  double multiply_adds = 0;  // of contractions and convolutions: what the field calls MACs
-  double flops = 0;          // all arithmetic, a multiply-add as two
+  double multiply_adds = 0;  // MACs of contractions and convolutions
+  double flops = 0;          // all arithmetic, a multiply-add counted as two
   double bytes_read = 0;
   double bytes_written = 0;
 

@@ -3,11 +3,11 @@
 //   m' = beta1 * m + (1 - beta1) * g          v' = beta2 * v + (1 - beta2) * g^2
 //   update = (m' / (1 - beta1^t)) / (sqrt(v' / (1 - beta2^t)) + epsilon)         t = step + 1
 //   adam    w' = w - lr * update
-//   adamw   w' = w - lr * (update + decay * w)      weight decay apart from the gradient
+//   adamw   w' = w - lr * (update + decay * w)      decoupled weight decay
 //
-// Operands: w, g, m, v, step (one integer, 0 at first), and where a schedule gives one the rate that lr is
-// multiplied by. Results: w', m', v'. Kingma and Ba,
-// "Adam", ICLR 2015; Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+// Operands: w, g, m, v, step (one integer, initially 0), and optionally the rate, a schedule's
+// factor on lr. Results: w', m', v'. Kingma and Ba, "Adam", ICLR 2015; Loshchilov and Hutter,
+// "Decoupled weight decay regularization", ICLR 2019.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

@@ -1,8 +1,9 @@
-// addends: what the ranks along a mesh axis add to a value, side by side.
+// addends: the addends of the ranks along a mesh axis, stacked along a new index.
 //
-//   y[into, ..]      partial(sum) on axis  ->  sliced(into): row r is what rank r adds. Nothing is sent
+//   y[into, ..]      partial(sum) on axis  ->  sliced(into): row r is rank r's addend
 //
-// The sum of y over `into` is x, so on one device all of x is in the first row. `count` is the number of ranks.
+// Nothing is sent. The sum of y over `into` is x, so on one device the first row is x. `count` is
+// the number of ranks.
 #include <algorithm>
 #include <array>
 

@@ -22,7 +22,7 @@ std::vector<const plan::Operator*> listed() {
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
       &linear_cross_entropy(), &labelled(),
-      // joins on a value
+      // joins on a value, and routing
       &gather(), &scatter_add(), &top_k(), &slot(),
       // images
       &conv2d(), &conv2d_input_gradient(), &conv2d_weight_gradient(), &max_pool(), &max_pool_gradient(),
@@ -31,10 +31,10 @@ std::vector<const plan::Operator*> listed() {
       &attention(), &attention_gradient(), &attention_merge(), &rotary(), &recurrence(), &dropout(),
       // optimizers
       &sgd(), &momentum(), &adam(), &adamw(),
-      // between ranks
+      // communication between ranks
       &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &addends(), &halo(),
       &broadcast_from(), &permute_ranks(), &local_exchange(),
-      // made small for the wire
+      // codecs
       &encode(), &decode()};
   list.insert(list.end(), others);
   return list;

@@ -1,4 +1,4 @@
-// weft/plan/ops/all.h -- the set of all operators: what a reader of plan text knows.
+// weft/plan/ops/all.h -- the set of all operators, as a reader of plan text needs it.
 #pragma once
 #include "weft/plan/graph/operator.h"
 

@@ -1,4 +1,4 @@
-// all-gather: every rank gets the shares of all ranks along a mesh axis, laid end to end.
+// all-gather: every rank receives the shares of all ranks along a mesh axis, concatenated.
 //
 //   y = x      sliced(along) on axis  ->  replicated
 #include <array>
@@ -26,7 +26,7 @@ class AllGather final : public Communication {
     return {.take = Exchange::Take::joined, .join = node.symbol(kAllGatherAlong)};
   }
 
-  // A replicated value has a replicated gradient; the share of it is the share's.
+  // A replicated value has a replicated gradient. The gradient of a share is its block of that.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     WEFT_TRY(value, add_slice_across(g.graph, g.of_result(), axis(node), node.symbol(kAllGatherAlong)));

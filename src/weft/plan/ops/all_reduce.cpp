@@ -1,12 +1,12 @@
-// all-reduce: every rank gets the combination of what the ranks along a mesh axis hold.
+// all-reduce: every rank receives the combination of what the ranks along a mesh axis hold.
 //
 //   y = x            partial(kind) on axis  ->  replicated
 //   y, z = x, w      likewise, in one call
 //
-// parts=4: it goes as four calls, one after the other, so that what is there first is read first (program/).
-// priority=low: other exchanges along the axis need not wait for it.
-// every=8: the sum of what the ranks would add in 8 steps is made afterwards, of what they made of it (run/); until
-// then a rank goes on with its own addend, as many times as there are ranks.
+// parts=4: split into four calls in sequence, so that readers of the first can start early
+// (program/). priority=low: other exchanges along the axis need not wait for it. every=8:
+// communicate only every 8 steps, and then combine the results of those steps instead of their
+// addends (run/). In between, a rank uses its own addend times the number of ranks.
 #include <array>
 
 #include "weft/plan/ops/build.h"
@@ -49,7 +49,8 @@ class AllReduce final : public Communication {
     return {.take = Exchange::Take::combined, .monoid = plan::find_monoid(node.word(kAllReduceKind))};
   }
 
-  // Every addend of a sum has the sum's gradient. Which rank had the extreme is not known here.
+  // Every addend of a sum has the sum's gradient. For max and min, the rank that had the extreme is
+  // unknown here.
   Status gradient(Gradient& g) const override {
     if (plan::find_monoid(g.node().word(kAllReduceKind)) != plan::Monoid::sum) return Operator::gradient(g);
     for (std::size_t i = 0; i < g.node().input_count(); ++i)

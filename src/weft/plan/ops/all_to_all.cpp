@@ -27,7 +27,7 @@ class AllToAll final : public Communication {
         .take = Exchange::Take::joined, .join = node.symbol(kAllToAllFrom), .keep = node.symbol(kAllToAllTo)};
   }
 
-  // The way back.
+  // The reverse exchange.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     WEFT_TRY(value, add_all_to_all(g.graph, g.of_result(), axis(node), node.symbol(kAllToAllTo),

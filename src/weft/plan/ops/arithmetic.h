@@ -1,11 +1,12 @@
-// weft/plan/ops/arithmetic.h -- the pointwise operators that C++ calls by name (pointwise.cpp); all of them
-// are rows of pointwise_rows.h.
+// weft/plan/ops/arithmetic.h -- the pointwise operators that C++ code names (pointwise.cpp).
+//
+// All pointwise operators are rows of pointwise_rows.h.
 #pragma once
 #include "weft/plan/ops/operator.h"
 
 namespace weft::ops {
 
-// The words `and`, `or`, `not` are taken in C++.
+// `and`, `or` and `not` are C++ keywords.
 const Operator& add();
 const Operator& sub();
 const Operator& mul();

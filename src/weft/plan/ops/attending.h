@@ -1,9 +1,9 @@
-// weft/plan/ops/attending.h -- what attention and its gradient share: which index is what, and who sees whom.
+// weft/plan/ops/attending.h -- shared by attention and its gradient: index roles, masks and scores.
 //
 //   q[b,h,g,s,e]  k[b,h,t,e]  v[b,h,t,f]      over t, along s, inner e
 //
-//   rows    [b,h,g,s]   q's indices without the inner ones; k and v may lack some: heads that share keys
-//   values  [f]         what v adds to them, and the result has after them; may go by the name of an inner one
+//   rows    [b,h,g,s]   q's indices without the inner ones; k and v may lack some: shared heads
+//   values  [f]         the indices that v adds, last in the result; may reuse an inner name
 #pragma once
 #include <algorithm>
 #include <array>
@@ -30,14 +30,14 @@ struct Attending {
   DimList rows, inner, values;
   double scale = 1, divisor = 1;
   bool causal = false;
-  double window = 0;       // a query sees keys that lie less than this before it; infinite: all of them
-  std::int64_t begin = 0;  // how far the first query lies behind the first key
-  std::int64_t keys = 0;   // the position of the first key: these may be a block of all keys
+  double window = 0;       // a query sees keys less than this far before it; infinite: all of them
+  std::int64_t begin = 0;  // position of the first query minus that of the first key
+  std::int64_t keys = 0;   // position of the first key, since these may be a block of all keys
 
   std::int64_t row_count() const { return points_of(rows); }
   bool has_window() const { return window < std::numeric_limits<double>::infinity(); }
-  bool has_places() const { return causal || has_window(); }  // queries must know where they stand
-  // Pairs of a query and a key that no rule of positions drops.
+  bool has_places() const { return causal || has_window(); }  // whether queries need their positions
+  // Pairs of a query and a key that are not masked by position.
   double pairs() const;
   // Query s sees the keys [first_key(s), end_key(s)).
   std::int64_t first_key(std::int64_t query) const;
@@ -53,37 +53,39 @@ Attending attending(const plan::NodeView& node);
 // Attention or its gradient.
 bool is_attending(const plan::Operator& op);
 
-// Where the mask is among its operands, if it has one. REQUIRES: is_attending(op)
+// The operand number of the mask, if there is one. REQUIRES: is_attending(op)
 std::size_t mask_of(const plan::Operator& op);
 
-// Fails unless q, k and v (operands 0, 1, 2) and the mask, where `mask` is an operand, go together.
+// Fails unless q, k and v (operands 0, 1, 2) and the mask (operand `mask`, if present) have
+// matching types.
 Result<Attending> check_attending(const plan::NodeView& node, std::size_t mask);
 
-// The result's type: rows, then values; and that of the rows' log-sum-exp, which has at least 32 bits.
+// The dims of the result, rows and then values; and the dtype of the rows' log-sum-exp, at least 32
+// bits.
 DimList attended_dims(const Attending& of);
 plan::DType log_sum_dtype(plan::DType dtype);
 
-// The scores of a row of keys, as the definitions have them.
+// The scores of one row against all keys, computed as the definitions state.
 template <class T>
 class Scores {
  public:
-  // `mask`: the operand that it is, unless there are fewer.
+  // `mask`: the operand number of the mask; the node may have fewer operands.
   Scores(const Evaluation<T>& at, const Attending& of, std::size_t mask);
 
-  // Of a row: one a key, and which of them are masked.
+  // Computes a row: one score per key, and which keys are masked.
   void find(std::size_t row);
   const std::vector<T>& scores() const { return scores_; }
   const std::vector<char>& masked() const { return masked_; }
-  // Turns them into their softmax, and returns the log of the sum of their exponentials. Over the field, where
-  // exp undoes no log, the sum itself stands for its log: only attention's own operators read it.
+  // Replaces the scores by their softmax and returns their log-sum-exp. Over the field, where log
+  // does not invert exp, returns the sum itself; only the attention operators read it.
   T share();
-  // What a score's softmax is, given that log.
+  // The softmax of a score, given that log-sum-exp.
   T probability(T score, T log_sum) const;
-  T scaled(T score) const;  // by the scale and the divisor
+  T scaled(T score) const;  // applies the scale and the divisor
 
-  const std::vector<std::int64_t> q_rows, k_rows, v_rows;    // where each row begins
-  const std::vector<std::int64_t> q_inner, k_inner;          // where each summed element lies
-  const std::vector<std::int64_t> k_keys, v_keys, v_values;  // keys in k and v, elements of a value
+  const std::vector<std::int64_t> q_rows, k_rows, v_rows;    // start of each row
+  const std::vector<std::int64_t> q_inner, k_inner;          // offsets of the summed elements
+  const std::vector<std::int64_t> k_keys, v_keys, v_values;  // offsets of keys in k and v, and within a value
 
  private:
   const Evaluation<T>& at_;
@@ -113,7 +115,7 @@ Scores<T>::Scores(const Evaluation<T>& at, const Attending& of, std::size_t mask
     mask_rows_ = offsets_along(at.node().input_type(mask), of.rows);
     mask_keys_ = offsets_along(at.node().input_type(mask), {&of.over, 1});
   }
-  // The query's place in each row: a value that has that index alone lies by it.
+  // The query's position in each row: its offset in a value that has only that index.
   const plan::Type alone{plan::DType::i32, {&of.along, 1}};
   positions_ = offsets_along(alone, of.rows);
 }
@@ -124,8 +126,8 @@ T Scores<T>::scaled(T score) const {
   return of_.divisor != 1 ? at_.numbers.divide(score, at_.numbers.from(of_.divisor)) : score;
 }
 
-// Masked scores are -inf, which over the field is a number like any other: so the field proves what is
-// written with select and softmax. Positions are compared as the pointwise operators compare.
+// Masked scores are -inf, which is an ordinary element of the field. So proofs hold for the same
+// computation written with select and softmax. Positions are compared as pointwise operators do.
 template <class T>
 void Scores<T>::find(std::size_t row) {
   const auto& n = at_.numbers;
@@ -152,7 +154,7 @@ T Scores<T>::share() {
   if constexpr (!std::is_same_v<T, Field>) {
     shift = scores_[0];
     for (const T& score : scores_) shift = n.max(shift, score);
-    if (shift == n.least()) {  // nothing to share, as softmax has it
+    if (shift == n.least()) {  // all scores are -inf: zeros, as in softmax
       std::fill(scores_.begin(), scores_.end(), T());
       return n.least();
     }

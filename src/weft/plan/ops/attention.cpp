@@ -1,13 +1,14 @@
-// attention: for each query a mean of values, weighted by how its key answers the query.
+// attention: for each query a mean of the values, weighted by the softmax of query-key scores.
 //
-//   score[r, t] = scale / divisor * sum over `inner` of q[r, ..] k[r, t, ..]       r: the indices of q that stay
-//   score       = -inf where the mask is false; causal: where key t comes after the query, keys + t > begin + s;
-//                 window=w: where it lies w or more before it
+//   score[r, t] = scale / divisor * sum over `inner` of q[r, ..] k[r, t, ..]
+//   score       = -inf where the mask is false; causal: where key t comes after the query,
+//                 keys + t > begin + s; window=w: where the key is w or more before the query
 //   y[r, f]     = sum over t of softmax(score over t)[r, t] v[r, t, f]
-//   log-sum[r]  = log of the sum over t of exp(score[r, t])                        kept for the gradient
+//   log-sum[r]  = log of the sum over t of exp(score[r, t]), kept for the gradient
 //
-// The same numbers as contract, select, softmax and contract, but no score outlives its tile: memory grows with
-// the length, not with its square. k and v may lack indices of q, such as the heads that share them.
+// with r the remaining indices of q. Equal to contract, select, softmax and contract, but scores
+// exist only tile by tile: memory grows linearly with the sequence length. k and v may lack indices
+// of q, such as the heads that share them.
 #include "weft/plan/ops/attending.h"
 #include "weft/plan/ops/normalization.h"
 #include "weft/plan/ops/sequences.h"
@@ -33,8 +34,8 @@ class Attention final : public OperatorOf<Attention> {
     return results.add(log_sum_dtype(dtype), of.rows);
   }
 
-  // Rows are independent of each other. Keys are a reduction, but one whose addends are combined by their
-  // log-sums: no monoid of numbers.
+  // Rows are independent of each other. Keys are reduced, but their addends are combined by
+  // log-sums, which no monoid of numbers expresses.
   plan::Signature signature(const NodeView& node) const override {
     const Attending of = attending(node);
     return loops_by_name(node, [&](const plan::Loop& loop) {
@@ -44,7 +45,7 @@ class Attention final : public OperatorOf<Attention> {
     });
   }
 
-  // A pair of query and key: two products, and a softmax's element.
+  // Per pair of query and key: two products, and one element of a softmax.
   plan::Work work(const NodeView& node) const override {
     const Attending of = attending(node);
     plan::Work work = bytes_of(node);

@@ -1,12 +1,15 @@
-// attention-gradient: from the gradient of attention's result to those of its queries, keys and values.
+// attention-gradient: from the gradient of attention's result to those of its queries, keys and
+// values.
 //
 //   p[r, t]  = exp(score[r, t] - log-sum[r]), zero where the score is masked
 //   dp[r, t] = sum over f of dy[r, f] v[r, t, f]
 //   ds[r, t] = scale / divisor * p (dp - sum over f of dy[r, f] y[r, f])
-//   dq[r, e] = sum over t of ds k     dk[t, e] = sum over r of ds q     dv[t, f] = sum over r of p dy
+//   dq[r, e] = sum over t of ds k
+//   dk[t, e] = sum over r of ds q
+//   dv[t, f] = sum over r of p dy
 //
-// y and log-sum, operands 3 and 4, are attention's results. With them p are its probabilities, the sum of dy y is
-// that of p dp, and a kernel needs no tile of scores but the one at hand.
+// Operands 3 and 4, y and log-sum, are attention's results. With them p is recomputed, the sum of
+// dy y replaces that of p dp, and a kernel needs only the current tile of scores.
 #include "weft/plan/ops/attending.h"
 #include "weft/plan/ops/sequences.h"
 
@@ -44,7 +47,8 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
     return {};
   }
 
-  // A slice of the queries, or of heads that share keys, gives that slice of dq and addends of dk and dv.
+  // A slice of the queries, or of heads that share keys, gives that slice of dq and addends of dk
+  // and dv.
   plan::Signature signature(const NodeView& node) const override {
     const Attending of = attending(node);
     return loops_by_name(node, [&](const plan::Loop& loop) -> Behaviour {
@@ -55,7 +59,7 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
     });
   }
 
-  // The scores once more, and four products.
+  // The scores again, and four products.
   plan::Work work(const NodeView& node) const override {
     const Attending of = attending(node);
     plan::Work work = bytes_of(node);

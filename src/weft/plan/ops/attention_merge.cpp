@@ -1,12 +1,13 @@
-// attention-merge: attention to two sets of keys, from what each of them gave.
+// attention-merge: combines attention over two sets of keys.
 //
-//   y0, l0   attention of the same queries to some keys, and its log-sums         y1, l1   to others
+//   y0, l0   attention of the same queries to some keys, and its log-sums
+//   y1, l1   to others
 //
 //   w0 = exp(l0 - max(l0, l1)),  w1 = exp(l1 - max(l0, l1))
 //   y  = (w0 y0 + w1 y1) / (w0 + w1)            l = max(l0, l1) + log(w0 + w1)
 //
-// Associative, so any order of the keys' blocks will do: ranks that pass keys around merge what they see as it
-// comes. A query that sees none of either has zeros, and -inf.
+// Associative, so blocks of keys may be merged in any order: in ring attention, ranks merge each
+// block as it arrives. A query that sees no keys has y = 0 and l = -inf.
 #include <algorithm>
 #include <type_traits>
 
@@ -74,7 +75,7 @@ class AttentionMerge final : public OperatorOf<AttentionMerge> {
     T first, second, log_sum;
   };
 
-  // Over the field the sums stand for their logs (attending.h).
+  // Over the field, sums take the place of their logs (attending.h).
   template <class T>
   static Weights<T> weights(const Evaluation<T>& at, T first, T second) {
     const auto& n = at.numbers;

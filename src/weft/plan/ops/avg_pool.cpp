@@ -2,7 +2,8 @@
 //
 //   y[.., h', w'] = 1/size^2 * sum over r, q < size of  x[.., h'*stride + r - padding, ..]
 //
-// over the last two indices of x. The padding counts as zeros: every window divides by its full size.
+// over the last two indices of x. The padding counts as zeros: every window divides by its full
+// size.
 #include <array>
 
 #include "weft/plan/ops/images.h"

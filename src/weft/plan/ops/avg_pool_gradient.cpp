@@ -1,6 +1,6 @@
 // avg-pool-gradient: spreads every window's gradient evenly over its elements.
 //
-//   dx[.., h, w] = 1/size^2 * sum of dy[.., h', w'] over the windows that see (h, w)
+//   dx[.., h, w] = 1/size^2 * sum of dy[.., h', w'] over the windows that contain (h, w)
 //
 // `type` is that of x.
 #include <array>

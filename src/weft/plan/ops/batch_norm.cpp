@@ -3,11 +3,12 @@
 //   mode=train   y = (x - m) * rstd   with m, v the mean and biased variance of the batch
 //                next-mean = (1 - momentum) * mean + momentum * m, likewise next-variance with the
 //                unbiased v (the biased one where the batch has a single element)
-//   mode=infer   y = (x - mean) * rstd with the running mean and variance, which stay as they are
+//   mode=infer   y = (x - mean) * rstd with the running mean and variance, which stay unchanged
 //
 //   rstd = 1 / sqrt(v + epsilon)
 //
-// The statistics run over the indices `over`; the others are the channel. Only x gets a gradient.
+// Statistics are taken over the indices `over`; the other indices are the channel. Only x has a
+// gradient.
 #include <algorithm>
 #include <array>
 
@@ -41,7 +42,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
-    // Running statistics may have more bits than what they are of.
+    // Running statistics may have a wider dtype than x.
     if (node.input_type(1).dtype != statistics_dtype(x.dtype) ||
         node.input_type(2).dtype != statistics_dtype(x.dtype))
       WEFT_TRY_STATUS(same_dtype(node));

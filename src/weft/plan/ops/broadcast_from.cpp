@@ -1,8 +1,8 @@
-// broadcast-from: every rank gets what one rank along a mesh axis holds.
+// broadcast-from: every rank receives what one rank along a mesh axis holds.
 //
 //   y = x of rank `root`      varying on axis  ->  replicated
 //
-// It has no gradient: what the other ranks hold is lost, which no global value can say.
+// It has no gradient: what the other ranks hold is dropped, which no global value can express.
 #include <array>
 
 #include "weft/plan/ops/build.h"

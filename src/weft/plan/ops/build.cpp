@@ -33,7 +33,7 @@ Result<plan::NodeId> several(Graph& graph, const Operator& op, Operands operands
   return graph.add(op, span_of(operands), {attributes.begin(), attributes.size()});
 }
 
-// An optimizer's node: its last operand, the rate, is left out where there is none.
+// Adds an optimizer's node without its last operand, the rate, if that is invalid.
 Result<plan::NodeId> optimizer(Graph& graph, const Operator& op, Operands operands, Attributes attributes) {
   const std::size_t given = operands.size() - (operands.end()[-1].valid() ? 0 : 1);
   return graph.add(op, span_of(operands).first(given), {attributes.begin(), attributes.size()});
@@ -43,7 +43,7 @@ bool same_order(const plan::Type& type, Indices indices) {
   return std::ranges::equal(type.dims, indices, {}, &plan::Dim::index);
 }
 
-// True when a pointwise product of a and b, in that order, has just `indices`: those of the wider
+// True if a pointwise product of a and b, in that order, has exactly `indices`: those of the wider
 // operand, then those that it lacks.
 bool joins_to(const plan::Type& a, const plan::Type& b, Indices indices) {
   const plan::Type &wide = b.rank() > a.rank() ? b : a, &other = b.rank() > a.rank() ? a : b;
@@ -247,7 +247,7 @@ Result<ValueId> add_conv2d_transpose(Graph& graph, ValueId x, ValueId w, const C
   WEFT_TRY_STATUS(expect_between("groups", window.groups, 1, kLargestStep));
   WEFT_TRY_STATUS(expect_between("extra", extra, 0, window.stride - 1));
   const std::int64_t padding_w = window.padding_w < 0 ? window.padding : window.padding_w;
-  // Where the windows of a convolution would have stood that made x of the result.
+  // The image dims of a convolution that would map the result to x.
   const std::array<plan::Dim, 4> dims = {
       {from.dims[0],
        {by.dims[1].index, by.dims[1].size * window.groups},

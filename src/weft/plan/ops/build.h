@@ -1,10 +1,10 @@
-// weft/plan/ops/build.h -- adds nodes to a plan in one call each; what gradients and the binder use.
+// weft/plan/ops/build.h -- adds nodes to a plan, one call each, for gradients and the binder.
 //
 //   WEFT_TRY(h, add_contract(graph, {x, w}, to));        // y[to] = sum of products
 //   WEFT_TRY(y, add_pointwise(graph, relu(), {h}));
 //
-// A call that would change nothing adds nothing: casting to the same dtype, transposing to the
-// same order, slicing all there is and the like return the operand itself.
+// A call that would change nothing adds nothing and returns the operand: casting to the same dtype,
+// transposing to the same order, slicing the whole index.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -40,14 +40,14 @@ Result<plan::ValueId> add_contract(plan::Graph& graph, Values operands, Indices 
 Result<plan::ValueId> add_contract(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
                                    Indices to);
 Result<plan::ValueId> add_reduce(plan::Graph& graph, std::string_view kind, plan::ValueId x, Indices to);
-// The product of the operands with exactly the dims `to`, in that order: what no `to` keeps is
-// summed, what no operand has is repeated. The gradient of a product is one of these. A plain
-// product of two that sums nothing becomes `mul`.
+// The product of the operands with exactly the dims `to`, in that order. Indices that `to` lacks
+// are summed; indices that no operand has are broadcast. The gradient of a product has this form. A
+// plain product of two operands without a sum becomes `mul`.
 Result<plan::ValueId> add_contract_spread(plan::Graph& graph, Values operands, Dims to);
 Result<plan::ValueId> add_contract_spread(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
                                           Dims to);
 
-// Pointwise: indices join by name; the result has those of the operand that has most, then the rest.
+// Pointwise: indices join by name. The result has the indices of the widest operand, then the rest.
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op, Values operands);
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op,
                                     std::initializer_list<plan::ValueId> operands);
@@ -69,10 +69,10 @@ Result<plan::ValueId> add_concat(plan::Graph& graph, Values operands, Symbol alo
 Result<plan::ValueId> add_concat(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
                                  Symbol along);
 
-// Windows: functions over the indices `over`, one row for each point of the others.
+// Functions over the indices `over`, with one row per point of the other indices.
 Result<plan::ValueId> add_softmax(plan::Graph& graph, plan::ValueId x, Indices over);
 struct Normalized {
-  plan::ValueId y, rstd;  // rstd: one over the deviation, kept for the gradient
+  plan::ValueId y, rstd;  // rstd: 1 / standard deviation, kept for the gradient
 };
 Result<Normalized> add_layer_norm(plan::Graph& graph, plan::ValueId x, Indices over, double epsilon = 1e-5);
 Result<Normalized> add_rms_norm(plan::Graph& graph, plan::ValueId x, Indices over, double epsilon = 1e-5);
@@ -85,7 +85,7 @@ Result<BatchNormalized> add_batch_norm(plan::Graph& graph, plan::ValueId x, plan
                                        double epsilon = 1e-5, double momentum = 0.1);
 Result<plan::ValueId> add_cross_entropy(plan::Graph& graph, plan::ValueId logits, plan::ValueId label,
                                         Symbol over, double smoothing = 0);
-// 1 where a label names one of the classes, else 0.
+// 1 where the label is in [0, classes), else 0.
 Result<plan::ValueId> add_labelled(plan::Graph& graph, plan::ValueId label, std::int64_t classes,
                                    plan::DType dtype);
 
@@ -101,14 +101,15 @@ Result<TopK> add_top_k(plan::Graph& graph, plan::ValueId x, Symbol over, plan::D
 Result<plan::ValueId> add_slot(plan::Graph& graph, plan::ValueId expert, std::int64_t experts,
                                std::int64_t capacity, Indices over);
 
-// Images: x[b,c,h,w], w[o,i,r,q]; pools run over the last two indices of x.
+// Images: x[b,c,h,w], w[o,i,r,q]; pools use the last two indices of x.
 struct ConvWindow {
   std::int64_t stride = 1, padding = 0, groups = 1;
-  std::int64_t padding_w = -1;  // left and right, where it is another than above and below
+  std::int64_t padding_w = -1;  // left and right; -1: same as above and below
 };
 Result<plan::ValueId> add_conv2d(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
                                  const ConvWindow& window = {});
-// The transpose of a convolution: x[b,o,h,w], w[o,c,r,q] to [b,c,h',w']; `extra` rows and columns at the far ends.
+// The transpose of a convolution: x[b,o,h,w], w[o,c,r,q] to [b,c,h',w']; `extra` is the output
+// padding at the far ends.
 Result<plan::ValueId> add_conv2d_transpose(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
                                            const ConvWindow& window = {}, std::int64_t extra = 0);
 struct PoolWindow {
@@ -120,13 +121,13 @@ Result<plan::ValueId> add_avg_pool(plan::Graph& graph, plan::ValueId x, const Po
 // Sequences and noise.
 Result<plan::ValueId> add_rotary(plan::Graph& graph, plan::ValueId x, Symbol along, Symbol pairs,
                                  double base = 10000);
-// y[t] = decay[t] * y[t - 1] + x[t] along an index, or from the last one back.
+// y[t] = decay[t] * y[t - 1] + x[t] along an index, or backwards from its end.
 Result<plan::ValueId> add_recurrence(plan::Graph& graph, plan::ValueId decay, plan::ValueId x, Symbol along,
                                      bool reverse = false);
 Result<plan::ValueId> add_dropout(plan::Graph& graph, plan::ValueId x, plan::ValueId step, double rate,
                                   std::int64_t stream);
 
-// One step of an optimizer: the next weight and the next moments. `rate`, where it is given, multiplies lr.
+// One optimizer step: the next weight and the next moments. A valid `rate` multiplies lr.
 struct MomentumStep {
   plan::ValueId weight, momentum;
 };
@@ -148,7 +149,7 @@ Result<AdamStep> add_adamw(plan::Graph& graph, plan::ValueId weight, plan::Value
                            plan::ValueId first, plan::ValueId second, plan::ValueId step,
                            const AdamSettings& settings = {}, double decay = 0.01, plan::ValueId rate = {});
 
-// Between the ranks along a mesh axis. `kind` is sum, max or min.
+// Communication between the ranks along a mesh axis. `kind` is sum, max or min.
 Result<plan::ValueId> add_all_reduce(plan::Graph& graph, plan::ValueId x, std::string_view axis,
                                      std::string_view kind = "sum");
 Result<plan::ValueId> add_reduce_scatter(plan::Graph& graph, plan::ValueId x, std::string_view axis,

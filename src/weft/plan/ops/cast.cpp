@@ -1,9 +1,9 @@
 // cast: the same numbers in another dtype.
 //
-//   y = x      to an integer: without the fraction;  to bool: whether x is not zero
+//   y = x      to an integer: truncated;  to bool: whether x is not zero
 //
-// Reference semantics do not round to the narrower real: they are exact where kernels are not. Numbers that are
-// run to see what rounding does (rounded.h) do round.
+// The reference semantics do not round to a narrower real: they are exact where kernels are not.
+// Only Rounded (rounded.h) rounds, since it exists to bound rounding errors.
 #include <array>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// weft/plan/ops/classifying.h -- which index is what in linear-cross-entropy.
+// weft/plan/ops/classifying.h -- the index roles of linear-cross-entropy.
 //
 //   hidden[b, s, d]  words[v, d]  label[b, s]  bias[v], or none      over v, inner d
 //
@@ -12,7 +12,7 @@ struct Classifying {
   plan::Dim over;
   DimList rows, inner;
   double smoothing = 0;
-  bool slopes = true;  // whether its derivatives are made along with the loss
+  bool slopes = true;  // whether the derivatives are computed along with the loss
 
   std::int64_t row_count() const { return points_of(rows); }
   std::int64_t width() const { return points_of(inner); }

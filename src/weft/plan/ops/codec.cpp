@@ -17,12 +17,12 @@ namespace {
 constexpr std::array<std::string_view, 8> kCodecNames = {"int8", "int4",    "e4m3",  "e5m2",
                                                          "bf16", "one_bit", "top_k", "low_rank"};
 
-// The matrix that so many numbers make up; its last row may lack some.
+// The matrix that `count` numbers form; its last row may be incomplete.
 MatrixShape matrix_of(const Codec& codec, std::int64_t count) {
   return {(count + codec.block - 1) / codec.block, codec.block};
 }
 
-// What a code of 8 bits is: a sign, an exponent and `mantissa` bits.
+// The value of an 8-bit code: a sign, an exponent and `mantissa` bits.
 float float8(int code, int mantissa) {
   const int exponent_bits = 7 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (code & 0x7f) >> mantissa, fraction = code & ((1 << mantissa) - 1);
@@ -31,7 +31,7 @@ float float8(int code, int mantissa) {
   return static_cast<float>((code & 0x80) != 0 ? -magnitude : magnitude);
 }
 
-// The nearest code; of two the even one.
+// The nearest code; ties to even.
 int nearest_float8(float value, int mantissa) {
   if (std::isnan(value)) return 0;
   const float magnitude = std::fabs(value);
@@ -68,7 +68,7 @@ std::uint16_t nearest_bf16(float value) {
   return static_cast<std::uint16_t>(even + (rest > 0x8000u || (rest == 0x8000u && even % 2 == 1) ? 1 : 0));
 }
 
-// The scale of a block: NaN where a number of it is not finite.
+// The scale of a block; NaN if an element is not finite.
 float scale_of_block(CodecKind kind, std::span<const float> block) {
   float largest = 0;
   for (const float value : block) {
@@ -78,7 +78,8 @@ float scale_of_block(CodecKind kind, std::span<const float> block) {
   return kind == CodecKind::one_bit ? mean_magnitude(block) : largest / top_of(kind);
 }
 
-// What is not a number is kept before all others: as bits it is larger than any. Of those alike the first.
+// NaN and infinity are kept before all others, since their bit patterns are larger. Ties go to the
+// first.
 void encode_largest(std::int64_t kept, std::span<const float> row, std::uint8_t* bytes) {
   const auto magnitude = [&](std::uint32_t place) {
     return std::bit_cast<std::uint32_t>(row[place]) & 0x7fffffffu;

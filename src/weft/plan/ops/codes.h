@@ -1,4 +1,4 @@
-// weft/plan/ops/codes.h -- numbers made small for the wire, and back (codec.h).
+// weft/plan/ops/codes.h -- encode and decode: compression for communication (codec.h).
 #pragma once
 #include "weft/plan/ops/operator.h"
 

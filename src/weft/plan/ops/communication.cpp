@@ -43,7 +43,7 @@ Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& resul
   return {};
 }
 
-// Members of a bucket may have indices of one name and several sizes: they are not cut together.
+// Members of a bucket may have equal index names with different sizes, so a bucket is not sliced.
 plan::Signature Communication::signature(const plan::NodeView& node) const {
   return node.input_count() == 1 ? parallel_loops(node) : plan::Signature();
 }
@@ -59,7 +59,7 @@ std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange) {
   }
 }
 
-// Asked of every node, again and again: a list of addresses is quicker than a cast.
+// Called for every node, often: comparing addresses is faster than a dynamic cast.
 const Communication* find_communication(const plan::Operator& op) {
   static const std::array<const Operator*, 9> all = {&all_reduce(),   &all_gather(),     &reduce_scatter(),
                                                      &all_to_all(),   &broadcast_from(), &permute_ranks(),

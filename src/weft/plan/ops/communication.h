@@ -1,26 +1,26 @@
-// weft/plan/ops/communication.h -- what the operators that move values between ranks share.
+// weft/plan/ops/communication.h -- the common base of the operators that move values between ranks.
 //
-// In the global view each of them is the identity: it changes where a value is held, not what it is, and on
-// one device it does nothing. On a mesh it acts in the groups of ranks along its axis, in two steps that its
-// Exchange names: what a rank takes of what its group holds, and which block of that it keeps.
+// In the global view each of them is the identity: it changes where a value is held, not what it
+// is. On one device it does nothing. On a mesh it acts within each group of ranks along its axis,
+// in two steps that its Exchange names: what a rank reads from its group, and which block of that
+// it keeps.
 //
-//   operator         takes             keeps        from           to
+//   operator         reads             keeps        from           to
 //   all-reduce       the combination   all          partial(kind)  replicated
 //   reduce-scatter   the combination   a block      partial(kind)  sliced(along)
 //   all-gather       the shares        all          sliced(along)  replicated
 //   all-to-all       the shares        a block      sliced(from)   sliced(to)
-//   slice-across     its own           a block      replicated     sliced(along)
-//   addends          its own           a row of     partial(sum)   sliced(into)
-//                                      its own
+//   slice-across     its own value     a block      replicated     sliced(along)
+//   addends          its own value     one row      partial(sum)   sliced(into)
 //   halo             its neighbours'   its block    sliced(along)  sliced(along, before, after)
 //                                      and borders
-//   broadcast-from   the root's        all          varying        replicated
-//   permute-ranks    a neighbour's     all          what it was    the same
+//   broadcast-from   the root's value  all          varying        replicated
+//   permute-ranks    a neighbour's     all          not sliced     the same
 //
-// A varying value may be combined, cut and passed on too: it is then the ranks' own values that are.
+// A varying value may be combined, sliced and passed on too: this acts on each rank's own value.
 //
-// An all-reduce may have several operands, a bucket: what they hold is combined in one call, each result is that
-// of the operand in its place, and they need nothing in common but what their elements are.
+// An all-reduce may have several operands, a bucket: all are combined in one call, and result k
+// belongs to operand k. They need to share only their dtype.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -36,14 +36,15 @@ struct Exchange {
   enum class Take : std::uint8_t { own, combined, joined, root, shifted, bordered, stacked };
 
   Take take = Take::own;
-  plan::Monoid monoid = plan::Monoid::none;  // of combined; none where the plan names no such kind
-  Symbol join = {};                          // of joined, bordered: the index the shares lie along
-  std::int64_t rank = 0;  // of root: whose; of shifted: how many ranks up a value goes; of stacked: rows
-  Symbol keep = {};       // the index a block of which is kept, or that is new; invalid: all is kept
-  std::int64_t before = 0, after = 0;  // of bordered: how much of what lies around its block
+  plan::Monoid monoid = plan::Monoid::none;  // combined: how; none if the plan names no known kind
+  Symbol join = {};                          // joined, bordered: the sliced index
+  std::int64_t rank = 0;  // root: its rank; shifted: distance in ranks; stacked: number of rows
+  Symbol keep = {};       // index of which a block is kept, or the new index; invalid: all is kept
+  std::int64_t before = 0, after = 0;  // bordered: the widths of the borders
 };
 
-// The collective whose bytes say what it costs; nothing where none move, or fewer than one can tell.
+// The collective whose bytes determine the cost; nullopt if no bytes move, or their number is
+// unknown.
 std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange);
 
 class Communication : public OperatorOf<Communication> {
@@ -53,7 +54,7 @@ class Communication : public OperatorOf<Communication> {
   // The mesh axis along which it acts.
   std::string_view axis(const plan::NodeView& node) const { return node.word(0); }
 
-  static constexpr std::size_t kMostMembers = 4096;  // of a bucket
+  static constexpr std::size_t kMostMembers = 4096;  // per bucket
 
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
@@ -67,11 +68,11 @@ class Communication : public OperatorOf<Communication> {
   }
 };
 
-// After how many steps the sum that an all-reduce is of is made; 1 of all else.
+// The all-reduce's `every`: steps between communications; 1 for other operators.
 std::int64_t steps_between_sums(const plan::NodeView& node);
 inline constexpr std::int64_t kMostStepsBetweenSums = 1'000'000'000;
 
-// Of an all-reduce: in how many calls, one after the other, what it moves goes; 1 of all else.
+// The all-reduce's `parts`: number of sequential calls; 1 for other operators.
 std::int64_t parts_of(const plan::NodeView& node);
 inline constexpr std::int64_t kMostParts = 4096;
 
@@ -87,7 +88,7 @@ AllReduceHow how_reduced(const plan::NodeView& node);
 Result<plan::NodeId> add_all_reduce(plan::Graph& graph, std::span<const plan::ValueId> inputs,
                                     const AllReduceHow& how);
 
-// Null when the operator computes.
+// Null if the operator is not a communication.
 const Communication* find_communication(const plan::Operator& op);
 
 }  // namespace weft::ops

@@ -1,6 +1,6 @@
-// concat: values laid end to end along one index.
+// concat: concatenates values along one index.
 //
-//   y[.., i, ..] = the operand that i falls into, in order      sizes along the index add
+//   y[.., i, ..] = the operand that contains position i, in order      sizes along the index add up
 #include <algorithm>
 #include <array>
 

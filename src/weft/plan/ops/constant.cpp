@@ -1,4 +1,4 @@
-// constant: one number, everywhere the same.
+// constant: one number everywhere.
 //
 //   y = value
 #include <array>

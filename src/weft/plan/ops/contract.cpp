@@ -5,7 +5,7 @@
 // Operands join on the indices they share. Matrix products, batched products, dot products,
 // outer products and sums of products are all this one operator.
 //
-// Numbers of eight bits may be of both kinds; their sums are no such numbers, but bf16.
+// Operands may mix both 8-bit float formats; the result is then bf16.
 #include <array>
 
 #include <fmt/format.h>
@@ -57,14 +57,15 @@ class Contract final : public OperatorOf<Contract> {
     double points = 1;
     for (const plan::Loop& loop : signature(node).loops) points *= static_cast<double>(loop.size);
     plan::Work work = bytes_of(node);
-    // One multiply-add a point; further factors cost a product each, a single one only the sum.
+    // One multiply-add per point; each further factor costs a product, a single factor only the
+    // sum.
     const double factors = static_cast<double>(node.input_count());
     work.multiply_adds = factors > 1 ? points : 0;
     work.flops = points * factors;
     return work;
   }
 
-  // d x_i = contract(dy, the other operands) kept to x_i's indices: one contraction an input.
+  // d x_i = contract(dy, the other operands) with x_i's indices: one contraction per input.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -84,7 +85,7 @@ class Contract final : public OperatorOf<Contract> {
     const DimList all = *join_inputs(node);
     std::span<const plan::Dim> loops(all.begin(), all.end());
     const std::size_t inputs = node.input_count();
-    // The last index is a loop of its own, which is most of the work of a proof.
+    // The last index is a separate inner loop: most of the time of a proof is spent there.
     std::vector<std::int64_t> steps(inputs + 1, 0);
     std::int64_t inner = 1;
     const auto along = [&](std::size_t operand) {

@@ -2,11 +2,11 @@
 //
 //   y[b, o, h', w'] = sum over i, r, q of  x[b, c, h'*stride + r - padding, ..] * w[o, i, r, q]
 //
-// x is [b, c, h, w] and w is [o, i, r, q] by place; outside the image x is zero, padding_w left and right
-// where that is another than above and below. With groups, the
-// channels and outputs fall into as many equal runs, and outputs see the channels of their run
-// alone. b and o may be cut, and the channels, whose slices give addends; with groups only b. Rows and
-// columns may be cut where borders are fetched first (sliding.h).
+// x is [b, c, h, w] and w is [o, i, r, q] by position. Outside the image x is zero; padding_w
+// applies left and right if it differs from above and below. With groups, channels and outputs are
+// divided into equal runs, and outputs see only the channels of their run. b, o and the channels
+// may be sliced, channels giving addends; with groups only b. Rows and columns may be sliced if
+// borders are fetched first (sliding.h).
 #include <array>
 
 #include "weft/plan/ops/build.h"

@@ -2,7 +2,7 @@
 //
 //   dx[b, c, h, w] = sum over o, r, q of  dy[b, o, h', w'] * w[o, i, r, q]
 //
-// over the windows (h', w') that see (h, w) through (r, q). `type` is the image's.
+// over the windows (h', w') that contain (h, w) at (r, q). `type` is the image's.
 #include <array>
 
 #include "weft/plan/ops/build.h"
@@ -49,7 +49,7 @@ class Conv2dInputGradient final : public OperatorOf<Conv2dInputGradient> {
     return work_of(node, *convolution(node, node.type(kGradientType), node.input_type(1)));
   }
 
-  // Linear in both operands, with the convolution itself and its other gradient as the slopes.
+  // Linear in both operands: the derivatives are the convolution itself and its other gradient.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     if (g.wants(0)) {

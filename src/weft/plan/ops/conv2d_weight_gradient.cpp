@@ -49,7 +49,7 @@ class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
     return work_of(node, *convolution(node, node.input_type(1), node.type(kGradientType)));
   }
 
-  // Linear in both operands, with the convolution itself and its other gradient as the slopes.
+  // Linear in both operands: the derivatives are the convolution itself and its other gradient.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     if (g.wants(0)) {

@@ -8,7 +8,7 @@
 namespace weft::ops {
 namespace {
 
-// w's indices are other things than x's; only the channels may bear one name in both.
+// w's indices differ from x's; only the channels may have the same name in both.
 Status check_names(const plan::NodeView& node, const plan::Type& x, const plan::Type& w) {
   for (const std::size_t place : {0u, 1u, 2u, 3u}) {
     const Symbol index = w.dims[place].index;

@@ -2,8 +2,8 @@
 //
 //   y[b, o, p, t] += x[b, c, p*stride + r - padding, t*stride + q - padding_w] * w[o, i, r, q]
 //
-// with c = (group of o) * I + i. The forward pass adds into y, the gradients into x and w: the
-// triples of elements that meet are the same. Operands go by place, not by name.
+// with c = (group of o) * I + i. The forward pass adds into y, the gradients into x and w: all
+// three visit the same triples of elements. Operands are identified by position, not by name.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -21,11 +21,11 @@ struct Convolution {
   std::int64_t stride = 1, groups = 1;
   std::int64_t padding = 0, padding_w = 0;                      // above, left
   std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // of x
-  std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;  // of w; inputs are those of one group
+  std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;  // of w; inputs are per group
   std::int64_t high = 0, wide = 0;                              // of y
-  std::vector<plan::Dim> result;                                // y's: x's names, and w's for the outputs
+  std::vector<plan::Dim> result;                                // dims of y: x's names, w's for the outputs
 
-  // Multiply-adds with full windows, the padding counted, as the field counts them.
+  // Multiply-adds with full windows, padding included, as is usual.
   double multiply_adds() const;
 };
 
@@ -34,10 +34,10 @@ constexpr plan::AttributeSpec kStrideSpec = {"stride", plan::AttributeKind::inte
 constexpr plan::AttributeSpec kPaddingSpec = {"padding", plan::AttributeKind::integer, false, 0};
 constexpr plan::AttributeSpec kGroupsSpec = {"groups", plan::AttributeKind::integer, false, 1};
 constexpr plan::AttributeSpec kPaddingWSpec = {"padding_w", plan::AttributeKind::integer, false, -1};
-// And the last two: how many windows there are; 0: as many as fit (window.h).
+// The last two attributes: the number of windows; 0: as many as fit (window.h).
 constexpr plan::AttributeSpec kHighSpec = {"high", plan::AttributeKind::integer, false, 0};
 constexpr plan::AttributeSpec kWideSpec = {"wide", plan::AttributeKind::integer, false, 0};
-// Between them a gradient states the type of what it makes.
+// A gradient also has its result's type, between them.
 constexpr std::array<plan::AttributeSpec, 7> kGradientSpecs = {{kStrideSpec,
                                                                 kPaddingSpec,
                                                                 kGroupsSpec,
@@ -47,27 +47,27 @@ constexpr std::array<plan::AttributeSpec, 7> kGradientSpecs = {{kStrideSpec,
                                                                 kWideSpec}};
 constexpr std::size_t kGradientType = 4;
 
-// All of these as the node states them: a padding_w of -1 is still to be read as the padding.
+// The window attributes as stated in the node: a padding_w of -1 means the same as padding.
 struct StatedWindow {
   std::int64_t stride, padding, groups, padding_w, high, wide;
 };
 StatedWindow window_of(const plan::NodeView& node);
 
-// The attributes of a convolution with the node's windows; of a gradient, where there is a type.
+// A convolution's attributes with the node's windows; those of a gradient if `type` is valid.
 std::vector<plan::AttributeValue> attributes_like(const plan::NodeView& node, plan::TypeId type = {});
 
 bool is_convolution(const plan::Operator& op);  // conv2d or a gradient of it
 
-// Fails when shapes, groups or names do not fit.
+// Fails if shapes, groups or names do not match.
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w);
 
-// The same of a node of a plan, where they do. REQUIRES: is_convolution(node.op())
+// The same for a node of a valid plan. REQUIRES: is_convolution(node.op())
 Convolution convolution_of(const plan::NodeView& node);
 
 // The work of a convolution or a gradient of one.
 plan::Work work_of(const plan::NodeView& node, const Convolution& conv);
 
-// Calls visit(place in x, place in w, place in y) for every product.
+// Calls visit(offset in x, offset in w, offset in y) for every product.
 template <class Visit>
 void visit_products(const Convolution& conv, Visit visit) {
   const std::int64_t per_group = conv.outputs / conv.groups;

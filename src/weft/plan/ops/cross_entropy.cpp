@@ -1,10 +1,11 @@
-// cross-entropy: how surprised a row of logits is by its label.
+// cross-entropy: the cross-entropy of a row of logits and its label.
 //
 //   loss[..] = log(sum over c of exp(logits[.., c])) - logits[.., label]
 //
-// With `smoothing` s a label is not quite sure: it has 1 - s of the weight, and all classes share s evenly.
+// With `smoothing` s the label has 1 - s of the weight, and all classes share s evenly.
 //
-//   loss[..] = log(sum over c of exp(logits[.., c])) - (1 - s) logits[.., label] - s mean over c of logits[.., c]
+//   loss[..] = log(sum over c of exp(logits[.., c]))
+//              - (1 - s) logits[.., label] - s mean over c of logits[.., c]
 //
 // A label outside 0 .. size(c)-1 marks a row to be ignored: its loss and its gradient are zero.
 #include <array>
@@ -42,7 +43,7 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
     return parallel_loops_except(node, {&over, 1});
   }
 
-  // An exp, a maximum, a subtraction and a sum for each logit.
+  // An exp, a maximum, a subtraction and a sum per logit.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
     work.flops = 11 * static_cast<double>(node.input_type(0).elements());

@@ -2,7 +2,8 @@
 //
 //   dlogits[.., c] = (softmax(logits)[.., c] - (1 - s) [c = label[..]] - s / size(c)) * dloss[..]
 //
-// One node, since the parts of it (softmax, one-hot, difference) are each as large as the logits.
+// One node, since its intermediate values (softmax, one-hot, difference) are each as large as the
+// logits.
 #include <algorithm>
 #include <array>
 

@@ -1,10 +1,10 @@
-// dropout: zeroes a random share of the elements and scales up the rest.
+// dropout: zeroes a random fraction of the elements and scales up the rest.
 //
-//   y = x / (1 - rate)  where  uniform(step, stream, place of the element) >= rate,  else 0
+//   y = x / (1 - rate)  where  uniform(step, stream, position of the element) >= rate,  else 0
 //
-// The mask depends on nothing but the training step, the stream (a number for each dropout of a
-// model) and the element's place in the whole tensor, so the gradient draws the same mask again and
-// slices agree with the whole, if they know their place: `begin` and `whole`, see whole_place.h.
+// The mask depends only on the training step, the stream (a number per dropout of a model) and the
+// element's position in the whole tensor. So the gradient draws the same mask again, and slices
+// agree with the whole if they know their position: `begin` and `whole`, see whole_place.h.
 #include <array>
 
 #include <fmt/format.h>
@@ -51,7 +51,8 @@ class Dropout final : public OperatorOf<Dropout> {
     return loops_by_name(node, [](const plan::Loop&) { return kPlaced; });
   }
 
-  // Ten rounds of Philox make four elements; with the scaling that is about a dozen operations each.
+  // Ten rounds of Philox make four elements. With the scaling that is about a dozen operations per
+  // element.
   plan::Work work(const NodeView& node) const override { return flops_each(node, 12); }
 
   Status gradient(Gradient& g) const override {

@@ -1,14 +1,14 @@
-// encode: rows of real numbers as rows of codes, small for the wire.
+// encode: compresses rows of real numbers for communication.
 //
-//   y[keep.., into] = codes of the row x[keep..]      one row for each point of the indices that are kept
+//   y[keep.., into] = codes of the row x[keep..]      one row per point of the kept indices
 //
-// A row is what the other indices hold, in x's order. It is coded in segments, of `segment` steps of the first of
-// these indices each: the scales of a segment's blocks, then its codes (codec.h), filled up to whole words of 4
-// bytes. `into` is the index along these words, as i32. Segments have nothing in common, so what is kept may be cut,
-// and the first index of a row between segments.
+// A row is the other indices, in x's order. It is coded in segments of `segment` steps of the first
+// of these indices. A segment holds the scales of its blocks, then its codes (codec.h), padded to
+// whole 32-bit words. `into` is the index along these words, as i32. Segments are independent, so
+// the kept indices may be sliced, and the first index of a row between segments.
 //
-// Over the field the codes of a row are uninterpreted: some function of all its numbers. A proof that is to see
-// through them takes encode and decode out first (distribute/without_codecs.h).
+// Over the field the codes of a row are uninterpreted: some function of all its numbers. A proof
+// that must see through them removes encode and decode first (distribute/without_codecs.h).
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -27,7 +27,7 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-// Of top_k the numbers that it keeps of a segment, of low_rank the rank of its matrices.
+// top_k: how many numbers of a segment are kept; low_rank: the rank of its matrices.
 constexpr plan::AttributeSpec kCodecKeptSpec = {"kept", AttributeKind::integer, false};
 constexpr std::array<plan::AttributeSpec, 6> kEncodeAttributes = {{{"codec", AttributeKind::word},
                                                                    {"block", AttributeKind::integer},
@@ -62,7 +62,7 @@ Codec read_codec(const NodeView& node) {
           node.integer(&node.op() == &encode() ? kEncodeKept : kDecodeKept)};
 }
 
-// Of one row. REQUIRES: it has an index.
+// The segments of one row. REQUIRES: the row has an index.
 Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim> row) {
   const std::int64_t segment = node.integer(kCodecSegment), first = row.front().size;
   WEFT_TRY_STATUS(expect_between("segment", segment, 1, std::max<std::int64_t>(first, 1)));
@@ -79,7 +79,7 @@ Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim
   return CodeSegments{first / segment, numbers, encoded_words(codec, numbers)};
 }
 
-// What is kept goes side by side, the first index of the row with the codes'.
+// Kept indices are parallel, and so is the first index of the row, together with the codes' index.
 plan::Signature coded_loops(const NodeView& node, Symbol codes) {
   const bool encodes = &node.op() == &encode();
   const plan::Type x = node.input_type(0), y = node.result_type(0);
@@ -95,13 +95,13 @@ plan::Signature coded_loops(const NodeView& node, Symbol codes) {
   return signature;
 }
 
-// A codec's arithmetic is that of floats: more bits would be lost before they are coded.
+// Codecs compute in f32: the extra bits of a wider dtype would be lost before encoding.
 Status expect_short_real(const NodeView& node, plan::DType dtype) {
   if (is_real(dtype) && dtype != plan::DType::f64 && !plan::is_f8(dtype)) return {};
   return user_error(fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
 }
 
-// What the codes of a segment are where numbers mean nothing: some function of them all and the place.
+// The codes of a segment over the field: some function of all its numbers and the position.
 template <class T>
 T uninterpreted(const Evaluation<T>& at, std::span<const T> row, std::int64_t place) {
   T sum = at.numbers.from_integer(place + 1);
@@ -142,7 +142,7 @@ class Encode final : public OperatorOf<Encode> {
     return coded_loops(node, node.symbol(kEncodeInto));
   }
 
-  // Once for the scales, once for the codes.
+  // One operation for the scales, one for the codes.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
     const Codec codec = read_codec(node);
@@ -178,9 +178,11 @@ class Encode final : public OperatorOf<Encode> {
   }
 };
 
-// decode: what rows of codes stand for.
+// decode: decompresses rows of codes.
 //
-//   y[..] = the numbers of the rows x[keep.., into]      `type` is that of y; indices that x has too were kept
+//   y[..] = the numbers of the rows x[keep.., into]
+//
+// `type` is that of y. Its indices that x has too are the kept ones.
 class Decode final : public OperatorOf<Decode> {
  public:
   std::string_view name() const override { return "decode"; }

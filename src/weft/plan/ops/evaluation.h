@@ -1,7 +1,7 @@
-// weft/plan/ops/evaluation.h -- what reference semantics compute on: tensors of one number type.
+// weft/plan/ops/evaluation.h -- the tensors on which reference semantics compute.
 //
-// Every element, integers and booleans too, is a T: a float, a double, or an element of the
-// prime field in which rules are proven (see number.h). Dims run in the type's order, last fastest.
+// Every element, including integers and booleans, is a T: a float, a double, or an element of the
+// prime field in which rules are proven (see number.h). Dims are in the type's order, last fastest.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ class Evaluation {
              const Numbers<T>& arithmetic)
       : numbers(arithmetic), node_(node), inputs_(inputs), results_(results) {}
 
-  const Numbers<T>& numbers;  // arithmetic beyond + - *: division, exp, comparison, conversion
+  const Numbers<T>& numbers;  // operations beyond + - *: division, exp, comparison, conversion
 
   const plan::NodeView& node() const { return node_; }
   const Tensor<T>& input(std::size_t i) const { return *inputs_[i]; }
@@ -41,14 +41,14 @@ class Evaluation {
   std::span<Tensor<T>> results_;
 };
 
-// Walks all points of a box in order, last coordinate fastest. `strides[k][i]` is how far
-// offset k moves for one step along coordinate i, so that a loop nest over named indices reads
+// Iterates over all points of a box in order, last coordinate fastest. `strides[k][i]` is the
+// change of offset k per step along coordinate i, so that a loop nest over named indices reads
 // several tensors at once:
 //
 //   Walk walk(sizes); walk.track(strides_of_x); walk.track(strides_of_y);
 //   do { y[walk.offset(1)] += x[walk.offset(0)]; } while (walk.next());
 //
-// An empty box (a size of zero) must be asked about first: walk.empty().
+// Check first for an empty box (a size of zero): walk.empty().
 class Walk {
  public:
   explicit Walk(std::vector<std::int64_t> sizes);
@@ -57,7 +57,7 @@ class Walk {
   bool empty() const { return empty_; }
   std::int64_t offset(std::size_t tracked) const { return offsets_[tracked]; }
   std::int64_t at(std::size_t coordinate) const { return at_[coordinate]; }
-  bool next();  // false when all points have been seen
+  bool next();  // false after the last point
 
  private:
   std::vector<std::int64_t> sizes_, at_, offsets_;
@@ -65,26 +65,26 @@ class Walk {
   bool empty_ = false;
 };
 
-// Strides of a value of `type` along each loop index of `loops`; 0 where the type lacks the index.
+// Strides of a value of `type` along each index of `loops`; 0 where the type lacks the index.
 std::vector<std::int64_t> strides_along(const plan::Type& type, std::span<const plan::Dim> loops);
 
-// Where in a value of `type` each point of the box of `loops` lies, in the box's order, the other
-// coordinates being zero. With x's dims parted into rows and columns,
+// Offsets in a value of `type` of the points of the box `loops`, in the box's order, with all other
+// coordinates zero. With x's dims divided into rows and columns,
 //
 //   for (auto row : offsets_along(x, rows)) for (auto column : offsets_along(x, columns)) ... x[row + column]
 //
 // visits x row by row, whatever the order of its dims.
 std::vector<std::int64_t> offsets_along(const plan::Type& type, std::span<const plan::Dim> loops);
 
-// A value seen as rows, one for each point of the indices that are not in `over`, each with a
-// column for each point of `over`, in that list's order. Element: starts[row] + columns[column].
+// A value as rows, one per point of the indices not in `over`. Each row has a column per point of
+// `over`, in that list's order. The element's offset is starts[row] + columns[column].
 struct Rows {
   Rows(const plan::Type& type, std::span<const Symbol> over);  // REQUIRES: type has all of `over`
 
   std::vector<std::int64_t> starts, columns;
 };
 
-// A value seen as outer x size x inner around one of its dims: what runs along it moves in blocks.
+// A value as outer x size x inner around one of its dims, for block copies along it.
 struct Blocks {
   Blocks(const plan::Type& type, Symbol along);  // REQUIRES: type.has(along)
 

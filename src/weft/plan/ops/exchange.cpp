@@ -7,7 +7,7 @@
 namespace weft::ops {
 namespace {
 
-// How many elements one step along `dim` is, and how many such runs there are.
+// The number of elements per step along `dim`, and the number of such runs.
 struct Runs {
   std::int64_t outer = 1, inner = 1;
 

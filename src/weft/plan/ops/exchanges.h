@@ -1,5 +1,6 @@
-// weft/plan/ops/exchanges.h -- operators between the ranks of a mesh, the identity in the global view
-// (communication.h), and one rank's side of them (local_exchange.h).
+// weft/plan/ops/exchanges.h -- operators between the ranks of a mesh.
+//
+// In the global view they are the identity (communication.h); local_exchange.h is one rank's side.
 #pragma once
 #include "weft/plan/ops/operator.h"
 

@@ -1,11 +1,11 @@
-// weft/plan/ops/formula.h -- writes an equation as nodes; how gradients are spelled.
+// weft/plan/ops/formula.h -- adds an equation to a plan as nodes; used by gradients.
 //
 //   Formula f(graph);                                   // d sin(x) = dy * cos(x)
 //   g.set(0, f(mul(), {dy, f(cos(), {x})}));
 //   return f.status();
 //
-// The first failure sticks: later calls add nothing and return an invalid id, so that an equation
-// needs no check at each of its terms. The caller must return status().
+// The first failure is kept: later calls add nothing and return an invalid id, so terms need no
+// individual checks. The caller must return status().
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -20,15 +20,15 @@ class Formula {
  public:
   explicit Formula(plan::Graph& graph) : graph_(graph) {}
 
-  // A pointwise operator on its operands.
+  // Applies a pointwise operator.
   plan::ValueId operator()(const Operator& op, std::initializer_list<plan::ValueId> operands) {
     return keep([&] { return add_pointwise(graph_, op, operands); });
   }
-  // A constant of the dtype of `like`.
+  // A constant with the dtype of `like`.
   plan::ValueId number(double value, plan::ValueId like) {
     return keep([&] { return add_constant(graph_, value, graph_.type(like).dtype); });
   }
-  // x with exactly the dims `to`: the others summed, the missing repeated.
+  // x with exactly the dims `to`: other indices are summed, missing ones broadcast.
   plan::ValueId sum(plan::ValueId x, Dims to) { return product({x}, to); }
   plan::ValueId product(std::initializer_list<plan::ValueId> operands, Dims to) {
     return keep([&] { return add_contract_spread(graph_, operands, to); });

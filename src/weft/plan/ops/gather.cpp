@@ -1,9 +1,10 @@
-// gather: rows of a table, picked by position: a join on a value.
+// gather: rows of a table, selected by position: a join on a value.
 //
 //   y[p.., t..] = table[along = positions[p..] - begin, t..]      0 where the position is outside
 //
 // Indices that positions and table share join by name. Along the table's rows it is a sum with at
-// most one addend, so a slice of the table gives an addend of the result, if it knows its place: `begin`.
+// most one nonzero addend. So a slice of the table gives an addend of the result, if it knows its
+// position: `begin`.
 #include <array>
 
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ class Gather final : public OperatorOf<Gather> {
     });
   }
 
-  // Only the rows that are picked are read.
+  // Only the selected rows are read.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
     work.bytes_read = static_cast<double>(node.input_type(0).bytes()) + work.bytes_written;

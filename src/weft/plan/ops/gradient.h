@@ -1,8 +1,8 @@
-// weft/plan/ops/gradient.h -- what an operator sees when asked for its gradient.
+// weft/plan/ops/gradient.h -- the interface through which an operator adds its gradient.
 //
-// Differentiation runs from the loss backwards. For each node the driver (train/) asks its
-// operator to add, to the same graph, nodes that turn the gradients of its results into
-// gradients of its inputs. There is no tape: the gradient of a plan is more plan.
+// Differentiation runs from the loss backwards. For each node the driver (train/) calls its
+// operator to add, to the same graph, nodes that compute the gradients of its inputs from those of
+// its results. There is no tape: the gradient of a plan is more plan.
 #pragma once
 #include <span>
 #include <vector>
@@ -14,7 +14,7 @@ namespace weft::ops {
 
 class Gradient {
  public:
-  // `of_results[k]` is the gradient of result k, or an invalid id when nothing depends on it.
+  // `of_results[k]` is the gradient of result k; invalid if the loss does not depend on it.
   Gradient(plan::Graph& where, plan::NodeId node, std::span<const plan::ValueId> of_results,
            std::span<const char> wanted)
       : graph(where),
@@ -29,7 +29,7 @@ class Gradient {
   plan::ValueId of_result(std::size_t k = 0) const { return of_results_[k]; }
   bool wants(std::size_t input) const { return wanted_[input] != 0; }
 
-  // Gives input i its gradient: same type as the input. Call at most once an input.
+  // Sets the gradient of an input, which has the input's type. Call at most once per input.
   void set(std::size_t input, plan::ValueId value) { of_inputs_[input] = value; }
   std::span<const plan::ValueId> of_inputs() const { return of_inputs_; }
 

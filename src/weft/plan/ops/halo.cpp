@@ -1,8 +1,9 @@
-// halo: every rank gets of the blocks around its own what windows see from there.
+// halo: every rank receives the border elements around its block that its windows read.
 //
 //   y = x      sliced(along) on axis  ->  sliced(along, before, after)
 //
-// Borders wider than a block reach into blocks further away; at the ends there is nothing to get.
+// Borders wider than a block reach beyond the adjacent blocks. Borders end at the ends of the
+// index.
 #include <array>
 
 #include "weft/plan/ops/build.h"
@@ -33,7 +34,8 @@ class Halo final : public Communication {
             .after = node.integer(kHaloAfter)};
   }
 
-  // What reads borders gives the gradient of the whole value, no rank an addend of another's block.
+  // Readers of borders compute the complete gradient of each rank's own block, so no addends of
+  // other ranks are missing.
   Status gradient(Gradient& g) const override {
     g.set(0, g.of_result());
     return {};

@@ -2,8 +2,8 @@
 //
 //   WEFT_TRY(outputs, interpret<double>(graph, [&](std::string_view name) { return &tensors.at(name); }));
 //
-// Slow and exact: the judge of kernels, rules and distributed plans. Only what the outputs depend
-// on is computed, and a value is freed after its last use.
+// Slow and exact: the reference for kernels, rules and distributed plans. It computes only what the
+// outputs depend on, and frees a value after its last use.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,22 +16,22 @@
 
 namespace weft::ops {
 
-// The value of an input, parameter or state by its name; null when there is none. The tensor must
-// outlive the call.
+// Looks up the value of an input, parameter or state by name; null if there is none. The tensor
+// must outlive the call.
 template <class T>
 using Sources = std::function<const Tensor<T>*(std::string_view name)>;
 
-// A guard against a plan that was meant for a cluster: the most elements one value may have.
+// The most elements one value may have: guards against running a plan meant for a cluster.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
-// The plan's outputs, in order. Fails when a source is missing or has other sizes than its type,
-// or a value would have more than `most_elements`.
+// The plan's outputs, in order. Fails if a source is missing or its sizes differ from its type, or
+// if a value would have more than `most_elements`.
 template <class T>
 Result<std::vector<Tensor<T>>> interpret(const plan::Graph& graph, const Sources<T>& sources,
                                          const Numbers<T>& numbers = {},
                                          std::int64_t most_elements = kMostElements);
 
-// One node on given operands.
+// Runs one node on the given operands.
 template <class T>
 std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tensor<T>* const> inputs,
                                 const Numbers<T>& numbers = {});

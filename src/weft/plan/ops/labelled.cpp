@@ -1,8 +1,8 @@
-// labelled: which rows have a label that names a class, and so count in a mean of cross-entropies.
+// labelled: which rows have a valid label, and so count in a mean of cross-entropies.
 //
 //   y[..] = 1  where  0 <= label[..] < classes,  else 0
 //
-// What is outside marks a row to be ignored, as it does for cross-entropy.
+// Other labels mark rows to be ignored, as in cross-entropy.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

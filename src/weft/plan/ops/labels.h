@@ -1,4 +1,4 @@
-// weft/plan/ops/labels.h -- rows of logits with a label each: what cross-entropy and its gradient read.
+// weft/plan/ops/labels.h -- logits and labels: shared by cross-entropy and its gradient.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -10,14 +10,14 @@
 
 namespace weft::ops {
 
-// The indices of logits (operand 0) other than `over`; fails unless logits are real and label
-// (operand 1) is an integer for each such row.
+// The indices of the logits (operand 0) other than `over`. Fails unless the logits are real and the
+// labels (operand 1) are one integer per such row.
 Result<DimList> labelled_rows(const plan::NodeView& node, Symbol over);
 
-// Fails unless it is a share of the weight: at least 0 and below 1.
+// Fails unless 0 <= smoothing < 1.
 Status expect_smoothing(double smoothing);
 
-// The logit that a row should have made largest; smoothed, it is mixed with the mean of all.
+// The logit of the label; with smoothing, mixed with the mean of all logits.
 template <class T>
 T wanted_of(const Numbers<T>& numbers, const T* x, const std::vector<std::int64_t>& columns,
             std::int64_t label, double smoothing) {
@@ -29,8 +29,8 @@ T wanted_of(const Numbers<T>& numbers, const T* x, const std::vector<std::int64_
          numbers.from(smoothing / static_cast<double>(columns.size())) * total;
 }
 
-// The largest logit of a row and the sum of exp(logit - largest). The field, which has no
-// range to exceed, subtracts nothing.
+// The largest logit of a row and the sum of exp(logit - largest). The field cannot overflow, so it
+// subtracts nothing.
 template <class T>
 std::pair<T, T> exponentials_of(const Numbers<T>& numbers, const T* x,
                                 const std::vector<std::int64_t>& columns) {
@@ -51,9 +51,9 @@ class Labels {
         at_(at),
         places_(offsets_along(at.node().input_type(1), without(at.node().input_type(0).dims, {&over, 1}))) {}
 
-  const Rows rows;  // of the logits, a column for each class
+  const Rows rows;  // of the logits, one column per class
 
-  // The label of a row, or -1 when it is outside the classes and the row is to be ignored.
+  // The label of a row, or -1 if it is outside the classes and the row is to be ignored.
   std::int64_t of(std::size_t row) const {
     const std::int64_t label = at_.numbers.to_integer(at_.input(1).data[places_[row]]);
     return label >= 0 && label < static_cast<std::int64_t>(rows.columns.size()) ? label : -1;

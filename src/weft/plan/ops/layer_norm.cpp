@@ -2,7 +2,8 @@
 //
 //   y = (x - mean) * rstd,   rstd = 1 / sqrt(variance + epsilon)
 //
-// Mean and biased variance run over the indices `over`. Results: y, and rstd for the gradient, in f32 at least.
+// Mean and biased variance are taken over the indices `over`. Results: y, and rstd for the
+// gradient, in at least f32.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

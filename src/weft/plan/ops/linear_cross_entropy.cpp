@@ -1,19 +1,21 @@
-// linear-cross-entropy: how surprised logits, which nobody keeps, are by their labels; and the slopes of that.
+// linear-cross-entropy: a linear layer fused with cross-entropy, without storing the logits; and
+// its derivatives.
 //
-//   logits[r, c] = sum over `inner` of hidden[r, ..] words[c, ..], and bias[c] where there is one
+//   logits[r, c] = sum over `inner` of hidden[r, ..] words[c, ..], plus bias[c] if there is one
 //   loss         = sum over r of cross-entropy(logits[r], label[r])
-//   dhidden      = its derivative by hidden, sum over c of (softmax(logits)[r, c] - [c = label[r]]) words[c, ..]
-//   dwords       = its derivative by words,  sum over r of (softmax(logits)[r, c] - [c = label[r]]) hidden[r, ..]
-//   dbias        = its derivative by bias,   sum over r of (softmax(logits)[r, c] - [c = label[r]])
+//   dhidden      = sum over c of (softmax(logits)[r, c] - [c = label[r]]) words[c, ..]
+//   dwords       = sum over r of (softmax(logits)[r, c] - [c = label[r]]) hidden[r, ..]
+//   dbias        = sum over r of (softmax(logits)[r, c] - [c = label[r]])
 //
-// The same numbers as contract, cross-entropy, reduce and their gradients. Since the rows are summed, the loss has one
-// gradient, and it is a factor of all derivatives: they are made in the forward pass from the tile of logits at
-// hand, and the backward pass multiplies. So no logit outlives its tile, nor is one computed twice.
+// Equal to contract, cross-entropy, reduce and their gradients. Since the rows are summed, the loss
+// has one gradient, which is a factor of all derivatives. So the forward pass computes them from
+// the current tile of logits, and the backward pass multiplies. No logits are stored or computed
+// twice.
 //
-// With slopes=0 it gives the loss alone, for plans that do not learn.
+// With slopes=0 it computes only the loss, for inference plans.
 //
-// Labels outside the classes and smoothing are as for cross-entropy. The loss, dwords and dbias, which are sums over
-// all rows, have at least 32 bits.
+// Labels outside the classes and smoothing are as for cross-entropy. The loss, dwords and dbias are
+// sums over all rows and have at least 32 bits.
 #include <algorithm>
 #include <array>
 
@@ -40,7 +42,7 @@ constexpr std::array<plan::AttributeSpec, 4> kLinearLossAttributes = {
 constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2,
                       kLinearLossSlopes = 3;
 
-constexpr std::size_t kLabel = 2, kBias = 3;  // operands; the slope of the last is the last result
+constexpr std::size_t kLabel = 2, kBias = 3;  // operands; the derivative by the last is the last result
 bool has_bias(const NodeView& node) { return node.input_count() > kBias; }
 
 class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
@@ -88,7 +90,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     return has_bias(node) ? results.add(wide, node.input_type(kBias).dims) : Status();
   }
 
-  // A slice of the rows gives that slice of dhidden, and addends of the loss, of dwords and of dbias.
+  // A slice of the rows gives that slice of dhidden, and addends of the loss, dwords and dbias.
   plan::Signature signature(const NodeView& node) const override {
     const Classifying of = classifying(node);
     return loops_by_name(node, [&](const plan::Loop& loop) -> Behaviour {
@@ -97,7 +99,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     });
   }
 
-  // Three products, and of each logit what cross-entropy and its gradient do; one where there are no slopes.
+  // Three products, and cross-entropy and its gradient per logit; without derivatives one product.
   plan::Work work(const NodeView& node) const override {
     const Classifying of = classifying(node);
     plan::Work work = bytes_of(node);

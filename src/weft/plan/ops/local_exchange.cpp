@@ -88,7 +88,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
     return {};
   }
 
-  // What it does depends on the other ranks, so no one can cut it further.
+  // The result depends on the other ranks, so the node cannot be sliced further.
   plan::Signature signature(const NodeView&) const override { return {}; }
   plan::Work work(const NodeView& node) const override { return bytes_of(node); }
 
@@ -100,7 +100,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
  private:
   static std::string_view name_of(const NodeView& node) { return node.word(kExchangeKind); }
 
-  // A halo gives and takes what its blocks say, or nothing where it has none along other indices.
+  // A halo must send and receive what its blocks imply, or nothing if it is empty along other
+  // indices.
   static Status check_halo(const NodeView& node, const LocalExchange& what) {
     if (!what.gives && !what.takes) return {};
     if (what.gives) WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&what.joins, 1}, node));
@@ -118,8 +119,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
                     given, taken, gives, takes));
   }
 
-  // Operand and result agree on every index that is neither joined nor handed out; of those one side has
-  // all and the other a block.
+  // Operand and result agree on every index that is neither joined nor scattered. Along those, one
+  // side has the whole index and the other a block.
   static Status check_sides(const NodeView& node, const LocalExchange& what) {
     const plan::Type to = node.type(kExchangeType);
     const bool uses_along = what.joins.valid() || what.parts.valid();

@@ -1,10 +1,11 @@
-// weft/plan/ops/local_exchange.h -- what one rank's plan says of a collective: its side of it.
+// weft/plan/ops/local_exchange.h -- one rank's side of a collective or message.
 //
 //   rank 2 of gpu=3:   %2 = exchange %1 {kind="all-gather", axis=gpu, ranks=3, type=f32[b=8], along=b}
 //
-// In the plan of all ranks a communication changes where a value is held (communication.h). In the plan of
-// one rank (localize.h) it is this node, with the rank's own sizes: %1 is f32[b=2] here and f32[b=3] on the
-// others. Which blocks the ranks hold follows from the whole: ceil(size / ranks) each, while there is any.
+// In the plan of all ranks, a communication changes where a value is held (communication.h). In the
+// plan of one rank (localize.h) it is this node, with the rank's own sizes: %1 is f32[b=2] here and
+// f32[b=3] on the others. The blocks follow from the whole size: ceil(size / ranks) each, the last
+// ones smaller or empty.
 //
 //   kind              operand              result
 //   all-reduce        an addend            the combination by `monoid`
@@ -14,19 +15,19 @@
 //                     all of `to`          a block of `to`
 //   broadcast-from    its own value        that of rank `by`
 //   permute-ranks     its own value        that of the rank `by` below
-//   halo              what the others'     what its own borders are
-//                     borders need of it,  made of, in order
+//   halo              its elements in the  the elements of its
+//                     others' borders,     own borders, in order
 //                     rank by rank
-//   send              its own value        nothing: it goes to rank `by`
+//   send              its own value        nothing: it is sent to rank `by`
 //   receive           nothing              what rank `by` sent with this `tag`
 //
-// A halo's blocks are those of `size` elements along `along`, and this rank's is number `by`.
+// A halo's blocks divide `size` elements along `along`, and this rank's block is number `by`.
 //
-// An all-reduce may have several operands, a bucket, and a result for each of them, of its type; and it may go as
-// several calls, its parts.
+// An all-reduce may have several operands, a bucket, with one result per operand, of its type. It
+// may be split into several calls, its parts.
 //
-// A rank takes part even where its share is empty, as the others wait for it. One that gives nothing has no
-// operand; one that gets nothing says takes=0, and its result is a number that nobody reads.
+// A rank takes part even if its share is empty, since the others wait for it. A rank that sends
+// nothing has no operand. A rank that receives nothing has takes=0, and no node reads its result.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -42,7 +43,7 @@ namespace weft::ops {
 
 using plan::ExchangeKind;
 
-// low: other exchanges along its axis need not wait for it.
+// low: other exchanges along the axis need not wait for this one.
 inline constexpr std::string_view kNormalPriority = "normal", kLowPriority = "low";
 Status check_priority(std::string_view priority);
 
@@ -50,31 +51,31 @@ struct LocalExchange {
   ExchangeKind kind = ExchangeKind::all_reduce;
   std::string_view axis;  // of the mesh
   std::int32_t ranks = 1;
-  Symbol joins, parts;                      // the indices whose blocks are joined, or handed out; or neither
+  Symbol joins, parts;                      // the indices whose blocks are joined or scattered
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
-  std::int64_t by =
-      0;  // the root, or how many ranks up a value goes, or this rank's number in a halo, or who
-          // is sent to or received from
-  std::int64_t size = 0, before = 0, after = 0;  // of a halo: what is cut in blocks, and their borders
-  plan::DType dtype = plan::DType::f32;          // of what moves
-  std::int64_t tag = 0;                          // of a message: tells it from others between the two
-  std::string_view priority = kNormalPriority;   // of an all-reduce
-  std::int64_t calls = 1;                        // likewise: in how many parts it goes
-  bool gives = true, takes = true;               // whether it has anything to give, or to take
+  std::int64_t by = 0;  // root, shift in ranks, this rank's number in a halo, or a message's peer
+  std::int64_t size = 0, before = 0, after = 0;  // halo: the index's whole size, and the border widths
+  plan::DType dtype = plan::DType::f32;          // of the data
+  std::int64_t tag = 0;                          // message: identifies it between its two ranks
+  std::string_view priority = kNormalPriority;   // all-reduce
+  std::int64_t calls = 1;                        // all-reduce: number of parts
+  bool gives = true, takes = true;               // whether it has anything to send, or to receive
 };
 
-// REQUIRES of both: node.op() is local_exchange()
+// REQUIRES, for both: node.op() is local_exchange()
 ExchangeKind exchange_kind(const plan::NodeView& node);
 LocalExchange read_local_exchange(const plan::NodeView& node);
 
-// Which elements go from rank to rank of a halo's group; of no size where none do.
+// The elements that rank `from` of a halo's group sends to rank `to`; may be empty.
 plan::Share halo_between(const LocalExchange& what, std::int64_t from, std::int64_t to);
 
-// The combinations of several operands, in one call. REQUIRES: `what` is an all-reduce, and there is an operand.
+// Combines several operands in one call. REQUIRES: `what` is an all-reduce, and there is an
+// operand.
 Result<plan::NodeId> add_local_bucket(plan::Graph& graph, const LocalExchange& what,
                                       std::span<const plan::ValueId> operands);
 
-// `operand` is invalid where the rank gives nothing, `type` where it gets nothing; the result then too.
+// `operand` is invalid if the rank sends nothing. `type` is invalid if it receives nothing; then so
+// is the result.
 Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
                                          plan::TypeId type);
 

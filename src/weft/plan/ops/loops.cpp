@@ -11,7 +11,7 @@ using plan::NodeView;
 
 namespace {
 
-// Adds the indices of input i; fails when a size differs from what an earlier input said.
+// Adds the indices of input i. Fails if a size differs from that of an earlier input.
 Status join(const NodeView& node, std::size_t i, DimList& joined) {
   for (const Dim& dim : node.input_type(i).dims) {
     const auto found = std::ranges::find(joined, dim.index, &Dim::index);

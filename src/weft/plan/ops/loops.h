@@ -1,5 +1,4 @@
-// weft/plan/ops/loops.h -- what most operators share: indices joined by name, and the questions
-// that shape inference asks of operands.
+// weft/plan/ops/loops.h -- joining indices by name, and checks for shape inference.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -15,18 +14,19 @@ namespace weft::ops {
 
 using DimList = InlineVector<plan::Dim, 8>;
 
-// The union of the inputs' indices in order of first appearance. Fails when two inputs give one
-// index different sizes: "index d has size 784 in operand 0 but 512 in operand 1".
+// The union of the inputs' indices in order of first appearance. Fails if two inputs give an index
+// different sizes: "index d has size 784 in operand 0 but 512 in operand 1".
 Result<DimList> join_inputs(const plan::NodeView& node);
 
 // The same, beginning with the input that has the most indices, so that a pointwise node keeps the
-// order of its largest operand: scores[b,h,s,t] masked by t <= s stay [b,h,s,t].
+// order of its largest operand: scores[b,h,s,t] masked by t <= s remain [b,h,s,t].
 Result<DimList> join_inputs_widest_first(const plan::NodeView& node);
 
-// Fails unless all inputs from `first` on have one dtype: "operands differ in dtype: f32, bf16".
+// Fails unless all inputs from `first` on have the same dtype: "operands differ in dtype: f32,
+// bf16".
 Status same_dtype(const plan::NodeView& node, std::size_t first = 0);
 
-// Fails unless the inputs have one type, index order included.
+// Fails unless the inputs have the same type, including the order of indices.
 Status same_type(const plan::NodeView& node, std::size_t a, std::size_t b);
 
 enum class Elements : std::uint8_t { any, number, real, integer, boolean };
@@ -37,25 +37,25 @@ Status expect(const plan::NodeView& node, std::size_t operand, Elements elements
 // Fails unless the operand is one integer, the number of a training step.
 Status expect_step(const plan::NodeView& node, std::size_t operand);
 
-// Fails unless the operand is one real number, or is not there: what a schedule multiplies the learning rate by.
+// Fails unless the operand is one real number or missing: a schedule's factor on the learning rate.
 Status expect_rate(const plan::NodeView& node, std::size_t operand);
 
 // Fails unless low <= value <= high: "stride must be from 1 to 1099511627776, found 0".
 Status expect_between(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high);
 
-// More than any real stride, padding or count, yet sums and products of two stay within 64 bits
-// when one of them is a size.
+// More than any real stride, padding or count. Sums and products of one with a size still fit in 64
+// bits.
 constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;
 
-// The dims of `wanted`, in that order, taken from `dims`; fails on an index that is not there or
-// is named twice, saying which indices there are: "index q is not among [b, d]".
+// The dims named by `wanted`, in that order, from `dims`. Fails if an index is missing or named
+// twice, and lists the available indices: "index q is not among [b, d]".
 Result<DimList> pick(std::span<const plan::Dim> dims, std::span<const Symbol> wanted,
                      const plan::NodeView& node);
 
 // Fails unless `over` names at least one index, and only indices of that operand.
 Status expect_over(const plan::NodeView& node, std::size_t operand, std::span<const Symbol> over);
 
-// The dims that are not `unwanted`, in their own order.
+// The dims not in `unwanted`, in their own order.
 DimList without(std::span<const plan::Dim> dims, std::span<const Symbol> unwanted);
 
 bool contains(std::span<const Symbol> indices, Symbol index);
@@ -73,21 +73,21 @@ constexpr Behaviour kPlaced = {plan::Role::parallel, plan::Monoid::none, true};
 constexpr Behaviour kSummed = {plan::Role::reduced, plan::Monoid::sum};
 constexpr Behaviour kWhole = {plan::Role::whole};
 
-// One loop for each index name in the inputs and results; `decide` sees it with its dims filled
-// in and says how it behaves.
+// One loop per index name in the inputs and results. `decide` is passed the loop with its dims
+// filled in and returns its behaviour.
 plan::Signature loops_by_name(const plan::NodeView& node,
                               const std::function<Behaviour(const plan::Loop&)>& decide);
-// The common cases: all parallel; or `over` whole and the rest parallel.
+// Common cases: all loops parallel; or `over` whole and the rest parallel.
 plan::Signature parallel_loops(const plan::NodeView& node);
 plan::Signature parallel_loops_except(const plan::NodeView& node, std::span<const Symbol> over);
 
-// One loop stated dim by dim, for operators whose indices go by place or change their names.
+// One loop, dim by dim, for operators whose indices are positional or renamed.
 plan::Loop loop_at(plan::Dim dim, Behaviour behaviour, std::initializer_list<int> operands,
                    std::initializer_list<int> results);
 
-// Each operand read once and each result written once.
+// Each operand is read once and each result written once.
 plan::Work bytes_of(const plan::NodeView& node);
-// The same, with that many operations for each element of result 0.
+// The same, plus `flops` operations per element of result 0.
 plan::Work flops_each(const plan::NodeView& node, double flops);
 
 }  // namespace weft::ops

@@ -15,7 +15,7 @@ namespace {
 using FloatSpan = std::span<float>;
 using ConstFloatSpan = std::span<const float>;
 
-// Summed in lanes: compilers make vectors of them, and the bits are the same wherever it is taken.
+// Sums in lanes: compilers vectorize them, and the result is bitwise equal on all machines.
 float dot(ConstFloatSpan a, ConstFloatSpan b) {
   std::array<float, 16> sums = {};
   std::size_t i = 0;
@@ -29,14 +29,14 @@ void add_times(FloatSpan to, ConstFloatSpan from, float by) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += by * from[i];
 }
 
-// `count` vectors, one after another, are made orthonormal; one that others span becomes zero.
+// Makes `count` consecutive vectors orthonormal. A vector in the span of earlier ones becomes zero.
 void make_orthonormal(FloatSpan vectors, std::int64_t count) {
   const std::size_t length = vectors.size() / static_cast<std::size_t>(count);
   constexpr float kSpanned = 1e-5f;
   for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k) {
     const FloatSpan mine = vectors.subspan(k * length, length);
     const float before = std::sqrt(dot(mine, mine));
-    // Rounding leaves something of the others, so they are taken away twice.
+    // Subtract the projections twice, since rounding leaves a remainder the first time.
     for (int time = 0; time < 2; ++time)
       for (std::size_t other = 0; other < k; ++other) {
         const FloatSpan theirs = vectors.subspan(other * length, length);
@@ -100,7 +100,7 @@ void low_rank_factors(std::span<const float> values, MatrixShape shape, std::int
     }
     largest = std::max(largest, std::fabs(value));
   }
-  // Squares of what is very large or small would not be numbers.
+  // Scale first: squares of very large or very small numbers would overflow or underflow.
   const float by = largest > std::numeric_limits<float>::min() ? 1 / largest : 0;
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<float>(mix(i + 1) >> 40) * 0x1p-23f - 1;
   make_orthonormal(q, rank);

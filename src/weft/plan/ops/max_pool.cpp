@@ -2,7 +2,7 @@
 //
 //   y[.., h', w'] = max over r, q < size of  x[.., h'*stride + r - padding, w'*stride + q - padding]
 //
-// over the last two indices of x. The padding never wins: it is not there.
+// over the last two indices of x. Padding is ignored, so it is never the maximum.
 #include <array>
 
 #include "weft/plan/ops/images.h"

@@ -1,4 +1,4 @@
-// max-pool-gradient: gives every window's gradient to its largest element, the first among equals.
+// max-pool-gradient: passes every window's gradient to its largest element, the first if tied.
 //
 //   dx[.., h, w] = sum of dy[.., h', w'] over the windows whose largest element is x[.., h, w]
 //

@@ -1,8 +1,8 @@
-// merge: several neighbouring indices read as one, the first one slowest.
+// merge: flattens several adjacent indices into one, the first one slowest.
 //
 //   y[.., d, ..] = x[.., h, e, ..]      d = h * size(e) + e
 //
-// A slice of h is a run of d, as in split. The inner indices stay whole.
+// A slice of h is a contiguous range of d, as in split. The inner indices stay whole.
 #include <array>
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-// momentum: gradient descent with a heavy ball.
+// momentum: gradient descent with momentum (heavy ball).
 //
 //   m' = momentum * m + g
 //   w' = w - lr * rate * m'
 //
-// Operands: w, g, m, and the rate of a schedule where there is one. Results: w', m'.
+// Operands: w, g, m, and optionally the rate of a schedule. Results: w', m'.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

@@ -1,4 +1,4 @@
-// weft/plan/ops/moves.h -- the same elements under other names, in another place, or in part.
+// weft/plan/ops/moves.h -- operators that rename, rearrange or select elements.
 #pragma once
 #include "weft/plan/ops/operator.h"
 

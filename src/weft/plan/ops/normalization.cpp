@@ -10,7 +10,7 @@ namespace {
 
 using plan::ValueId;
 
-// rstd * (rest - y * mean(dy * y) - less), where there is a `less`
+// rstd * (rest - y * mean(dy * y) - less); `less` is optional
 ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y,
                       ValueId rstd, ValueId less = {}) {
   const DimList rows = without(x.dims, over);

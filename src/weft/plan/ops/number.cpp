@@ -9,11 +9,11 @@
 namespace weft::ops {
 namespace {
 
-// A field element that stands for a value which has none, such as infinity.
+// A field element that stands for a value with no residue, such as infinity.
 constexpr Field stand_in(std::uint64_t which) { return Field(mix(which + 0x5bd1e9955bd1e995u)); }
 
-// Whole numbers up to here count as counters and positions, not as residues that happen to be small:
-// a random residue lands below it with probability 2^-20.
+// Integers up to this magnitude count as counters and positions rather than residues that happen to
+// be small: a random residue is below it with probability 2^-20.
 constexpr std::int64_t kLargestWhole = std::int64_t{1} << 40;
 
 bool is_whole(std::int64_t value) { return value <= kLargestWhole && value >= -kLargestWhole; }
@@ -27,16 +27,16 @@ Field raised(Field base, std::uint64_t exponent) {
   return product;
 }
 
-// What an uninterpreted function answers.
+// The result of an uninterpreted function.
 Field scrambled(std::uint64_t key, std::uint64_t function, Field x, Field y = {}) {
   const std::uint64_t seed = mix(key + 0x9e3779b97f4a7c15u * (function + 1));
   return Field(mix(mix(x.residue() ^ seed) + multiply_fold(y.residue() ^ seed, 0xc2b2ae3d27d4eb4fu)));
 }
 
-// The word that mix() turns into `mixed`.
+// The inverse of mix().
 constexpr std::uint64_t unmix(std::uint64_t mixed) {
   constexpr std::uint64_t kFactor = 0xe9846af9b1a615d5u;
-  std::uint64_t inverse = kFactor;  // right in the low 3 bits, and each round doubles that
+  std::uint64_t inverse = kFactor;  // correct in the low 3 bits; each round doubles that
   for (int round = 0; round < 5; ++round) inverse *= 2 - kFactor * inverse;
   std::uint64_t x = mixed ^ mixed >> 28 ^ mixed >> 56;
   x *= inverse;
@@ -46,14 +46,14 @@ constexpr std::uint64_t unmix(std::uint64_t mixed) {
 }
 static_assert(unmix(mix(0x0123456789abcdefu)) == 0x0123456789abcdefu);
 
-constexpr std::uint64_t kPower = 101, kRemainder = 102, kOrder = 103;  // beyond the values of Function
+constexpr std::uint64_t kPower = 101, kRemainder = 102, kOrder = 103;  // larger than any Function
 
 std::uint64_t order_seed(std::uint64_t key) { return mix(key + 0x9e3779b97f4a7c15u * kOrder); }
 
 }  // namespace
 
-// Fermat: a^(p-1) = 1. In binary p - 2 is 59 ones, a zero and a one; runs of ones are joined to longer ones, in 70
-// products where taking them one by one are 119.
+// Fermat: a^(p-1) = 1. In binary p - 2 is 59 ones, a zero and a one. Doubling runs of ones takes 70
+// products; square-and-multiply would take 119.
 Field Field::inverse() const {
   const auto joined = [](Field ones, Field more, int length) {
     for (int i = 0; i < length; ++i) ones *= ones;
@@ -111,7 +111,7 @@ template struct Numbers<double>;
 Field Numbers<Field>::from(double value) const {
   if (std::isnan(value)) return stand_in(0);
   if (std::isinf(value)) return value > 0 ? stand_in(1) : -stand_in(1);
-  // value = mantissa * 2^exponent with a whole mantissa, and 2^61 = 1.
+  // value = mantissa * 2^exponent with an integer mantissa, and 2^61 = 1.
   int exponent = 0;
   const double mantissa = std::ldexp(std::frexp(value, &exponent), 53);
   const int turn = ((exponent - 53) % 61 + 61) % 61;
@@ -128,11 +128,12 @@ std::int64_t Numbers<Field>::to_integer(Field value) const {
   return residue > kModulus / 2 ? residue - kModulus : residue;
 }
 
-// Most divisors are divided by many times over: a count, a divisor of scores, a row's sum. An inverse takes 70 products.
+// Caches inverses: most divisors (a count, the divisor of scores, the sum of a row) are used many
+// times, and an inverse takes 70 products.
 Field Numbers<Field>::divide(Field a, Field b) const {
   struct Known {
     std::uint64_t residue = 0;
-    Field inverse;  // of zero: zero
+    Field inverse;  // zero for zero
   };
   constexpr int kBits = 6;
   thread_local std::array<Known, std::size_t{1} << kBits> known;
@@ -161,11 +162,11 @@ Field Numbers<Field>::remainder(Field a, Field b) const {
 }
 
 bool Numbers<Field>::less(Field a, Field b) const {
-  // mix() is one-to-one on 64-bit words, so the shuffled residues order the field totally.
+  // mix() is a bijection on 64-bit words, so the shuffled residues are totally ordered.
   return mix(a.residue() ^ order_seed(key)) < mix(b.residue() ^ order_seed(key));
 }
 
-// One word in eight is a residue, so a few steps from the end of the order find one.
+// One 64-bit word in eight is a residue, so a few steps from the end of the order find one.
 Field Numbers<Field>::least() const {
   std::uint64_t place = 0;
   while ((unmix(place) ^ order_seed(key)) >= Field::kPrime) ++place;

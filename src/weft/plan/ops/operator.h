@@ -1,10 +1,10 @@
-// weft/plan/ops/operator.h -- an operator with its meaning.
+// weft/plan/ops/operator.h -- an operator with its semantics.
 //
-// plan/graph/operator.h holds what a plan must know to carry a node: types, signature, work. Here is
-// what gives the node a meaning: its exact reference semantics, written once for every number
-// type, and its gradient, written as more nodes.
+// plan/graph/operator.h has the part a graph needs: types, signature, work. This adds the exact
+// reference semantics, written once for every number type, and the gradient, written as more nodes.
 //
-// One operator, one file. A new operator is a class like this, a header that declares it, and a line in all.cpp:
+// One operator, one file. A new operator is a class like this, a header that declares it, and a
+// line in all.cpp:
 //
 //   class Negate final : public OperatorOf<Negate> {
 //     ...                                              // name, infer, signature, work
@@ -26,15 +26,15 @@ class Operator : public plan::Operator {
   // "top-k-positions has no gradient".
   virtual Status gradient(Gradient& g) const;
 
-  // Computes the results from the inputs. Slow and plain: this is the definition that kernels,
-  // rules and plans are tested against.
+  // Computes the results from the inputs. Slow and simple: this is the definition against which
+  // kernels, rules and plans are tested.
   virtual void reference(Evaluation<float>& at) const = 0;
   virtual void reference(Evaluation<double>& at) const = 0;
   virtual void reference(Evaluation<Field>& at) const = 0;
   virtual void reference(Evaluation<Rounded>& at) const = 0;
 };
 
-// Turns one template `Impl::evaluate` into the four virtual functions.
+// Instantiates the template `Impl::evaluate` as the four virtual functions.
 template <class Impl>
 class OperatorOf : public Operator {
  public:
@@ -47,7 +47,7 @@ class OperatorOf : public Operator {
   const Impl& self() const { return static_cast<const Impl&>(*this); }
 };
 
-// Every node of a plan that Weft builds is one of ours.
+// Every node of a plan that Weft builds has an ops::Operator.
 inline const Operator& operator_of(const plan::NodeView& node) {
   return static_cast<const Operator&>(node.op());
 }

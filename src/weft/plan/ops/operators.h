@@ -1,7 +1,7 @@
-// weft/plan/ops/operators.h -- the headers below together, for a file that needs most of them.
+// weft/plan/ops/operators.h -- includes the headers below, for a file that needs most of them.
 //
-// Each declares the operators of one kind. A new operator has a header of its own, <name>.h, which is not among
-// these: then nothing is compiled again but its own file, all.cpp and whoever calls it.
+// Each declares the operators of one kind. Give a new operator its own header, <name>.h, and do not
+// add it here: then only its own file, all.cpp and its users are recompiled.
 #pragma once
 #include "weft/plan/ops/all.h"
 #include "weft/plan/ops/arithmetic.h"

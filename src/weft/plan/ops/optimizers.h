@@ -1,4 +1,4 @@
-// weft/plan/ops/optimizers.h -- one step of the weights.
+// weft/plan/ops/optimizers.h -- optimizer steps.
 #pragma once
 #include "weft/plan/ops/operator.h"
 

@@ -1,4 +1,4 @@
-// permute-ranks: every rank sends what it holds `by` ranks up along a mesh axis, the last ones to the first.
+// permute-ranks: every rank sends its value `by` ranks up along a mesh axis, wrapping around.
 //
 //   y of rank r = x of rank r - by      varying, partial or replicated on axis  ->  the same
 #include <array>
@@ -26,7 +26,7 @@ class PermuteRanks final : public Communication {
     return {.take = Exchange::Take::shifted, .rank = node.integer(kPermuteRanksBy)};
   }
 
-  // The way back.
+  // The reverse permutation.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     WEFT_TRY(value, add_permute_ranks(g.graph, g.of_result(), axis(node), -node.integer(kPermuteRanksBy)));

@@ -68,7 +68,7 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
   std::size_t most_inputs() const override { return row_.arity; }
 
   Status infer(const plan::NodeView& node, plan::ResultTypes& results) const override {
-    // Of three operands the first is the condition, the others are what it chooses from.
+    // With three operands the first is the condition of a select.
     const std::size_t first = row_.arity == 3 ? 1 : 0;
     if (first == 1) WEFT_TRY_STATUS(expect(node, 0, Elements::boolean));
     WEFT_TRY_STATUS(expect(node, first, row_.takes));
@@ -108,7 +108,7 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
 consteval std::size_t place_of(std::string_view name) {
   std::size_t at = 0;
   while (kTable[at].name != name)
-    ++at;  // past the end is no constant expression: a misspelling does not compile
+    ++at;  // past the end is not a constant expression: a misspelling does not compile
   return at;
 }
 
@@ -128,11 +128,11 @@ const Operator& pointwise_operator(std::size_t place) {
 }
 
 const Pointwise* find_pointwise(const plan::Operator& op) {
-  if (typeid(op) != typeid(PointwiseOperator)) return nullptr;  // a final class: quicker than a cast
+  if (typeid(op) != typeid(PointwiseOperator)) return nullptr;  // faster than a dynamic cast
   return &static_cast<const PointwiseOperator&>(op).row();
 }
 
-// Those that C++ calls by name.
+// The operators that arithmetic.h declares.
 const Operator& add() { return pointwise_operator(place_of("add")); }
 const Operator& sub() { return pointwise_operator(place_of("sub")); }
 const Operator& mul() { return pointwise_operator(place_of("mul")); }

@@ -1,9 +1,9 @@
-// weft/plan/ops/pointwise.h -- functions of single elements; every one is a row of a table.
+// weft/plan/ops/pointwise.h -- elementwise functions; each is a row of a table.
 //
 //   y[joined] = f(a[..], b[..], ..)      indices join by name: those of the widest operand, then the rest
 //
-// The table is pointwise_rows.h. Here is what the rest of Weft reads of it: the operator of each row, its
-// gradient, its lane on the processor, its expression on a GPU and its name in WeftQL are all made from the row.
+// The table is pointwise_rows.h. This is its interface: each row gives the operator, its gradient,
+// its CPU lane function, its GPU expression and its name in WeftQL.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,7 +22,7 @@ namespace weft::ops {
 template <class T>
 using Compute = T (*)(const Numbers<T>& numbers, const T* operands);
 
-// One generic lambda, kept for each number type.
+// One generic lambda, instantiated for each number type.
 struct Meaning {
   Compute<float> in_float = nullptr;
   Compute<double> in_double = nullptr;
@@ -49,34 +49,35 @@ struct Meaning {
 struct Pointwise {
   std::string_view name;
   std::size_t arity = 0;
-  double flops = 0;  // per element: 1 for arithmetic and comparison, kTranscendental for exp and its kind
-  Elements takes = Elements::any;  // what operands must be; they share one dtype
-  bool gives_bool = false;         // else the operands' dtype
-  bool is_slope = false;           // linear in its first operand: a gradient times a function of the others
+  double flops = 0;  // per element: 1 for arithmetic and comparison, kTranscendental for exp etc.
+  Elements takes = Elements::any;  // required element kind; operands share one dtype
+  bool gives_bool = false;         // false: the operands' dtype
+  bool is_slope = false;           // linear in operand 0: a gradient times a function of the others
   std::string_view usage,
-      summary;  // in WeftQL: "silu(x)"; empty where an operator sign says it, or nothing does
+      summary;  // in WeftQL: "silu(x)"; empty if it is an operator sign there, or missing
   Meaning meaning;
-  Meaning of_integers;                        // where integers mean something else: division truncates
+  Meaning of_integers;                        // if it differs for integers: division truncates
   Status (*gradient)(Gradient& g) = nullptr;  // null: none
   std::string_view cuda;                      // {0}, {1}, {2}: the operands; empty: made from `terms`
-  Term (*terms)(Terms& n) = nullptr;          // of operands 0, 1, ..; null where `cuda` says it
+  Term (*terms)(Terms& n) = nullptr;          // of operands 0, 1, ..; null if `cuda` is set
 
   std::string_view word() const { return usage.substr(0, usage.find('(')); }  // its name in WeftQL
 };
 
-// All rows; a row's place is its Lane on the processor.
+// All rows. A row's position is its Lane on the CPU.
 std::span<const Pointwise> pointwise_rows();
 const Operator& pointwise_operator(std::size_t place);
 
-// The row of an operator of this table; null for others.
+// The row of an operator of this table; null for other operators.
 const Pointwise* find_pointwise(const plan::Operator& op);
 inline bool is_pointwise(const plan::Operator& op) { return find_pointwise(op) != nullptr; }
-// Its place in pointwise_rows(). REQUIRES: is_pointwise(op)
+// Its position in pointwise_rows(). REQUIRES: is_pointwise(op)
 inline std::size_t pointwise_place(const plan::Operator& op) {
   return static_cast<std::size_t>(find_pointwise(op) - pointwise_rows().data());
 }
 
-// The gradients of functions of several operands, which may have been broadcast: in pointwise_gradient.cpp.
+// Gradients of functions of several operands, which may have been broadcast: in
+// pointwise_gradient.cpp.
 namespace gradient_of {
 Status add(Gradient& g);
 Status sub(Gradient& g);
@@ -84,11 +85,12 @@ Status mul(Gradient& g);
 Status div(Gradient& g);
 Status mod(Gradient& g);
 Status pow(Gradient& g);
-// Of maximum and minimum: the operand that is the result gets it, each a half on a tie.
+// For maximum and minimum: passes dy to the operand that is the result; half to each if they are
+// equal.
 Status extremum(Gradient& g);
 Status abs(Gradient& g);
 Status select(Gradient& g);
-// dx as `dx` says it; its operands are dy, x and y.
+// Sets dx to the term `dx`, whose operands are dy, x and y.
 Status formula(Gradient& g, const Terms& n, Term dx);
 }  // namespace gradient_of
 

@@ -1,6 +1,6 @@
-// The gradients of the pointwise functions that have more than one operand, an equation each: dy is the gradient
-// of the result y, a and b (or x) are the operands. An operand that was broadcast gets the sum over what it lacks.
-// Those of one operand stand in their rows.
+// The gradients of pointwise functions with more than one operand, one equation each: dy is the
+// gradient of the result y, a and b (or x) are the operands. The gradient of a broadcast operand is
+// summed over the indices it lacks. Gradients of unary functions are in their rows.
 #include <array>
 #include <vector>
 
@@ -27,7 +27,7 @@ struct Equation {
 
   ValueId operand(std::size_t i) const { return g.node().input(i); }
   Dims dims(std::size_t i) const { return g.node().input_type(i).dims; }
-  // Gives operand i the term, summed to its indices.
+  // Sets the gradient of operand i to the term, summed to the operand's indices.
   void give(std::size_t i, ValueId term) {
     if (f.status().ok()) g.set(i, f.sum(term, dims(i)));
   }
@@ -100,7 +100,8 @@ Status mod(Gradient& g) {
   return t.f.status();
 }
 
-// da = dy * b * a^(b-1),  db = dy * y * log a; but 0 where b = 0, and where a = 0 <= b: there y is constant.
+// da = dy * b * a^(b-1),  db = dy * y * log a; but 0 where b = 0, and where a = 0 <= b: y is
+// constant there.
 Status pow(Gradient& g) {
   Equation t(g);
   const ValueId a = t.operand(0), b = t.operand(1);
@@ -122,7 +123,8 @@ Status pow(Gradient& g) {
   return t.f.status();
 }
 
-// On a tie each gets one half; but a number is a bound, and up to a bound the whole gradient passes.
+// Equal operands get one half each. If the other operand is a constant, it is a bound, and the
+// whole gradient passes up to and including the bound.
 Status extremum(Gradient& g) {
   Equation t(g);
   const bool is_max = g.node().op().name() == "maximum";
@@ -149,7 +151,7 @@ Status select(Gradient& g) {
   return choose(t, t.operand(0), 1);
 }
 
-// At zero, where it has no slope, 0.
+// 0 at zero, where abs is not differentiable.
 Status abs(Gradient& g) {
   Equation t(g);
   const ValueId zero = t.f.number(0, t.x);

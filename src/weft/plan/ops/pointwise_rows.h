@@ -1,20 +1,21 @@
-// weft/plan/ops/pointwise_rows.h -- the table of pointwise functions. Adding a function is adding a row.
+// weft/plan/ops/pointwise_rows.h -- the table of pointwise functions. To add a function, add a row.
 //
 //   row("silu", 1, kTranscendental + 4, real, [](auto& n, auto* x) { return x[0] * sigmoid_of(n, x[0]); })
 //       .with_gradient([](auto& n, Term dy, Term x, Term) { .. })
 //       .in_weftql("silu(x)", "x * sigmoid(x)")
 //
-// A row says the name, the operands it takes, what it costs and what it means over every number type (number.h).
-// From the meaning are made: the definition that proofs and tests run, the vectors of the processor, and the
-// source for a GPU. Where a device has something faster or safer, the row says so by on_processor() or on_cuda().
+// A row has the name, the number and kind of operands, the FLOPs, and the meaning over every number
+// type (number.h). The meaning generates the reference for proofs and tests, the CPU vector code
+// and the GPU source. If a device has something faster or safer, the row overrides it with
+// on_processor() or on_cuda().
 //
-//   with_gradient(f)      dx from dy, x and y, written as the meaning is; a function of several operands that may
-//                         be broadcast gives a Status(Gradient&) instead
-//   slope()               a gradient by itself: f(dy, x), linear in dy, as one node instead of ten
-//   of_integers(f)        the meaning where integers mean something else
-//   in_weftql(usage, ..)  its name there; a row without one is no function of WeftQL
+//   with_gradient(f)      dx from dy, x and y, written like the meaning; a function of several operands
+//                         that may be broadcast gives a Status(Gradient&) instead
+//   slope()               marks a gradient function f(dy, x), linear in dy: one node instead of ten
+//   of_integers(f)        the meaning for integers, if it differs
+//   in_weftql(usage, ..)  its WeftQL name; a row without one is not a WeftQL function
 //
-// Kept apart from pointwise.h because the loops of the processor are compiled from it, once per instruction set.
+// Separate from pointwise.h because the CPU loops are compiled from it, once per instruction set.
 #pragma once
 #include <numbers>
 #include <string_view>
@@ -82,11 +83,11 @@ constexpr auto row(std::string_view name, std::size_t arity, double flops, Eleme
   return PointwiseRow<Means>{name, arity, flops, takes, means};
 }
 
-// About the length of the polynomial that a vector math library evaluates for exp, log or sin.
+// Approximate length of the polynomial that a vector math library evaluates for exp, log or sin.
 inline constexpr double kTranscendental = 8;
 
-// What several rows are made of. Spelled so in every number type: what is an identity of floats is then one of
-// the field, and rules may use it.
+// Building blocks of several rows. They have the same form in every number type, so an identity of
+// floats is also one of the field, and rules can use it.
 namespace part {
 
 using std::numbers::inv_sqrtpi;
@@ -97,14 +98,14 @@ inline constexpr auto at_most = [](auto& n, auto a, auto b) {
   return n.choose(n.less(a, b), n.from(1), truth(n, n.equal(a, b)));
 };
 inline constexpr auto sigmoid_of = [](auto& n, auto x) {
-  if constexpr (requires { n.sigmoid(x); })  // of a device: without overflow
+  if constexpr (requires { n.sigmoid(x); })  // on a device: avoids overflow
     return n.sigmoid(x);
   else
     return n.divide(n.from(1), n.from(1) + n.apply(Function::exp, -x));
 };
 inline constexpr auto half_of = [](auto& n, auto x) { return n.divide(x, n.from(2)); };
 
-// The normal distribution below x: (1 + erf(x / sqrt 2)) / 2.
+// The CDF of the normal distribution: (1 + erf(x / sqrt 2)) / 2.
 inline constexpr auto normal_below = [](auto& n, auto x) {
   return half_of(n, n.from(1) + n.apply(Function::erf, n.divide(x, n.from(sqrt2))));
 };
@@ -131,7 +132,8 @@ inline constexpr auto gelu_tanh_slope = [](auto& n, auto x) {
   const auto inner = n.from(kSteepness) * (one + n.from(3 * kCubic) * x * x);
   return half_of(n, one + t + x * (one - t * t) * inner);
 };
-// (1 + tanh u) / 2 is the logistic function of 2u: one exp, and no cancelling where tanh nears -1.
+// (1 + tanh u) / 2 is the logistic function of 2u: one exp, and no cancellation where tanh nears
+// -1.
 inline constexpr auto gelu_gate = [](auto& n, auto x) {
   return sigmoid_of(n, n.from(2 * kSteepness) * (x + n.from(kCubic) * (x * x * x)));
 };
@@ -140,14 +142,14 @@ inline constexpr auto silu_slope = [](auto& n, auto x) {
   return s * (n.from(1) + x * (n.from(1) - s));
 };
 
-// tanh(log(1 + e)) is w / (w + 2) with w = e^2 + 2e: one exp, and exact to the last digits on the left, where w is
-// small. From 20 on it is 1 in a float, so the exponent is bounded there and e^2 stays finite.
+// tanh(log(1 + e)) is w / (w + 2) with w = e^2 + 2e: one exp, and accurate for negative x, where w
+// is small. From 20 on it is 1 in a float, so the exponent is clamped there and e^2 stays finite.
 inline constexpr auto mish_terms = [](auto& n, auto e) { return e * (e + n.from(2)); };
 
-// Integer division drops the fraction; dividing by zero gives zero, so that it is never undefined.
+// Integer division truncates. Division by zero gives zero, so that it is never undefined.
 inline constexpr auto quotient = [](auto& n, auto a, auto b) {
   const std::int64_t divisor = n.to_integer(b);
-  if (divisor == -1) return -a;  // apart: the least integer has no positive twin
+  if (divisor == -1) return -a;  // a special case: the smallest integer cannot be negated
   return n.from_integer(divisor == 0 ? 0 : n.to_integer(a) / divisor);
 };
 inline constexpr auto remainder = [](auto& n, auto a, auto b) {
@@ -157,8 +159,8 @@ inline constexpr auto remainder = [](auto& n, auto a, auto b) {
 
 }  // namespace part
 
-// On a GPU functions are taken in their accurate versions: what a step computes must not depend on where it runs
-// by more than rounding does.
+// GPU code uses the accurate versions of functions: results on different devices must differ only
+// by rounding.
 // clang-format off
 inline constexpr std::tuple kPointwiseRows{
     row("add", 2, 1, Elements::number, [](auto&, auto* x) { return x[0] + x[1]; })
@@ -279,7 +281,7 @@ inline constexpr std::tuple kPointwiseRows{
     row("gelu-tanh-gradient", 2, kTranscendental + 16, Elements::real,
         [](auto& n, auto* x) { return x[0] * part::gelu_tanh_slope(n, x[1]); })
         .slope()
-        .on_processor([](auto& n, auto* x) {  // the slope of the gate is 2 u' gate (1 - gate)
+        .on_processor([](auto& n, auto* x) {  // the derivative of the gate is 2 u' gate (1 - gate)
           const auto gate = part::gelu_gate(n, x[1]);
           const auto inner = n.from(2 * part::kSteepness) * (n.from(1) + n.from(3) * n.from(part::kCubic) * (x[1] * x[1]));
           return x[0] * (gate + x[1] * (gate * (n.from(1) - gate)) * inner);

@@ -1,4 +1,4 @@
-// weft/plan/ops/pooling.h -- windows over the last two indices of a value: what the pools share.
+// weft/plan/ops/pooling.h -- shared by the pools: windows over the last two indices of a value.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,13 +15,14 @@ struct Pooling {
   std::int64_t padding = 0, padding_w = 0;         // above, left
   std::int64_t planes = 1, height = 1, width = 1;  // of x
   std::int64_t high = 1, wide = 1;                 // of y
-  std::vector<plan::Dim> result;                   // y's: x's with fewer rows and columns
+  std::vector<plan::Dim> result;                   // dims of y: x's with fewer rows and columns
 
   double window_points() const { return static_cast<double>(size) * static_cast<double>(size); }
 };
 
-// The first three attributes of a pool or a gradient of one, and the last three: the padding left and right,
-// where it is another than above and below, and how many windows there are; 0: as many as fit (window.h).
+// The first three and last three attributes of a pool or its gradient. padding_w is the padding
+// left and right, -1 if the same as above and below. high and wide are the number of windows, 0 for
+// as many as fit (window.h).
 constexpr plan::AttributeSpec kPoolSizeSpec = {"size", plan::AttributeKind::integer};
 constexpr plan::AttributeSpec kPoolStrideSpec = {"stride", plan::AttributeKind::integer};
 constexpr plan::AttributeSpec kPoolPaddingSpec = {"padding", plan::AttributeKind::integer, false};
@@ -29,17 +30,17 @@ constexpr plan::AttributeSpec kPoolPaddingWSpec = {"padding_w", plan::AttributeK
 constexpr plan::AttributeSpec kPoolHighSpec = {"high", plan::AttributeKind::integer, false, 0};
 constexpr plan::AttributeSpec kPoolWideSpec = {"wide", plan::AttributeKind::integer, false, 0};
 
-// The attributes of a pool with the node's windows, and with a type where there is one.
+// A pool's attributes with the node's windows; those of its gradient if `type` is valid.
 std::vector<plan::AttributeValue> pool_attributes_like(const plan::NodeView& node, plan::TypeId type = {});
 
-// Reads these. Fails when no window fits, or a window might see nothing but padding: where they are not
-// counted, padding is at most half of it.
+// Reads these. Fails if no window fits, or if a window might contain only padding: unless the
+// windows are counted, padding is at most half of the window.
 Result<Pooling> pooling(const plan::NodeView& node, const plan::Type& x);
 
-// All indices but the last two are parallel.
+// All indices except the last two are parallel.
 plan::Signature plane_loops(const plan::NodeView& node);
 
-// Calls visit(place in y, places in x that its window sees), row by row. Never with an empty window.
+// Calls visit(offset in y, offsets in x of its window), row by row. Windows are never empty.
 template <class Visit>
 void visit_windows(const Pooling& pool, Visit visit) {
   std::vector<std::int64_t> window;

@@ -1,4 +1,4 @@
-// position: where along an index each element lies.
+// position: the position of each element along an index.
 //
 //   y[along] = begin + 0, 1, .., size-1
 //
@@ -28,7 +28,7 @@ class Position final : public OperatorOf<Position> {
   std::size_t most_inputs() const override { return 0; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // the last position must be an i32
+    constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // the last position must fit in an i32
     WEFT_TRY_STATUS(expect_between("size", node.integer(kPositionSize), 1, kLargest));
     WEFT_TRY_STATUS(
         expect_between("begin", node.integer(kPositionBegin), 0, kLargest - node.integer(kPositionSize)));

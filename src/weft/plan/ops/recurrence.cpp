@@ -1,9 +1,10 @@
-// recurrence: each element along an index is a multiple of the one before it and a new term.
+// recurrence: a first-order linear recurrence along an index.
 //
-//   y[.., t, ..] = decay[.., t, ..] * y[.., t - 1, ..] + x[.., t, ..]      the element before the first is zero
+//   y[.., t, ..] = decay[.., t, ..] * y[.., t - 1, ..] + x[.., t, ..]      y before the first is zero
 //
-// decay may lack indices of x, the one along which it runs as well: with the scalar 1 it is the running sum.
-// reverse=1 runs from the last to the first; the gradient of either is the other one.
+// decay may lack indices of x, including the one along which it runs: with the scalar 1 it is a
+// cumulative sum. reverse=1 runs from the last to the first. The gradient of each direction is the
+// other one.
 #include <array>
 
 #include <fmt/format.h>
@@ -54,17 +55,17 @@ class Recurrence final : public OperatorOf<Recurrence> {
 
   plan::Work work(const NodeView& node) const override { return flops_each(node, 2); }
 
-  // What x[t] gave to y[t] goes on to the elements after it, each times its own decay: the same recurrence back,
-  // with the decay of the next element. And decay[t] was multiplied with the element before.
+  // dx is the same recurrence in the other direction, where t uses the decay of the next element.
+  // ddecay[t] is dx[t] times the previous element of y.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::ValueId decay = node.input(0), y = node.result(0);
-    DimList to(node.input_type(0).dims);  // the decay's, copied since the plan grows below
+    DimList to(node.input_type(0).dims);  // the decay's dims, copied since the plan grows below
     const bool decays_by_place = node.input_type(0).has(node.symbol(kRecurrenceAlong));
     const Symbol along = node.symbol(kRecurrenceAlong);
     const bool reverse = node.integer(kRecurrenceReverse) != 0;
     const std::int64_t size = node.input_type(1).size_of(along);
-    if (size == 1) {  // nothing comes before the one element
+    if (size == 1) {  // no element has a predecessor
       g.set(1, g.of_result());
       if (!g.wants(0)) return {};
       WEFT_TRY(zero, add_constant(g.graph, 0, g.graph.type(decay).dtype));
@@ -81,7 +82,7 @@ class Recurrence final : public OperatorOf<Recurrence> {
     WEFT_TRY(dx, add_recurrence(g.graph, next, g.of_result(), along, !reverse));
     g.set(1, dx);
     if (!g.wants(0)) return {};
-    // The slope of the first element is zero, so the others are multiplied alone.
+    // The derivative for the first element is zero, so only the others are multiplied.
     WEFT_TRY(later, add_slice(g.graph, dx, along, reverse ? 0 : 1, reverse ? size - 1 : size));
     WEFT_TRY(earlier, add_slice(g.graph, y, along, reverse ? 1 : 0, reverse ? size : size - 1));
     for (plan::Dim& dim : to)

@@ -3,13 +3,13 @@
 //   y[to] = sum | mean | max | min  over all other indices of  x[..]
 //   y[to] = largest                 likewise, of |x[..]|
 //
-// A mean is a sum divided by `count`. A plan that will be cut states the count of the whole, so
-// that the mean of a slice is an addend of the whole mean; where the count is left out it is what
-// this node reduces, and those indices must not be cut.
+// A mean is a sum divided by `count`. A plan that will be sliced states the count of the whole, so
+// that the mean of a slice is an addend of the whole mean. If the count is left out, it is the
+// number of elements that this node reduces, and those indices must not be sliced.
 //
-// A `peak` is the maximum that a row is lessened by before it goes into exp, and that is put back after. It
-// keeps the range of floats and changes no number; so the field, which has no range to exceed, takes 0 for
-// it, as it does inside of softmax. Use it for nothing else: a proof says nothing of what it is.
+// A `peak` is the maximum of a row, subtracted before exp and added back later. It limits the range
+// of floats and does not change the result. So the field, which cannot overflow, uses 0 for it, as
+// it does inside softmax. Use `peak` for nothing else: a proof does not cover its value.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -101,7 +101,7 @@ class Reduce final : public OperatorOf<Reduce> {
     const NodeView& node = at.node();
     const plan::Type x = node.input_type(0);
     const std::string_view kind = node.word(kReduceKind);
-    if (std::is_same_v<T, Field> && kind == "peak") return;  // results start as zeros
+    if (std::is_same_v<T, Field> && kind == "peak") return;  // results are zero-initialized
     const auto combine = [&](T a, T b) {
       return picks_largest(kind) ? at.numbers.max(a, b) : kind == "min" ? at.numbers.min(a, b) : a + b;
     };

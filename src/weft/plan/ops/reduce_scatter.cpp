@@ -1,4 +1,5 @@
-// reduce-scatter: every rank gets its block of the combination of what the ranks along a mesh axis hold.
+// reduce-scatter: every rank receives its block of the combination of what the ranks along a mesh
+// axis hold.
 //
 //   y = x      partial(kind) on axis  ->  sliced(along)
 #include <array>
@@ -30,7 +31,8 @@ class ReduceScatter final : public Communication {
             .keep = node.symbol(kReduceScatterAlong)};
   }
 
-  // Every addend of a sum has the sum's gradient, all of it. Which rank had the extreme is not known here.
+  // Every addend of a sum has the whole gradient of the sum. For max and min, the rank that had the
+  // extreme is unknown here.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     if (plan::find_monoid(node.word(kReduceScatterKind)) != plan::Monoid::sum) return Operator::gradient(g);

@@ -1,4 +1,4 @@
-// rename: the same value, some of its indices under other names.
+// rename: the same value with some indices renamed.
 //
 //   y[.., to_i, ..] = x[.., from_i, ..]
 #include <array>

@@ -2,7 +2,7 @@
 //
 //   y = x * rstd,   rstd = 1 / sqrt(mean over `over` of x^2 + epsilon)
 //
-// Results: y, and rstd for the gradient, in f32 at least.
+// Results: y, and rstd for the gradient, in at least f32.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

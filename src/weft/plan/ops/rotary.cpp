@@ -1,10 +1,11 @@
-// rotary: turns pairs of features by an angle that grows with the position.
+// rotary: rotates pairs of features by an angle that grows with the position.
 //
 //   angle = (begin + p) * base^(-2i/e)        p along `along`, e the size of `pairs`, i = 0 .. e/2-1
 //   y[i]       = x[i] cos - x[i + e/2] sin
 //   y[i + e/2] = x[i + e/2] cos + x[i] sin
 //
-// inverse=1 turns back, which is also the gradient. A slice of positions must know its place: `begin`.
+// inverse=1 rotates in the opposite direction, which is also the gradient. A slice of positions
+// must know where it starts: `begin`.
 #include <array>
 #include <cmath>
 

@@ -8,20 +8,20 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kUlp = 0x1p-53;             // of 1, half: the error of one rounding
-constexpr double kLeast = 0x1p-1022;         // below, a double has fewer digits
-constexpr double kFunctionError = 4 * kUlp;  // of the C library's functions, in glibc below 1 ulp
+constexpr double kUlp = 0x1p-53;             // half an ulp of 1: the error of one rounding
+constexpr double kLeast = 0x1p-1022;         // the smallest normal double
+constexpr double kFunctionError = 4 * kUlp;  // of the C library; glibc's is below 1 ulp
 
 constexpr Rounded kLost{kNan, kNan};
 constexpr Rounded kUndefined{kNan, 0};
 constexpr Rounded too_large(double sign) { return {sign < 0 ? -kInfinity : kInfinity, kInfinity}; }
 
-// Nothing is left of a result; because of an operand that overran, or of rounding.
+// A result without information, because an operand overflowed or because of rounding.
 Rounded lost(Rounded a, Rounded b = {}) {
   return a.is_overrun() || b.is_overrun() ? Rounded{kNan, kInfinity} : kLost;
 }
 
-// A sum or product of which an operand is no number.
+// A sum or product with an operand that is not a known number.
 Rounded special_sum(Rounded a, Rounded b) {
   if (a.is_undefined() || b.is_undefined()) return kUndefined;
   if (a.is_infinite() && b.is_infinite()) return a.value == b.value ? a : kUndefined;
@@ -47,7 +47,7 @@ Rounded special_product(Rounded a, Rounded b) {
   return lost(a, b);
 }
 
-// Digits that a dtype keeps, and its largest number.
+// Precision and range of a dtype.
 struct Format {
   int digits;
   int least_exponent;
@@ -88,7 +88,8 @@ Rounded wrapped(Rounded x, plan::DType dtype) {
   return {turned >= half ? turned - 2 * half : turned < -half ? turned + 2 * half : turned, 0};
 }
 
-// How far a function can carry an error of its argument: its steepest slope within the error, or the ends.
+// The propagated error of the argument: the steepest slope within the error, or the interval's
+// ends.
 double carried(Function function, Rounded x, double value) {
   switch (function) {
     case Function::exp: return value * std::expm1(x.error);
@@ -107,7 +108,7 @@ Rounded operator+(Rounded a, Rounded b) {
   if (!a.is_known() || !b.is_known()) return special_sum(a, b);
   const double sum = a.value + b.value;
   if (std::isinf(sum)) return too_large(sum);
-  // Knuth's two-sum: what the addition lost, exactly.
+  // Knuth's two-sum: the exact rounding error of the addition.
   const double part = sum - a.value;
   const double lost = (a.value - (sum - part)) + (b.value - part);
   return {sum, a.error + b.error + std::abs(lost)};
@@ -239,7 +240,7 @@ bool Numbers<Rounded>::equal(Rounded a, Rounded b) const {
 Rounded Numbers<Rounded>::max(Rounded a, Rounded b) const {
   if (a.is_undefined() || b.is_undefined()) return kUndefined;
   if (a.is_lost() || b.is_lost()) return lost(a, b);
-  if (std::abs(a.value - b.value) <= a.error + b.error)  // either: as far off as the worse of the two
+  if (std::abs(a.value - b.value) <= a.error + b.error)  // undecidable: use the larger error of the two
     return {std::max(a.value, b.value), std::max(a.error, b.error)};
   return a.value < b.value ? b : a;
 }
@@ -257,7 +258,7 @@ Rounded Numbers<Rounded>::converted(Rounded x, plan::DType to) const {
   if (plan::is_integer(to)) return wrapped(x, to);
   if (to == plan::DType::boolean) return x;
   if (to == plan::DType::f64) {
-    // A whole number of 64 bits may have more digits than a double: as if it had a few less.
+    // A 64-bit integer may have more digits than a double: treat it as having slightly fewer.
     constexpr int kWholeDigits = 50;
     const bool is_long = x.is_known() && std::abs(x.value) >= 0x1p50 && x.value == std::trunc(x.value);
     return is_long ? Rounded{nearest(x.value, {kWholeDigits, -1022, kInfinity}), x.error} : x;
@@ -266,7 +267,7 @@ Rounded Numbers<Rounded>::converted(Rounded x, plan::DType to) const {
 }
 
 Agreement compare(Rounded left, Rounded right) {
-  // Errors this large beside the number, and the number tells little; below the floor, it is as good as zero.
+  // A larger relative error than kTells is inconclusive, unless the absolute error is below kFloor.
   constexpr double kTells = 1e-6, kFloor = 1e-9;
   if (left.is_known() && left.error <= kTells * std::abs(left.value) && right.is_overrun())
     return Agreement::different;
@@ -278,7 +279,7 @@ Agreement compare(Rounded left, Rounded right) {
     return Agreement::open;
   }
   if (left_is_none || right_is_none) {
-    // What is too large to tell may be infinite as well.
+    // A number that overflowed may be infinite as well.
     return left.is_too_large() || right.is_too_large() ? Agreement::open : Agreement::different;
   }
   if (left.is_too_large())

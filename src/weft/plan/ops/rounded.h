@@ -1,20 +1,20 @@
-// weft/plan/ops/rounded.h -- a double that knows how far rounding may have carried it.
+// weft/plan/ops/rounded.h -- a double with a bound on its rounding error.
 //
-//   1/3 + 1/3 + 1/3      value 1, error 1.7e-16: the real number lies within the error of the value
-//   3 - 3                value 0, error 0: small whole numbers make no error at all
+//   1/3 + 1/3 + 1/3      value 1, error 1.7e-16: the real number is within the error of the value
+//   3 - 3                value 0, error 0: small integers have no error
 //
-// The prime field (number.h) proves identities, but it has no order, no functions and no infinity. Here two
-// sides are run as floats are, with true maxima, exp and ties, and are the same real number unless they lie
-// further apart than their errors: a difference is shown, never guessed at with a tolerance. Errors are those
-// of a running error analysis; sums and products that are exact are known to be so.
+// The prime field (number.h) proves identities, but it has no order, no functions and no infinity.
+// Here both sides run in floating point, with true maxima, exp and ties. They are the same real
+// number unless they differ by more than their errors: a difference is proven, never guessed from a
+// tolerance. Errors come from running error analysis; exact sums and products have no error.
 //
-//   value    error     it is
+//   value    error     meaning
 //   finite   finite    that number, give or take the error
 //   NaN      0         undefined: 0/0, log(-1), the root of -1
-//   +-inf    0         infinite: 1/0, log(0), the maximum of nothing
+//   +-inf    0         infinite: 1/0, log(0), the maximum of an empty set
 //   +-inf    inf       a number too large for a double
-//   NaN      NaN       a number of which rounding left nothing
-//   NaN      inf       one of which a number too large left nothing
+//   NaN      NaN       a number lost to rounding
+//   NaN      inf       a number lost because an operand was too large
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Rounded {
   bool is_lost() const { return std::isnan(value) && error != 0; }
   bool is_overrun() const {
     return error == std::numeric_limits<double>::infinity();
-  }  // too large, or lost so
+  }  // too large, or lost because of that
 
   friend Rounded operator+(Rounded a, Rounded b);
   friend Rounded operator-(Rounded a) { return {-a.value, a.error}; }
@@ -44,22 +44,22 @@ struct Rounded {
   Rounded& operator+=(Rounded b) { return *this = *this + b; }
   Rounded& operator-=(Rounded b) { return *this = *this - b; }
   Rounded& operator*=(Rounded b) { return *this = *this * b; }
-  // As doubles compare; Numbers::equal says also whether rounding leaves it open.
+  // Compares like doubles. Numbers::equal also records whether rounding leaves the answer open.
   friend bool operator==(Rounded a, Rounded b) { return a.value == b.value; }
 };
 
-// What a run came across that its numbers do not show.
+// Conditions of a run that its results do not show.
 struct RoundedNotes {
-  bool doubt = false;  // a comparison, a whole part or a position that rounding may have turned over
+  bool doubt = false;  // rounding may have changed a comparison, an integer part or a position
 };
 
 template <>
 struct Numbers<Rounded> {
   RoundedNotes* notes = nullptr;  // may be null
-  // Whether values are rounded to their dtype as kernels do: 16-bit reals, integers that wrap, casts. Else
-  // every dtype holds what a double does.
+  // Whether values are rounded to their dtype as in kernels: 16-bit floats, wrapping integers,
+  // casts. If not, every dtype has the precision of a double.
   bool rounds = false;
-  std::uint64_t key = 0;  // of dropout's masks
+  std::uint64_t key = 0;  // seed of dropout masks
 
   Rounded from(double value) const { return {value, 0}; }
   Rounded from_integer(std::int64_t value) const;
@@ -76,9 +76,9 @@ struct Numbers<Rounded> {
   Rounded least() const { return {-std::numeric_limits<double>::infinity(), 0}; }
   Rounded greatest() const { return {std::numeric_limits<double>::infinity(), 0}; }
   bool keeps(const DropoutPlace& place) const { return keeps_half(key, place); }
-  // What is left of a result that is stored in this dtype.
+  // The result after storing it in this dtype.
   Rounded stored(Rounded x, plan::DType dtype) const;
-  // The same of a cast, where a number that is too large becomes infinite for good.
+  // The same for a cast, where a number that is too large becomes infinite.
   Rounded converted(Rounded x, plan::DType to) const;
 
  private:
@@ -87,15 +87,15 @@ struct Numbers<Rounded> {
   }
 };
 
-// How two results compare.
+// The result of comparing two results.
 enum class Agreement : std::uint8_t {
   same,      // the same double
-  close,     // within their errors, which are small beside them: the same number, rounded in another way
-  open,      // rounding, or a number too large, leaves it open
-  different  // no rounding explains it; or one is a number and the other is not
+  close,     // within their errors, which are relatively small: equal up to rounding
+  open,      // undecided because of rounding or overflow
+  different  // beyond rounding; or only one of them is a number
 };
 
-// `right` may be a number where `left` overran what a double holds, but not the other way round.
+// `right` may be finite where `left` overflowed a double, but not vice versa.
 Agreement compare(Rounded left, Rounded right);
 
 }  // namespace weft::ops

@@ -1,8 +1,9 @@
-// scatter-add: adds elements into the rows that positions name: GROUP BY a value.
+// scatter-add: adds elements into the rows given by positions: GROUP BY a value.
 //
 //   y[to] = sum over the other indices of  [positions[..] - begin = n] * x[..]      n is `along`, in `to`
 //
-// Elements whose place is outside 0 .. size-1 are dropped. A slice of n must know its place: `begin`.
+// Elements whose position is outside 0 .. size-1 are dropped. A slice of n must know where it
+// starts: `begin`.
 #include <array>
 
 #include <fmt/format.h>

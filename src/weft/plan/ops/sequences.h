@@ -1,4 +1,4 @@
-// weft/plan/ops/sequences.h -- attention, recurrences and noise.
+// weft/plan/ops/sequences.h -- attention, rotary embeddings, recurrences, dropout.
 #pragma once
 #include "weft/plan/ops/operator.h"
 

@@ -2,7 +2,7 @@
 //
 //   w' = w - lr * rate * g
 //
-// Operands: w, g, and the rate of a schedule where there is one.
+// Operands: w, g, and optionally the rate of a schedule.
 #include <array>
 
 #include "weft/plan/ops/loops.h"

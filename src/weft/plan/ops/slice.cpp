@@ -1,4 +1,4 @@
-// slice: the part of a value from `begin` up to, not including, `end`.
+// slice: the range [begin, end) of a value along an index.
 //
 //   y[.., i, ..] = x[.., begin + i, ..]
 #include <algorithm>

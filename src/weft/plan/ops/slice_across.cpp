@@ -26,7 +26,7 @@ class SliceAcross final : public Communication {
     return {.take = Exchange::Take::own, .keep = node.symbol(kSliceAcrossAlong)};
   }
 
-  // A replicated value has a replicated gradient, made of the shares' gradients.
+  // A replicated value has a replicated gradient, concatenated from the shares' gradients.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     WEFT_TRY(value, add_all_gather(g.graph, g.of_result(), axis(node), node.symbol(kSliceAcrossAlong)));

@@ -12,7 +12,7 @@ namespace {
 using plan::NodeView;
 using plan::Share;
 
-// The operand or result that has the elements which windows see, and what an operator does with them.
+// How an operator's windows slide: what a step is, and what it sees of each operand.
 struct Use {
   const plan::Operator* op;
   bool by_window;
@@ -40,7 +40,7 @@ std::size_t attribute(const plan::Operator& op, std::string_view name) {
   return static_cast<std::size_t>(found - op.attributes().begin());
 }
 
-// Windows along rows and along columns.
+// The windows along rows and along columns.
 struct Geometry {
   Sliding rows, columns;
   Symbol row_index, column_index;
@@ -63,7 +63,7 @@ Geometry geometry_of(const NodeView& node) {
                      .elements = conv.width,
                      .windows = conv.wide,
                      .operands = {}};
-    found.row_index = conv.result[2].index;  // as x has them
+    found.row_index = conv.result[2].index;  // named as in x
     found.column_index = conv.result[3].index;
     return found;
   }
@@ -93,7 +93,7 @@ void add_sliding(const NodeView& node, const plan::Signature& signature, const U
   const auto loop = std::ranges::find(signature.loops, index, &plan::Loop::index);
   if (loop == signature.loops.end()) return;
   sliding.loop = static_cast<std::size_t>(loop - signature.loops.begin());
-  // Windows of padding alone, or of a gap between a pool's windows, would see nothing of a block.
+  // Windows with only padding, or gaps between a pool's windows, would see nothing of a block.
   const bool has_blind =
       sliding.padding >= sliding.window || (!is_convolution(node.op()) && sliding.stride > sliding.window);
   sliding.role = has_blind ? plan::Role::whole : use.role;
@@ -129,8 +129,8 @@ Share Sliding::seen(Sees sees, Share block) const {
     case Sees::elements:
       return clipped(block.begin * stride - padding, (block.end() - 1) * stride - padding + window, elements);
     case Sees::windows: {
-      // Where windows leave gaps, the one before the gap comes too: the first window never begins after the
-      // first element, so that what lies before it is never less than nothing.
+      // If windows leave gaps, include the window before the gap. The first window never begins
+      // after the first element, so the border before the block is never negative.
       const std::int64_t begin = block.begin + padding,
                          reaching = std::max<std::int64_t>(begin - window + 1, 0);
       const std::int64_t first = std::min((reaching + stride - 1) / stride, begin / stride);

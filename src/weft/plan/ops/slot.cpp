@@ -1,7 +1,7 @@
-// slot: the place of every token in the queue of the expert it chose.
+// slot: the position of every token in the queue of the expert it chose.
 //
-//   y = expert * capacity + how many earlier tokens of the row chose the same expert
-//   y = -1 when the queue is full already, or the expert is outside 0 .. experts-1
+//   y = expert * capacity + the number of earlier tokens of the row that chose the same expert
+//   y = -1 if the queue is full, or the expert is outside 0 .. experts-1
 //
 // A row runs over the indices `over`, in that order. Gather and scatter-add ignore the -1.
 #include <array>
@@ -49,7 +49,7 @@ class Slot final : public OperatorOf<Slot> {
     const Rows rows(at.node().input_type(0), at.node().indices(kSlotOver));
     const std::int64_t experts = at.node().integer(kSlotExperts), capacity = at.node().integer(kSlotCapacity);
     for (const std::int64_t start : rows.starts) {
-      std::map<std::int64_t, std::int64_t> taken;  // by expert
+      std::map<std::int64_t, std::int64_t> taken;  // slots used, by expert
       for (const std::int64_t column : rows.columns) {
         const std::int64_t expert = at.numbers.to_integer(at.input(0).data[start + column]);
         const bool fits = expert >= 0 && expert < experts && taken[expert] < capacity;

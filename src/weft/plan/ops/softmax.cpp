@@ -1,9 +1,9 @@
-// softmax: every row as shares that sum to one.
+// softmax: the softmax of every row.
 //
 //   y = exp(x) / sum over `over` of exp(x)
 //
-// Floats subtract the row's largest first, which changes nothing but the range of exp. A row that
-// is -inf throughout has no shares to give: it becomes zeros.
+// Floats first subtract the row's maximum, which only limits the range of exp. A row with only -inf
+// becomes zeros.
 #include <array>
 #include <limits>
 #include <type_traits>
@@ -39,7 +39,7 @@ class Softmax final : public OperatorOf<Softmax> {
     return parallel_loops_except(node, node.indices(kSoftmaxOver));
   }
 
-  // An element costs an exp, a maximum, a subtraction, a sum and a division.
+  // Per element: an exp, a maximum, a subtraction, a sum and a division.
   plan::Work work(const NodeView& node) const override { return flops_each(node, 12); }
 
   // dx = y * (dy - sum over `over` of dy * y)
@@ -63,7 +63,7 @@ class Softmax final : public OperatorOf<Softmax> {
       if constexpr (!std::is_same_v<T, Field>) {
         shift = x[rows.columns[0]];
         for (const std::int64_t column : rows.columns) shift = at.numbers.max(shift, x[column]);
-        if (shift == at.numbers.least()) continue;  // results start as zeros
+        if (shift == at.numbers.least()) continue;  // results are zero-initialized
       }
       T total = T();
       for (const std::int64_t column : rows.columns)

@@ -3,10 +3,10 @@
 //   %0 = input {name=x, type=f32[b=64,d=784]}
 //   %1 = parameter {name=w, type=f32[d=784,f=512], init=normal, b=0.02}
 //
-// An input is new at every step. A parameter is trained. A state is carried from step to step but
-// not trained: running statistics, an optimizer's moments. `a` and `b` are what `init` needs: the
-// value of constant, mean and deviation of normal, low and high of uniform. On a mesh, `layout` says
-// where the ranks hold it: "sliced(b) on gpu".
+// An input is new in every step. A parameter is trained. A state is carried from step to step but
+// not trained: running statistics, an optimizer's moments. `a` and `b` are the arguments of `init`:
+// the value of constant, mean and deviation of normal, low and high of uniform. On a mesh, `layout`
+// states how the ranks hold the value: "sliced(b) on gpu".
 #include <algorithm>
 #include <array>
 
@@ -84,7 +84,7 @@ class Source final : public OperatorOf<Source> {
 
 }  // namespace
 
-// Asked of every node, again and again: there are no others.
+// Called for every node, often: comparing addresses is fast.
 bool is_source(const plan::Operator& op) { return &op == &input() || &op == &parameter() || &op == &state(); }
 
 std::string_view layout_of(const NodeView& source) {

@@ -1,4 +1,4 @@
-// weft/plan/ops/sources.h -- values that come from outside the plan, or from nothing.
+// weft/plan/ops/sources.h -- operators without operands: inputs, parameters, constants ..
 #pragma once
 #include <string_view>
 
@@ -11,9 +11,9 @@ const Operator& parameter();
 const Operator& state();
 const Operator& constant();
 const Operator& position();
-// Input, parameter or state: a source that has a name and is given its value.
+// Input, parameter or state: a source whose value is supplied by name.
 bool is_source(const plan::Operator& op);
-// What its attribute `layout` says, "" where it says nothing. REQUIRES: is_source(source.op())
+// Its attribute `layout`; may be empty. REQUIRES: is_source(source.op())
 std::string_view layout_of(const plan::NodeView& source);
 
 }  // namespace weft::ops

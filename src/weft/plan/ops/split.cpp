@@ -1,9 +1,9 @@
-// split: one index read as several, the first one slowest.
+// split: one index divided into several, the first one slowest.
 //
 //   y[.., h, e, ..] = x[.., d, ..]      d = h * size(e) + e
 //
-// `into` is a type for its dims alone; its dtype is not looked at. A slice of h is a run of d: it
-// may be cut wherever size(e) divides the cut. The inner indices stay whole.
+// `into` is a type, used only for its dims. A slice of h is a contiguous range of d, so the index
+// may be sliced wherever size(e) divides the cut. The inner indices stay whole.
 #include <array>
 
 #include <fmt/format.h>

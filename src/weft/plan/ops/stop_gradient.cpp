@@ -1,4 +1,4 @@
-// stop-gradient: the operand itself, which nothing that comes after it can change.
+// stop-gradient: the operand itself, with a gradient of zero.
 //
 //   y[..] = x[..]        dx = 0
 #include "weft/plan/ops/loops.h"

@@ -1,11 +1,12 @@
-// weft/plan/ops/terms.h -- a formula as a tree of pointwise functions: one more number type (number.h).
+// weft/plan/ops/terms.h -- a formula as a tree of functions: one more number type (number.h).
 //
 //   Terms n;
 //   const Term x = n.operand(0);
 //   const Term y = x * n.apply(Function::tanh, x);      steps(y): 0: operand 0, 1: tanh #0, 2: mul #0 #1
 //
-// What is written once over numbers is so had as nodes of a plan (gradients) and as source for a GPU. Steps
-// come operands first and from left to right, in whatever order the compiler ran the operators.
+// A formula written once over numbers can so become nodes of a plan (gradients) and GPU source.
+// Steps are in a fixed order, operands first and from left to right, independent of the compiler's
+// evaluation order.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -45,7 +46,7 @@ class Terms {
   Term call(std::string_view function, Term a, Term b) { return add({function, {a.id, b.id, kNone}}); }
   Term call(std::string_view function, Term a, Term b, Term c) { return add({function, {a.id, b.id, c.id}}); }
 
-  // The numbers' own words.
+  // The operations of Numbers<T>.
   Term divide(Term a, Term b) { return call("div", a, b); }
   Term apply(Function function, Term x);
   Term power(Term base, Term exponent) { return call("pow", base, exponent); }
@@ -58,11 +59,11 @@ class Terms {
   Term min(Term a, Term b) { return call("minimum", a, b); }
   Term sigmoid(Term x) { return call("sigmoid", x); }
 
-  // Those that `result` needs, itself last; operands are places in this list.
+  // The steps that `result` depends on, itself last. Operands are positions in this list.
   std::vector<Step> steps(Term result) const;
 
  private:
-  Term add(const Step& step);  // equal steps are one
+  Term add(const Step& step);  // equal steps are merged
 
   std::vector<Step> steps_;
 };

@@ -1,6 +1,6 @@
-// top-k: the largest elements of every row, largest first, and where they were.
+// top-k: the largest elements of every row, largest first, and their positions.
 //
-//   values[.., k], positions[.., k]      the lower position first among equals
+//   values[.., k], positions[.., k]      equal elements in order of position
 //
 // `into` is the new index k, of size `count`; it comes last.
 #include <algorithm>
@@ -50,7 +50,7 @@ class TopKOperator final : public OperatorOf<TopKOperator> {
     return parallel_loops_except(node, whole);
   }
 
-  // A comparison for each element and each place it could take.
+  // One comparison per element and result position.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
     work.flops =

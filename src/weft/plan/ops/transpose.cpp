@@ -1,4 +1,4 @@
-// transpose: the same value with its indices in another order in memory.
+// transpose: the same value with its indices in another memory order.
 //
 //   y[to] = x[..]      to is a permutation of x's indices
 #include <array>

@@ -10,11 +10,11 @@ namespace weft::ops {
 
 constexpr std::size_t kNever = 0;
 
-// For each value the last node that reads it, as its number plus one; outputs are read after all nodes.
-// Values that no output depends on are never read: kNever.
+// For each value, one plus the number of the last node that reads it. Outputs are read after all
+// nodes. Values that no output depends on are never read: kNever.
 std::vector<std::size_t> last_uses(const plan::Graph& graph);
 
-// Whether anything reads a result of the node.
+// Whether any node or output reads a result of the node.
 bool is_needed(const plan::NodeView& node, std::span<const std::size_t> last);
 
 }  // namespace weft::ops

@@ -1,10 +1,10 @@
-// weft/plan/ops/whole_place.h -- where in the whole tensor the elements of a slice lie.
+// weft/plan/ops/whole_place.h -- the position of a slice's elements in the whole tensor.
 //
 //   whole [8, 4]   rows 2 and 3, columns 2 and 3 of it: f32[b=2,d=2] {begin=10, whole="8,4"}
 //
-//    .  .  .  .    The first element is number 10 of the whole; a step along b is 4 of the whole's elements,
-//    .  .  .  .    a step along d is 1. Dropout draws its mask by these numbers, so that slices agree with
-//    .  . 10 11    the whole.
+//    .  .  .  .    The first element is number 10 of the whole. A step along b skips 4 elements of the
+//    .  .  .  .    whole, a step along d 1. Dropout draws its mask by these numbers, so that slices
+//    .  . 10 11    agree with the whole.
 //    .  . 14 15
 #pragma once
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace weft::ops {
 
 struct WholePlace {
   std::int64_t begin = 0;
-  std::vector<std::int64_t> sizes, strides;  // of the whole, one for each dim
+  std::vector<std::int64_t> sizes, strides;  // of the whole, one per dim
 };
 
-// `whole` is empty where the slice is all there is. Fails when it is no list of sizes, one for each dim and
-// none smaller than the slice's, or the slice would reach beyond the whole.
+// `whole` is empty if the slice is the whole tensor. Fails if it is not a list of sizes, one per
+// dim and none smaller than the slice's, or if the slice would extend beyond the whole.
 Result<WholePlace> read_whole_place(const plan::Type& slice, std::int64_t begin, std::string_view whole);
 
-// The place of the part that `shares` cut out of a value at `place`.
+// The `begin` of the block that `shares` cut out of a value at `place`.
 std::int64_t begin_of_part(const WholePlace& place, std::span<const plan::Share> shares);
 std::string print_sizes(const WholePlace& place);  // 8,4
 

@@ -2,8 +2,9 @@
 //
 //   padding 1, size 3, stride 2 over 5 elements:   [. 0 1] [1 2 3] [3 4 .]   3 windows
 //
-// There is as much padding after the elements as before them, and as many windows as fit; or, in the plan of
-// a rank that has some of the windows (sliding.h), as many as are counted, whatever padding that takes.
+// Padding is equal before and after the elements, and there are as many windows as fit. In the plan
+// of a rank that has some of the windows (sliding.h), their number is stated, whatever padding that
+// implies.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,13 +14,13 @@
 
 namespace weft::ops {
 
-// How many windows there are: `count`, or where that is 0, floor((size + 2 * padding - window) / stride) + 1.
-// Fails when stride or padding is out of range, no window fits ("a window of 5 does not fit index h of size 3
-// with padding 0"), or a counted one would begin after the last element.
+// The number of windows: `count`, or if that is 0, floor((size + 2 * padding - window) / stride) +
+// 1. Fails if stride or padding is out of range, no window fits ("a window of 5 does not fit index
+// h of size 3 with padding 0"), or a counted window would begin after the last element.
 Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, std::int64_t window,
                                    std::int64_t stride, std::int64_t padding, std::int64_t count);
 
-// Fails unless operand i has the dims that the windows give: "operand 0 must be the gradient of
+// Fails unless operand i has the dims of the windows' result: "operand 0 must be the gradient of
 // the result: expected .., found ..".
 Status expect_result_gradient(const plan::NodeView& node, std::size_t operand,
                               std::span<const plan::Dim> result);

@@ -25,14 +25,15 @@ bool just(const std::vector<bool>& addends, std::initializer_list<std::size_t> o
   return true;
 }
 
-// Elements moved, repeated or dropped, with zeros between them: whatever the monoid, as it keeps zero alone.
+// Moves, repeats or drops elements and may insert zeros. If all operands are addends, this works
+// for any monoid, since combining zeros gives zero.
 bool moves_elements(const plan::Operator& op) {
   return is_one_of(op, {&ops::transpose(), &ops::rename(), &ops::split(), &ops::merge(), &ops::slice(),
                         &ops::pad(), &ops::concat(), &ops::broadcast(), &ops::stop_gradient()});
 }
 
-// Numbers that stay what they are; a fraction dropped or a truth value is no linear function, and what is scaled for
-// eight bits is scaled whole.
+// Whether the cast is linear. Dropping a fraction and converting to bool are not, and 8-bit floats
+// must be scaled as a whole.
 bool keeps_numbers(const NodeView& cast) {
   const plan::DType from = cast.input_type(0).dtype, to = cast.result_type(0).dtype;
   return to != plan::DType::boolean && !plan::is_f8(to) && !(is_integer(to) && is_real(from));
@@ -61,7 +62,7 @@ bool carries_sum(const NodeView& node, const std::vector<bool>& addends) {
 bool carries_extreme(const NodeView& node, Monoid monoid) {
   const plan::Operator& op = node.op();
   if (&op == &ops::reduce()) return node.word(0) == plan::name(monoid);
-  // Taking a whole operand's element on every rank changes nothing: an extreme is idempotent.
+  // An extreme is idempotent, so every rank may also use a whole operand.
   return &op == (monoid == Monoid::max ? &ops::maximum() : &ops::minimum());
 }
 

@@ -24,7 +24,7 @@ using plan::Layout;
 using plan::Mesh;
 using plan::NodeView;
 
-// One node on one mesh axis: what its operands are there, and how to say what is wrong with that.
+// One node on one mesh axis: the layouts of its operands there, and error messages about them.
 struct AtAxis {
   const NodeView& node;
   std::string_view axis;
@@ -43,13 +43,13 @@ struct AtAxis {
 
 using Results = std::vector<AxisLayout>;
 
-// Whether a value held so is also what is needed: where windows slide, borders may be wider.
+// Whether the layout `held` satisfies `needed`: with sliding windows, borders may be wider.
 bool serves(const AxisLayout& held, const AxisLayout& needed, bool slides) {
   return held == needed || (slides && needed.is_sliced() && held.slices(needed.index) &&
                             held.before >= needed.before && held.after >= needed.after);
 }
 
-// Operand i is sliced, and no operand is partial or varying: the loop that walks its dim decides.
+// Operand i is sliced, and no operand is partial or varying: the loop along its dim decides.
 Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, std::size_t i) {
   const Symbol index = at.operands[i].index;
   const int dim = at.node.input_type(i).position(index);
@@ -118,8 +118,9 @@ Result<Results> results_on(const AtAxis& at, const plan::Signature& signature) {
   return Results(at.node.result_count());
 }
 
-// Where an index is split or merged, a step of the loop is several elements of one side. The blocks of both
-// sides must be the same elements: 12 = 4 x 3 in blocks of 6 is 4 in blocks of 2, but 3 x 4 has no such cut.
+// If an index is split or merged, a step of the loop is several elements of one side. The blocks of
+// both sides must have the same elements: 12 = 4 x 3 in blocks of 6 is 4 in blocks of 2, but 3 x 4
+// has no such blocks.
 Status check_blocks(const NodeView& node, const plan::Signature& signature, const Mesh& mesh,
                     const Layout& operand, const Layout& result) {
   for (const plan::Loop& loop : signature.loops) {
@@ -146,7 +147,7 @@ Status check_blocks(const NodeView& node, const plan::Signature& signature, cons
   return {};
 }
 
-// Codes are cut between segments, where the numbers are.
+// Codes must be sliced between segments, at the same places as the numbers.
 Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& operand, const Layout& result) {
   const bool encodes = &node.op() == &ops::encode();
   const plan::Type numbers = encodes ? node.input_type(0) : node.result_type(0),
@@ -154,7 +155,7 @@ Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& oper
   const ops::CodeSegments segments = ops::code_segments(node);
   const auto first = static_cast<std::size_t>(numbers.position(ops::coded_indices(node).front()));
   const std::int64_t steps =
-      numbers.dims[first].size * segments.words / codes.dims.back().size;  // of a segment
+      numbers.dims[first].size * segments.words / codes.dims.back().size;  // per segment
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
     const plan::Share held = shares_of(numbers, encodes ? operand : result, mesh, rank)[first],
                       coded = shares_of(codes, encodes ? result : operand, mesh, rank).back();
@@ -170,7 +171,7 @@ Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& oper
   return {};
 }
 
-// Blocks of keys go around in one ring.
+// Ring attention uses one ring: keys may be sliced along one mesh axis only.
 Status check_ring(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
   const std::vector<std::size_t> axes = ring_axes(node, layouts);
   if (axes.size() < 2) return {};
@@ -180,7 +181,7 @@ Status check_ring(const NodeView& node, const Mesh& mesh, std::span<const Layout
       "all-gather keys and values on the inner axis first");
 }
 
-// Windows that slide along an index reach over a block's ends: one axis alone may cut it.
+// Sliding windows read beyond a block's ends, so only one axis may slice their index.
 Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
   for (const ops::Sliding& sliding : ops::sliding_loops(node))
     for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -218,7 +219,7 @@ Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh&
   return results;
 }
 
-// What an exchange needs on its own axis, and what it gives there.
+// Checks the layout that an exchange needs on its own axis, and returns the layout it gives there.
 Result<AxisLayout> exchanged(const AtAxis& at, const ops::Exchange& exchange) {
   const AxisLayout& found = at.operands[0];
   const auto needs = [&](const AxisLayout& wanted, std::string hint = {}) {
@@ -281,7 +282,7 @@ Result<Layout> layout_of_exchange(const NodeView& node, const ops::Communication
     if (exchange.take == ops::Exchange::Take::bordered && there.slices(exchange.join))
       return at.error(fmt::format("{} is also sliced on {}: its blocks' neighbours are not along one axis",
                                   node.text(there.index), mesh.axes[other].name));
-    // An inner axis cuts the blocks of the outer ones: the outer cut must be made first and undone last.
+    // An inner axis slices the blocks of the outer ones: slice outer first, and undo it last.
     if (other > axis && there.is_sliced() && (there.index == exchange.join || there.index == exchange.keep))
       return at.error(
           fmt::format("{} is also sliced inside, on {}", node.text(there.index), mesh.axes[other].name),

@@ -15,7 +15,8 @@ Result<ValueId> end_to_end(plan::Graph& graph, const std::vector<ValueId>& parts
   return ops::add_concat(graph, parts, along);
 }
 
-// What the other ranks get of this one's block, in their order; invalid where they get nothing.
+// The elements of this rank's block that other ranks need, in rank order; invalid if there are
+// none.
 Result<ValueId> add_given(plan::Graph& graph, const ops::LocalExchange& what, ValueId operand) {
   const std::int64_t begin = plan::share_of(what.size, what.ranks, static_cast<std::int32_t>(what.by)).begin;
   std::vector<ValueId> parts;
@@ -29,7 +30,7 @@ Result<ValueId> add_given(plan::Graph& graph, const ops::LocalExchange& what, Va
   return end_to_end(graph, parts, what.joins);
 }
 
-// The bordered type with so many elements along the halo's index.
+// The bordered type with `size` elements along the halo's index.
 Result<plan::TypeId> resized(plan::Graph& graph, plan::TypeId bordered, Symbol along, std::int64_t size) {
   const plan::Type type = graph.type(bordered);
   std::vector<plan::Dim> dims(type.dims.begin(), type.dims.end());

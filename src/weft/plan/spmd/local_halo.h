@@ -1,4 +1,4 @@
-// weft/plan/spmd/local_halo.h -- a halo in the plan of one rank: what it sends, and its block with its borders.
+// weft/plan/spmd/local_halo.h -- a halo exchange in the plan of one rank: slice, exchange, concat.
 //
 //   rank 1 of 3, rows 4-7 of 12, borders of one row:
 //
@@ -15,9 +15,9 @@
 
 namespace weft::spmd {
 
-// `operand` is this rank's block, invalid where it is empty; `bordered` the type of the block with its
-// borders, without one where that is empty. The result is invalid then too.
-// REQUIRES: what.kind is halo, and its operand and result have elements along all other indices.
+// `operand` is this rank's block; invalid if the block is empty. `bordered` is the type of the
+// block with its borders; invalid if that is empty, and then so is the result.
+// REQUIRES: what.kind is halo, and its operand and result are nonempty along all other indices.
 Result<plan::ValueId> add_local_halo(plan::Graph& graph, const ops::LocalExchange& what,
                                      plan::ValueId operand, plan::TypeId bordered);
 

@@ -13,7 +13,8 @@ namespace {
 using plan::NodeView;
 using plan::Share;
 
-// The parts that an axis cuts the loop in, and which of them is this rank's; one part where none does.
+// Into how many parts an axis slices the loop, and the number of this rank's part; 1 and 0 if none
+// does.
 struct Part {
   std::int32_t parts = 1, number = 0;
 };
@@ -66,7 +67,8 @@ std::vector<LocalWindows> local_windows(const NodeView& node, const plan::Signat
 void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> windows,
                   std::vector<plan::AttributeValue>& attributes) {
   if (std::ranges::none_of(windows, &LocalWindows::is_cut)) return;
-  // Columns whose windows are counted have no loop here, and would take the padding of the rows' block.
+  // Columns whose windows are counted are not in `windows` and would get the padding of the rows'
+  // block.
   const std::span<const plan::AttributeSpec> specs = node.op().attributes();
   const auto at = [&](std::string_view name) {
     return static_cast<std::size_t>(std::ranges::find(specs, name, &plan::AttributeSpec::name) -

@@ -1,8 +1,8 @@
-// weft/plan/spmd/local_windows.h -- which windows and elements of a node one rank has, where its loops are cut.
+// weft/plan/spmd/local_windows.h -- one rank's windows and elements of a node with a sliding loop.
 //
-//   conv2d over 8 rows, window 3, padding 1, rank 1 of 2: windows 4-7 see rows 3-7, which is all that it
-//   holds of sliced(y, 1, 1); the first window begins at the first of them, so locally padding is 0 and
-//   high is 4
+//   conv2d over 8 rows, window 3, padding 1, rank 1 of 2: windows 4-7 see rows 3-7, which is
+//   exactly what it holds with sliced(y, 1, 1). The first window begins at the first of these
+//   rows, so locally padding is 0 and high is 4
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,24 +17,24 @@ namespace weft::spmd {
 struct LocalWindows {
   ops::Sliding sliding;
   bool is_cut = false;
-  // Of what follows nothing is said where it is not.
-  bool is_idle = false;               // no window of this rank sees anything
-  std::vector<plan::Share> operands;  // what it needs of each operand along the loop
-  plan::Share computed, kept;         // what it computes of the result along the loop, and its share of that
+  // The members below are set only if is_cut.
+  bool is_idle = false;               // this rank's windows see no elements
+  std::vector<plan::Share> operands;  // the range it reads of each operand along the loop
+  plan::Share computed, kept;         // the range of the result it computes, and the part it keeps
   std::int64_t padding = 0, count = 0;
 };
 
-// One for each loop of the node that slides.
+// One per sliding loop of the node.
 std::vector<LocalWindows> local_windows(const plan::NodeView& node, const plan::Signature& signature,
                                         const plan::Mesh& mesh, std::span<const plan::Layout> layouts,
                                         std::int32_t rank);
 
-// States the windows of this rank in the node's attributes. Where one loop is cut, both are stated: the
-// padding of columns is no longer that of rows.
+// Sets the node's attributes to the windows of this rank. If one loop is sliced, sets both
+// paddings, since columns no longer have the padding of rows.
 void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> windows,
                   std::vector<plan::AttributeValue>& attributes);
 
-// The part of a value whose elements along an index are those of `held`. Fails where it lies outside.
+// The range `part` of a value that has the range `held` along an index. Fails if `part` is outside.
 Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol along, plan::Share held,
                                plan::Share part);
 

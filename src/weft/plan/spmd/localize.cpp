@@ -14,7 +14,8 @@
 namespace weft::spmd {
 namespace {
 
-// What a rank that combined nothing adds. Whole numbers have no infinity: the extreme of their kind does.
+// The neutral element for a rank with nothing to combine. Integers have no infinity, so their
+// largest or smallest value is used.
 double neutral_number(const plan::Layout& layout, plan::DType dtype) {
   const double most = !is_integer(dtype)          ? std::numeric_limits<double>::infinity()
                       : dtype == plan::DType::i64 ? 0x1.fffffffffffffp62  // the largest below 2^63
@@ -57,7 +58,8 @@ Result<LocalPlan> Localizer::run() && {
     local_.graph.set_label(here(node.node().label));
     local_.graph.set_scope(node.node().scope);
     local_.graph.set_when(node.node().when);
-    // What is left out must be so on every rank: a rank alone cannot tell whether the others need a value.
+    // Leave out a node on all ranks or on none: a single rank cannot tell whether others need its
+    // value.
     const bool is_left_out =
         exchanges_ == Exchanges::stay && !ops::is_source(node.op()) && !ops::is_needed(node, last);
     if (Status status = is_left_out ? Status() : add(node); !status.ok())

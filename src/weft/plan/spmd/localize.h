@@ -9,16 +9,17 @@
 //                                                                                along=b}
 //   return y=%2                                                return y=%2
 //
-// The layouts cut every type, and the attributes that hold sizes follow.
+// The layouts determine the local type of every value, and attributes with sizes are adjusted.
 //
-// What becomes of communication is the caller's choice. It may stay, as the rank's side of it: to compile,
-// price and run. The ranks' plans then list the same exchanges in the same order, whatever their shares, and
-// nothing that no output of the global plan needs. Or it leaves: its operand is an output `give N` and its
-// result an input `take N`, where N is the result's number in the global plan; to imitate a mesh.
+// The caller chooses how to treat communication. With Exchanges::stay it becomes the rank's side of
+// the exchange, to compile, estimate and run. All ranks' plans then have the same exchanges in the
+// same order, even if shares are empty, and nothing that no output of the global plan needs. With
+// Exchanges::leave its operand becomes an output `give N` and its result an input `take N`, where N
+// is the result's number in the global plan; this is for running a virtual mesh.
 //
-// A loop that must know where it starts (positions, rotary angles, rows of a gathered table) is told so
-// by an attribute; where an operator has none, it is run at its full size around zeros and cut after:
-// exact, not fast.
+// A loop that must know where it starts (positions, rotary angles, rows of a gathered table) gets
+// its start in an attribute. If an operator has no such attribute, it runs at full size on operands
+// padded with zeros, and its results are sliced: exact, but slow.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -34,15 +35,15 @@ enum class Exchanges : std::uint8_t { leave, stay };
 
 struct LocalPlan {
   plan::Graph graph;
-  // values[v]: what global value v is here; invalid where this rank's share of it is empty.
+  // values[v]: the local value of global value v; invalid if this rank's share is empty.
   std::vector<plan::ValueId> values;
-  // The nodes of global node n are those from ends[n-1], or 0, up to ends[n].
+  // The nodes of global node n are those from ends[n-1] (or 0) up to ends[n].
   std::vector<std::size_t> ends;
 };
 
-// `layouts` as infer_layouts gives them. A result that this rank adds nothing to (an empty share was summed)
-// is the neutral element; where exchanges leave, an input `none N` to be filled with it. Fails where an
-// operator cannot be cut this way.
+// `layouts` as returned by infer_layouts. A result to which this rank adds nothing (it summed an
+// empty share) is the neutral element; with Exchanges::leave, an input `none N` for the caller to
+// fill with it. Fails if an operator cannot be sliced this way.
 Result<LocalPlan> localize(const plan::Graph& graph, const plan::Mesh& mesh,
                            std::span<const plan::Layout> layouts, std::int32_t rank,
                            Exchanges exchanges = Exchanges::leave);

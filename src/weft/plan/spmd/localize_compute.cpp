@@ -34,7 +34,7 @@ Status Localizer::compute(const NodeView& node) {
     WEFT_TRY(seen, within_windows(node, signature, windows, i, operand));
     operands.push_back(seen);
   }
-  std::vector<std::vector<std::int64_t>> sizes;  // of each result, as the node will compute it
+  std::vector<std::vector<std::int64_t>> sizes;  // of each result, as this rank computes it
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     const std::vector<Share> shares = shares_of(node.result(k));
     sizes.emplace_back();

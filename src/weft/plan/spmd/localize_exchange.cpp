@@ -87,7 +87,7 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
   return {};
 }
 
-// What the rank adds, as if all added the same.
+// The rank's own addend times the number of ranks, as if all addends were equal.
 Status Localizer::own_addends(const NodeView& node, std::int32_t ranks) {
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     const ValueId addend = local_.values[node.input(k).value];

@@ -14,7 +14,8 @@ using plan::ValueId;
 
 namespace {
 
-// Blocks of an index that go around: all as wide as the widest, so that every rank passes on what it was passed.
+// The blocks that circulate in the ring. All are padded to the widest, so that ranks can forward
+// them.
 class Around {
  public:
   Around(plan::Graph& graph, const ops::LocalExchange& what, plan::Dim over)
@@ -22,7 +23,7 @@ class Around {
 
   Share block(std::int32_t number) const { return plan::share_of(over_.size, what_.ranks, number); }
 
-  // To the next rank. Invalid where this rank and its group have nothing.
+  // Sends the value to the next rank. Invalid if this rank and its group have nothing.
   Result<ValueId> pass(ValueId value, plan::DType dtype) {
     ops::LocalExchange what = what_;
     what.dtype = dtype;
@@ -40,7 +41,7 @@ class Around {
     return block.size == widest_ ? Result<ValueId>(value)
                                  : ops::add_slice(graph_, value, over_.index, 0, block.size);
   }
-  // A block of nothing, of a value that has these dims here.
+  // A block of zeros for a value with these local dims.
   Result<ValueId> nothing(plan::DType dtype, std::vector<plan::Dim> dims) {
     for (plan::Dim& dim : dims)
       if (dim.index == over_.index) dim.size = widest_;
@@ -81,7 +82,7 @@ Status Localizer::go_around(const NodeView& node, std::size_t axis) {
       dims.push_back({here(node.input_type(i).dims[d].index), shares[d].size});
     return dims;
   };
-  // What the others of a group lack along other indices, this rank lacks too.
+  // Whether the share is empty along other indices, as it is then on all ranks of the group.
   const auto lacks_others = [&](std::size_t i) {
     std::vector<Share> shares = shares_of(node.input(i));
     shares[static_cast<std::size_t>(node.input_type(i).position(of.over.index))].size = 1;
@@ -108,7 +109,7 @@ Status Localizer::go_around(const NodeView& node, std::size_t axis) {
       shares_of(node.input(0))[static_cast<std::size_t>(node.input_type(0).position(of.along.index))].begin;
   attributes[ops::kAttentionBegin] = node.integer(ops::kAttentionBegin) + first_query;
 
-  std::vector<ValueId> results(node.result_count());  // so far; of keys and values, as they go around
+  std::vector<ValueId> results(node.result_count());  // accumulated; gradients of keys and values circulate
   for (std::int32_t step = 0; step < ranks; ++step) {
     const Share block = around.block((own - step + ranks) % ranks);
     std::vector<ValueId> here_now = operands;

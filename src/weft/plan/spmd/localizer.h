@@ -1,9 +1,9 @@
-// weft/plan/spmd/localizer.h -- builds the plan of one rank, node after node.
+// weft/plan/spmd/localizer.h -- builds the plan of one rank, node by node.
 //
-//   localize.cpp            the walk: what is left out, what a rank without a share adds
+//   localize.cpp            traversal: which nodes are left out, neutral elements for empty shares
 //   localize_compute.cpp    a node on this rank's shares
 //   localize_exchange.cpp   this rank's side of a communication
-//   localize_ring.cpp       attention whose keys go around
+//   localize_ring.cpp       ring attention
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,44 +28,46 @@ class Localizer {
   Symbol here(Symbol symbol) const { return symbol.valid() ? symbols_[symbol.value] : symbol; }
   std::vector<plan::Share> shares_of(plan::ValueId value) const;
 
-  // The type of a global value's dims at these sizes.
+  // The type of a global value with these local sizes.
   Result<plan::TypeId> sized(const plan::Type& type, std::span<const std::int64_t> sizes);
   Result<plan::TypeId> local_type(plan::ValueId value);
-  // An input that stands for a result which this rank does not compute.
+  // Adds an input for a result that this rank does not compute.
   Status receive(std::string_view how, plan::ValueId result);
-  // A result that this rank adds nothing to.
+  // Adds a result to which this rank contributes nothing.
   Status add_neutral(plan::ValueId result);
   Status add(const plan::NodeView& node);
   Status add_neutrals(const plan::NodeView& node);
   Status leave(const plan::NodeView& node);
 
-  // This rank's side of a communication. Where a rank keeps a part of what it has, or is alone along the
-  // axis, nothing is sent.
+  // This rank's side of a communication. If a rank only keeps a part of its own value, or is alone
+  // along the axis, nothing is sent.
   Status exchange(const plan::NodeView& node, const ops::Communication& op);
-  // Of several values at once. What is empty here is empty on all ranks of the group, and stays away.
+  // own_addends() scales a rank's addends instead of communicating. exchange_bucket() exchanges
+  // several values in one call; it leaves out empty ones, which are empty on all ranks of the
+  // group.
   Status own_addends(const plan::NodeView& node, std::int32_t ranks);
   Status exchange_bucket(const plan::NodeView& node, const ops::LocalExchange& what);
-  // Where it has nothing along another index, neither has the rest of its group.
+  // If the share is empty along another index, so is that of every rank in the group.
   Status fetch_borders(const plan::NodeView& node, const ops::Communication& op,
                        const ops::Exchange& exchange);
   Result<plan::ValueId> own_block(const plan::NodeView& node, plan::ValueId operand, Symbol along);
-  // True for a result that grows along an index from nothing of its operands': rows added into, positions.
-  // No layout of the operands cuts it, but a rank that keeps a block need not make the rest.
+  // True for a result that has an index none of its operands has: rows added into, positions. No
+  // layout of the operands slices it, but a rank that keeps a block need not compute the rest.
   static bool makes_any_part(const plan::NodeView& maker, Symbol along);
-  // A node of the local plan once more, for a part of its result. Nobody needs the first if this was its
-  // only reader.
+  // A second copy of a local node that computes only a part of its result. The first is dead if
+  // this was its only reader.
   Result<plan::ValueId> part_made(const plan::NodeView& maker, plan::Share part);
 
-  // The node on this rank's shares; along positional loops it is told where they lie, or where it cannot be,
-  // the shares are laid in zeros.
+  // Runs the node on this rank's shares. Positional loops get their start in an attribute; if there
+  // is none, the shares are padded with zeros.
   Status compute(const plan::NodeView& node);
-  // Attention on an axis where keys go around (ring.h): one step for each rank along it.
+  // Ring attention along an axis (ring.h): one step per rank.
   Status go_around(const plan::NodeView& node, std::size_t axis);
-  // What this rank's windows see of an operand, which may be held with wider borders.
+  // The part of an operand that this rank's windows see; the operand may have wider borders.
   Result<plan::ValueId> within_windows(const plan::NodeView& node, const plan::Signature& signature,
                                        std::span<const LocalWindows> windows, std::size_t i,
                                        plan::ValueId value);
-  // A gradient that was computed for all that its windows see is this rank's for its own block alone.
+  // A gradient is computed for everything its windows see; only the rank's own block is kept.
   Result<plan::ValueId> without_neighbours(const plan::NodeView& node, const plan::Signature& signature,
                                            std::span<const LocalWindows> windows, std::size_t k,
                                            plan::ValueId value);
@@ -76,7 +78,7 @@ class Localizer {
   Result<plan::ValueId> placed(const plan::NodeView& node, const plan::Signature& signature, std::size_t i);
   Result<plan::ValueId> trimmed(const plan::NodeView& node, const plan::Signature& signature, std::size_t k,
                                 plan::ValueId value);
-  // Types that attributes hold follow the results' sizes, whose indices they name. A layout stays behind.
+  // Types in attributes get the local sizes of the results' indices. A source's layout is dropped.
   Result<std::vector<plan::AttributeValue>> attributes_of(
       const plan::NodeView& node, const std::vector<std::vector<std::int64_t>>& sizes);
   std::span<const Symbol> indices_here(std::span<const Symbol> indices);
@@ -86,8 +88,8 @@ class Localizer {
   std::span<const plan::Layout> layouts_;
   std::int32_t rank_;
   Exchanges exchanges_;
-  std::vector<Symbol> symbols_;             // of the global plan, here
-  std::vector<std::vector<Symbol>> lists_;  // attributes on their way into the local plan
+  std::vector<Symbol> symbols_;             // global symbol -> local symbol
+  std::vector<std::vector<Symbol>> lists_;  // index lists of the node being added
   LocalPlan local_;
 };
 

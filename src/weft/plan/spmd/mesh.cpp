@@ -36,7 +36,7 @@ ops::Tensor<T> filled(std::vector<std::int64_t> sizes, T value) {
   return {std::move(sizes), std::vector<T>(static_cast<std::size_t>(elements), value)};
 }
 
-// What a rank that combined nothing adds.
+// The neutral element for a rank with nothing to combine.
 template <class T>
 T neutral(const plan::Layout& layout, const ops::Numbers<T>& numbers) {
   for (const plan::AxisLayout& axis : layout.axes) {
@@ -128,12 +128,12 @@ class MeshRun {
     return {};
   }
 
-  // One operand of the node, and the result in its place.
+  // Exchanges operand k of the node and stores result k.
   void communicate(const NodeView& node, const ops::Communication& op, std::size_t k) {
     const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
     const ops::Exchange what = op.exchange(node);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once a group
+      if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once per group
       const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);
       std::vector<const ops::Tensor<T>*> group;
       for (const std::int32_t member : members) group.push_back(held_[node.input(k).value][member]);
@@ -146,14 +146,15 @@ class MeshRun {
     }
   }
 
-  // What a rank has made for one node, by its own values, and how far it has come.
+  // A rank's progress within one global node: its local values so far, and the range of local nodes
+  // left.
   struct Making {
     std::vector<std::pair<ValueId, ops::Tensor<T>>> made;
     std::size_t at = 0, end = 0;
   };
 
-  // The ranks' own nodes for this one: the node itself, what lays its shares in place, and where it goes around, what
-  // the ranks pass on: those wait for one another.
+  // Runs the ranks' local nodes for this one: the node itself, padding and slicing, and in ring
+  // attention the exchanges, at which ranks wait for one another.
   void compute(const NodeView& node) {
     std::vector<Making> making(ranks_);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
@@ -178,12 +179,12 @@ class MeshRun {
     return nullptr;
   }
 
-  // True where something is to be passed on next.
+  // True if an exchange comes next.
   bool compute_until_passed(const NodeView& node, std::size_t rank, Making& making) {
     for (; making.at < making.end; ++making.at) {
       const NodeView part = locals_[rank].graph.view(plan::NodeId(making.at));
       if (&part.op() == &ops::local_exchange()) return true;
-      if (ops::is_source(part.op())) continue;  // a result that this rank adds nothing to
+      if (ops::is_source(part.op())) continue;  // a result to which this rank contributes nothing
       std::vector<const ops::Tensor<T>*> inputs;
       for (const ValueId input : part.node().inputs) inputs.push_back(find(node, rank, making, input));
       std::vector<ops::Tensor<T>> results = evaluate<T>(part, inputs, numbers_);
@@ -199,7 +200,7 @@ class MeshRun {
       const ops::LocalExchange what = ops::read_local_exchange(first);
       WEFT_CHECK(what.kind == ops::ExchangeKind::permute_ranks, "a node may pass its operands around alone");
       const auto axis = static_cast<std::size_t>(mesh_.find(what.axis));
-      if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once a group
+      if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once per group
       const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);
       std::vector<const ops::Tensor<T>*> group;
       for (const std::int32_t member : members) {
@@ -239,7 +240,7 @@ class MeshRun {
   const ops::Numbers<T>& numbers_;
   std::size_t ranks_;
   std::vector<std::vector<ops::Tensor<T>>> computed_;     // by value, then rank
-  std::vector<std::vector<const ops::Tensor<T>*>> held_;  // likewise: computed or given
+  std::vector<std::vector<const ops::Tensor<T>*>> held_;  // likewise: computed, or supplied by the caller
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Global values to what the ranks hold, and back: the outermost axis is cut first and joined last.
+// Converts between global values and the ranks' values: slices the outermost axis first and joins
+// it last.
 #include <bit>
 #include <cstring>
 
@@ -14,7 +15,7 @@ namespace {
 
 using plan::AxisLayout;
 
-// Any element of the field; a small whole number elsewhere, and where positions and counters are meant.
+// Any element of the field; a small integer for other number types, and for positions and counters.
 template <class T>
 T random_number(plan::DType dtype, const ops::Numbers<T>& numbers, Random& random) {
   if constexpr (std::is_same_v<T, ops::Field>)
@@ -54,7 +55,7 @@ std::vector<ops::Tensor<T>> addends_of(const ops::Tensor<T>& x, plan::DType dtyp
   return addends;
 }
 
-// What the ranks along one axis hold of x.
+// The values of x that the ranks along one axis hold.
 template <class T>
 std::vector<ops::Tensor<T>> parts_of(const ops::Tensor<T>& x, const plan::Type& type,
                                      const AxisLayout& layout, std::int32_t ranks,
@@ -80,8 +81,7 @@ bool same_bits(const ops::Tensor<T>& a, const ops::Tensor<T>& b) {
          (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(T)) == 0);
 }
 
-// Shares with borders, laid end to end without them. Fails where a border is not what the block that it is
-// of holds.
+// Concatenates shares without their borders. Fails if a border differs from the block that owns it.
 template <class T>
 Result<ops::Tensor<T>> join_bordered(std::span<const ops::Tensor<T>* const> shares, std::size_t dim,
                                      std::int64_t size, const AxisLayout& layout, std::string_view axis) {
@@ -128,7 +128,7 @@ Result<MeshTensor<T>> split_for_mesh(const ops::Tensor<T>& whole, const plan::Ty
   if (whole.sizes != ops::sizes_of(type.dims) || whole.elements() != type.elements())
     return user_error(fmt::format("a value to split has sizes [{}], its type [{}]",
                                   fmt::join(whole.sizes, ", "), fmt::join(ops::sizes_of(type.dims), ", ")));
-  // Replicas are copied last, so that addends drawn at random are the same in all of them.
+  // Copy replicas last, so that they have the same random addends.
   std::vector<ops::Tensor<T>> distinct = {whole};
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (layout.axes[axis].is_replicated()) continue;

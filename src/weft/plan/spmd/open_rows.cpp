@@ -14,12 +14,12 @@ using plan::Dim;
 using plan::DType;
 using plan::ValueId;
 
-// Labels are compared with positions as floats, which are whole up to here.
+// Labels are compared with positions as floats, which represent all integers up to here.
 constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
 
 constexpr std::size_t kNormOver = 0, kNormEpsilon = 1, kNormMomentum = 2, kNormMode = 3;  // attributes
 
-// Exponentials and sums are not for a few bits.
+// Exponentials and sums need at least f32.
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 }  // namespace
@@ -30,7 +30,7 @@ std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
   const bool is_linear = &node.op() == &ops::linear_cross_entropy();
   if (&node.op() != &ops::cross_entropy() && &node.op() != &ops::cross_entropy_gradient() && !is_linear)
     return {};
-  // The loss names one index, which the logits have among theirs, or the words.
+  // The loss names one index, which is an index of the logits, or of the words if fused with them.
   const plan::Type classes = node.input_type(is_linear ? 1 : 0);
   const auto at = static_cast<std::size_t>(classes.position(node.symbol(0)));
   if (classes.dims[at].size > kMostClasses) return {};
@@ -67,7 +67,7 @@ RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool
   const plan::Type type = graph_.type(x);
   const std::vector<Symbol> kept = ops::indices_of(ops::without(type.dims, over));
   rows.peak = f_.cast(f_.reduce("peak", x, kept), wide(type.dtype));
-  if (may_be_empty) {  // a row that is -inf throughout: its exponentials are zeros, not NaN
+  if (may_be_empty) {  // a row with only -inf: its exponentials are zeros, not NaN
     const ValueId nothing = f_.number(-std::numeric_limits<double>::infinity(), rows.peak);
     rows.peak =
         f_(ops::select(), {f_(ops::equal(), {rows.peak, nothing}), f_.number(0, rows.peak), rows.peak});
@@ -89,8 +89,8 @@ ValueId RowOpener::softmax_of(ValueId x, std::span<const Symbol> over) {
   return f_(ops::div(), {exponential(x, peak), divisor});
 }
 
-// Whether there is a class of that number. A table of ones answers with no order of numbers, which the field
-// does not have; its index is none of the plan's, so nobody cuts it.
+// Whether the label is a valid class. It gathers from a table of ones, since the field has no
+// meaningful order for a comparison. The table's index is new, so no axis slices it.
 ValueId RowOpener::has_label(ValueId label, Dim classes, DType real) {
   const auto [known, fresh] = labelled_.try_emplace({label, classes.size, real});
   if (!fresh || !f_.status().ok()) return known->second;
@@ -144,7 +144,7 @@ ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId d
   return f_(ops::select(), {has_label(label, classes, real), f_(ops::sub(), {share, one}), zero});
 }
 
-// With its logits as a value, of which each rank has the words it holds.
+// Computes the logits as a value, of which each rank has the words it holds.
 std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& of,
                                                         std::span<const ValueId> inputs) {
   const ValueId hidden = inputs[0], words = inputs[1], label = inputs[2];
@@ -169,7 +169,8 @@ std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& 
   return made;
 }
 
-// x is centered twice rather than kept: between the passes all ranks wait for one another's sums.
+// Subtracts the mean from x twice rather than storing the result: between the passes all ranks wait
+// for an all-reduce anyway.
 std::vector<ValueId> RowOpener::batch_norm_of(const plan::NodeView& node, std::span<const ValueId> inputs) {
   const plan::Type type = graph_.type(inputs[0]);
   const plan::DType dtype = wide(type.dtype);

@@ -1,4 +1,4 @@
-// weft/plan/spmd/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
+// weft/plan/spmd/open_rows.h -- decomposes operators on whole rows, to slice along the rows.
 //
 //   loss = cross-entropy x, label over v    peak   = reduce x {kind=peak}              over v: addends of max
 //                                           total  = reduce exp(x - peak) {kind=sum}           addends of sum
@@ -14,13 +14,14 @@
 //                                           variance = reduce (x - mean)^2 {kind=mean}         addends of sum
 //                                           y        = (x - mean) * rsqrt(variance + epsilon)
 //
-// What runs along v is element by element or a reduction, so whoever holds a slice of the words makes the
-// slice's part, and only numbers a row are combined. On one device the operators are faster as they are:
-// they are opened where a plan cuts what they need whole. Opened twice over the same rows, the gradient
-// takes peak and total from the loss. A variance is of deviations from the whole batch's mean, in a second
-// pass: a mean of squares less the square of the mean loses all digits where the mean is large.
+// All computation along v is elementwise or a reduction. So a rank with a slice of the words
+// computes the slice's part, and only one number per row is combined. On one device the fused
+// operators are faster: they are decomposed only where a plan slices the rows. If loss and gradient
+// are both decomposed, the gradient reuses peak and total. The variance uses deviations from the
+// mean of the whole batch, in a second pass: the mean of squares minus the square of the mean loses
+// all digits if the mean is large.
 //
-// The two ways are equal over the prime field, where proofs are made: see `peak` in reduce.cpp.
+// Both forms are equal over the prime field, where proofs are made: see `peak` in reduce.cpp.
 #pragma once
 #include <map>
 #include <span>
@@ -35,7 +36,8 @@
 
 namespace weft::spmd {
 
-// The indices along which a node can be cut once it is opened; empty when it cannot be opened.
+// The indices along which a node can be sliced once it is decomposed; empty if it cannot be
+// decomposed.
 std::span<const Symbol> rows_to_open(const plan::NodeView& node);
 
 class RowOpener {
@@ -43,18 +45,19 @@ class RowOpener {
   // REQUIRES: the graph outlives it.
   explicit RowOpener(plan::Graph& graph) : graph_(graph), f_(graph) {}
 
-  // What `node` of another plan with the same symbols gives, result by result, by nodes added over `inputs`.
+  // Adds nodes over `inputs` that compute the results of `node`, a node of another plan with the
+  // same symbols.
   // REQUIRES: rows_to_open(node) is not empty.
   Result<std::vector<plan::ValueId>> open(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
 
  private:
   struct Rows {
-    plan::ValueId peak, total;  // the largest of each row, and the sum of exp(x - largest)
+    plan::ValueId peak, total;  // the maximum of each row, and the sum of exp(x - maximum)
   };
 
   Rows rows_of(plan::ValueId x, std::span<const Symbol> over, bool may_be_empty);
   plan::ValueId exponential(plan::ValueId x, plan::ValueId peak);
-  // `real`: the type in which labels are compared, one that the row computes in.
+  // `real`: the dtype in which labels are compared, one that the row computes in.
   plan::ValueId has_label(plan::ValueId label, plan::Dim classes, plan::DType real);
   plan::ValueId is_label(plan::ValueId label, plan::Dim classes, plan::DType real);
 

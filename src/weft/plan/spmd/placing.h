@@ -1,16 +1,16 @@
-// weft/plan/spmd/placing.h -- how a part of a positional loop is told where it lies.
+// weft/plan/spmd/placing.h -- the attributes that state where a slice of a positional loop starts.
 #pragma once
 #include "weft/plan/graph/operator.h"
 
 namespace weft::spmd {
 
-// The attributes by which a slice along a positional loop is told where it lies, by their number; -1: none.
-// Operators that have a positional loop call them so.
+// Attribute numbers, or -1 if the operator has no such attribute. All operators with a positional
+// loop use these attribute names.
 struct Placing {
-  int begin = -1;  // where it begins along the loop; it cannot be told where this is missing
-  int size = -1;   // its size along the loop
-  // Where every loop is positional: the sizes of the whole (whole_place.h). `begin` is then the place of the
-  // slice's first element among the elements of the whole.
+  int begin = -1;  // start along the loop; without it a slice cannot state its position
+  int size = -1;   // size along the loop
+  // If every loop is positional: the sizes of the whole tensor (whole_place.h). `begin` is then the
+  // position of the slice's first element in the whole.
   int whole = -1;
 };
 

@@ -15,10 +15,10 @@
 namespace weft::equation {
 namespace {
 
-// Sizes beyond this are refused, so that no sum or product here leaves 64 bits.
+// Larger sizes are rejected, so that no sum or product here overflows 64 bits.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 
-// The reading of typing.h over whole numbers.
+// The `Sizes` of typing.h for integers.
 class WholeSizes {
  public:
   using Size = std::int64_t;
@@ -93,7 +93,7 @@ struct KeyHash {
   }
 };
 
-// Everything that the plan of an operation depends on, as words.
+// Appends everything that the plan of an operation depends on, as words.
 void write_key(const Operation& operation, std::span<const Shape> operands, Key& key) {
   const Details& d = operation.details;
   std::int64_t factor = 0;
@@ -120,20 +120,20 @@ void write_key(const Operation& operation, std::span<const Shape> operands, Key&
 struct Algebra::Prepared {
   struct Step {
     plan::NodeId node;
-    std::vector<std::size_t> inputs;  // places in the values
+    std::vector<std::size_t> inputs;  // positions among the values
     std::vector<std::vector<std::int64_t>> sizes;
   };
 
   Lowered lowered;
   std::vector<Shape> results;
-  std::vector<Step> steps;  // all nodes but the operands
+  std::vector<Step> steps;  // all nodes except the operands
   double flops = 0;
 };
 
 struct Algebra::Kept {
   std::unordered_map<Key, std::unique_ptr<Prepared>, KeyHash> prepared;
   Key key;
-  // Where values live while a plan runs; kept so that running allocates next to nothing.
+  // Values while a plan runs; reused, so that running allocates almost nothing.
   template <class T>
   struct Scratch {
     std::vector<ops::Tensor<T>> made;

@@ -25,8 +25,8 @@ std::uint64_t spelling(const Operation& operation) {
   return hasher.digest().high;
 }
 
-// One way to write an equation down: which side first, outputs in which order, and a bit for each
-// commutative operation met that says whether its operands change places.
+// One serialization of an equation: it depends on which side comes first, the order of the outputs,
+// and one bit per commutative operation that says whether its operands are swapped.
 class Spelling {
  public:
   Spelling(const Equation& equation, std::uint64_t swaps) : equation_(equation), swaps_(swaps) {
@@ -82,7 +82,8 @@ std::size_t size_of_tree(std::span<const Operation> side, Operand operand) {
   return size;
 }
 
-// Written out as trees; beyond this many commutative operations some spellings of one rule stay apart.
+// Sides are written out as trees. With more commutative operations than this, some serializations
+// of the same rule remain distinct.
 constexpr std::int32_t kMostSwaps = 10;
 
 }  // namespace
@@ -105,7 +106,7 @@ Operation bare(const Operation& operation) {
   Operation plain{operation.verb, {}, operation.details};
   plain.details.materialize = false;
   plain.details.sizes.clear();
-  plain.details.evenly = true;  // where a concat joined, a split that may cut evenly cuts there as well
+  plain.details.evenly = true;  // at a concat's joint, a split that may cut evenly cuts there too
   if (plain.verb == Verb::conv2d) plain.details.kernel = {0, 0};
   if (plain.details.order == std::vector<std::int32_t>{1, 0}) plain.details.order.clear();
   return plain;

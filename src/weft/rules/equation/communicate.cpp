@@ -7,7 +7,7 @@
 namespace weft::equation {
 namespace {
 
-// A tensor seen as outer x size x inner around one dim.
+// A tensor as outer x size x inner around one dim.
 struct Around {
   Around(std::span<const std::int64_t> sizes, std::size_t dim) {
     for (std::size_t d = 0; d < dim; ++d) outer *= sizes[d];
@@ -61,7 +61,7 @@ ops::Tensor<T> reduced(std::span<const ops::Tensor<T>> parts, ReduceKind kind,
   return y;
 }
 
-// Which ranks talk to each other: the groups of the operation, or all ranks at once.
+// The groups of ranks that communicate: those of the operation, or one group of all ranks.
 Result<std::vector<std::vector<std::int32_t>>> groups_of(const Operation& operation, std::size_t ranks) {
   if (operation.details.groups.empty()) {
     std::vector<std::int32_t> all(ranks);
@@ -89,7 +89,7 @@ class MeshTyping {
   MeshTyping(const Operation& operation, std::span<const Shape> operands)
       : operation_(operation), details_(operation.details), operands_(operands) {}
 
-  // The result of the member at `place` of a group.
+  // The result shape of the member at `place` in a group.
   Result<Shape> of(std::span<const std::int32_t> group, std::size_t place) {
     const auto held = [&](std::size_t k) -> const Shape& {
       return operands_[static_cast<std::size_t>(group[k])];
@@ -162,7 +162,7 @@ class MeshTyping {
     return shape;
   }
 
-  // The shape with nothing yet along `dim`.
+  // The shape with size 0 along `dim`.
   Result<Shape> gathered(Shape shape, std::int32_t dim) {
     if (dim < 0 || static_cast<std::size_t>(dim) >= shape.rank())
       return wrong(fmt::format("dim {} is not among {}", dim, shape.rank()));

@@ -11,19 +11,19 @@ namespace {
 
 constexpr int kProposals = 120;
 constexpr int kTests = 80;
-constexpr int kSizeDraws = 2;  // at each of the sizes tested: a comparison may go unnoticed once
+constexpr int kSizeDraws = 2;  // per size tested: one draw may miss a comparison
 constexpr std::size_t kValueDraws = 400;
-constexpr double kMostWork = 2e7;  // operations spent on finding values, and again on making them small
-constexpr std::size_t kMostShrunk = 256;  // elements whose values are made small one by one
+constexpr double kMostWork = 2e7;         // operations for finding values, and again for shrinking them
+constexpr std::size_t kMostShrunk = 256;  // elements whose values are shrunk one by one
 
-// Whether it fails there, and no less plainly: other values show more than other shapes, and those more
-// than a target that makes no sense.
+// Whether the rule fails there at least as clearly: different values are clearer evidence than
+// different shapes, and those are clearer than an ill-typed target.
 bool fails(Trial& trial, const PlacedSizes& at, Outcome known, Random& random) {
   const Outcome outcome = trial.at(at.sizes, at.ranks, kSizeDraws, random).outcome;
   return is_bad(outcome) && outcome >= known;
 }
 
-// Sizes with one dim, or all dims of one size, less by one.
+// Proposals with one dim, or all dims of one size, made smaller.
 std::vector<InputSizes> smaller(const InputSizes& sizes) {
   std::vector<InputSizes> proposals;
   std::set<std::int64_t> values;
@@ -59,12 +59,12 @@ void describe_shapes(const Trial& trial, const Instance& instance, rule::Counter
   }
 }
 
-// How often both sides may be run there.
+// How often both sides may be run within the work limit.
 std::size_t affordable(const Instance& instance) {
   return static_cast<std::size_t>(kMostWork / (1 + instance.source.work() + instance.target.work())) + 4;
 }
 
-// Sets elements to 0, else 1, else -1, one after the other, as long as the sides still differ.
+// Sets elements to 0, else 1, else -1, one by one, as long as the sides still differ.
 void shrink(const Instance& instance, std::vector<Held<double>>& inputs, const Equation& equation) {
   std::size_t budget = std::min(kMostShrunk, affordable(instance));
   for (std::size_t k = 0; k < inputs.size(); ++k)
@@ -101,7 +101,8 @@ void describe_values(const Trial& trial, const Instance& instance, rule::Counter
   const auto draws = static_cast<int>(std::min<std::size_t>(kValueDraws, affordable(instance)));
   rule::RealDraws reals(constants_of(trial.equation()));
   for (int draw = 0; draw < draws; ++draw) {
-    // Small whole numbers first; then what else tells sides apart, and every other time larger ones.
+    // Begin with small integers; later also use other numbers that distinguish the sides, and
+    // alternate with larger ones.
     const std::int64_t most = draw < 50 ? 1 : draw < 150 || draw % 2 == 0 ? 2 : 9;
     std::vector<Held<double>> inputs;
     if (draw < 150 || draw % 4 == 1) {
@@ -152,7 +153,7 @@ PlacedSizes smallest_failure(Trial& trial, const LegalSizes& legal, const Placed
                              Random& random) {
   PlacedSizes best = failing;
   Outcome known = trial.at(failing.sizes, failing.ranks, kSizeDraws, random).outcome;
-  if (!is_bad(known)) known = Outcome::other_values;  // a comparison that went unnoticed this time
+  if (!is_bad(known)) known = Outcome::other_values;  // a comparison that this draw missed
   std::set<std::pair<std::int64_t, InputSizes>> proposals;
   for (int k = 0; k < kProposals; ++k)
     if (const auto sizes = legal.draw(random, k, 1 + k % 3)) proposals.emplace(elements_in(*sizes), *sizes);

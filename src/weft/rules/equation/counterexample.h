@@ -1,4 +1,4 @@
-// weft/rules/equation/counterexample.h -- the smallest case found in which a rule fails.
+// weft/rules/equation/counterexample.h -- finds the smallest case in which a rule fails.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace weft::equation {
 
-// Sizes on a mesh of `ranks`.
+// Sizes, and the number of ranks of the mesh.
 struct PlacedSizes {
   InputSizes sizes;
   std::int32_t ranks = 1;
@@ -19,12 +19,12 @@ struct PlacedSizes {
 
 std::int64_t elements_in(const InputSizes& sizes);
 
-// Looks among small sizes, upwards, then takes one from this and that size as long as the rule still
-// fails. `failing` is where it did.
+// Tries small sizes in ascending order, then decrements sizes as long as the rule still fails.
+// `failing`: sizes at which it failed.
 PlacedSizes smallest_failure(Trial& trial, const LegalSizes& legal, const PlacedSizes& failing,
                              Random& random);
 
-// Small whole numbers on which the two sides differ there, or what else is wrong with them.
+// Small integers for which the two sides differ at those sizes, or why a side fails.
 rule::Counterexample counterexample_at(Trial& trial, const PlacedSizes& failing, Random& random);
 
 }  // namespace weft::equation

@@ -5,7 +5,7 @@
 namespace weft::equation {
 namespace {
 
-// Derivations that a person asks for may take longer than those that prune.
+// Derivations that a user requests may take longer than those used for pruning.
 constexpr Theory::Limits kQuick = {4, 300}, kPatient = {6, 1500};
 
 }  // namespace

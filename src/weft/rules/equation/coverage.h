@@ -1,10 +1,10 @@
-// weft/rules/equation/coverage.h -- whether generated rules say what given equations say.
+// weft/rules/equation/coverage.h -- whether generated rules cover given equations.
 //
 //   smul(matmul(i1, i4), i20) = matmul(i1, smul(i4, i20))               as it is
 //   relu(concat(i1, i1)) = concat(relu(i1), relu(i1))                   an instance of a more general one
 //   matmul(matmul(i1, i4), smul(i5, i20)) = matmul(smul(i1, i20), ..)   follows from several
 //
-// `under_guard`: the rules used hold under guards, so the equation does where those are met.
+// `under_guard`: the rules used hold under guards, so the equation holds where those guards do.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ std::string_view name(Coverage coverage);
 struct Covered {
   Coverage how = Coverage::missing;
   bool under_guard = false;
-  std::vector<std::size_t> by;  // rules
+  std::vector<std::size_t> by;  // rule numbers
 };
 
 class CoverageBy {

@@ -44,7 +44,7 @@ void Shelf::apply(TermId a, TermId b, bool in_order, TermSink& sink) {
   const std::vector<Way>& possible = ways(terms_[a].type, second);
   if (possible.empty()) return;
   const std::uint64_t inputs = terms_[a].inputs | (b == kNoTerm ? 0 : terms_[b].inputs);
-  if (inputs == 0 || (in_order && !terms_.in_order(inputs))) return;  // of constants alone nothing is asked
+  if (inputs == 0 || (in_order && !terms_.in_order(inputs))) return;  // skip graphs of constants only
   for (const Way& way : possible) {
     if (way.swapped && a == b) continue;
     const std::array<TermId, 2> operands = way.swapped ? std::array{b, a} : std::array{a, b};
@@ -59,7 +59,7 @@ void Shelf::with_inputs_and_parts(TermId a, bool in_order, TermSink& sink) {
     const std::int32_t results = terms_.operation(terms_[node].head).results;
     for (std::int32_t k = 0; k < results; ++k) {
       const TermId part = node + static_cast<TermId>(k);
-      // Of two results of one operation, each reaches the other's node: take the pair once.
+      // Two results of one operation reach each other's node: use the pair once.
       const bool sibling = part != a && node == a - term.result;
       if (part < shelved_.size() && shelved_[part] && !(sibling && part < a)) apply(a, part, in_order, sink);
     }
@@ -70,13 +70,13 @@ void Shelf::with_level(TermId a, std::size_t level, std::int32_t together, bool 
   for (const TypeId type : types_[level]) {
     if (ways(terms_[a].type, type).empty()) continue;
     for (const TermId b : by_type_[level][type]) {
-      if (terms_[a].reached == level && b <= a) continue;  // the pair comes once
+      if (terms_[a].reached == level && b <= a) continue;  // use each pair once
       if (reached_together(terms_[a], terms_[b]) == together) apply(a, b, in_order, sink);
     }
   }
 }
 
-// Terms that share an operation with `a`, neither a part of the other.
+// Combines `a` with terms that share an operation with it, neither a part of the other.
 void Shelf::with_sharers(TermId a, std::int32_t together, bool in_order, TermSink& sink) {
   std::vector<TermId> sharers;
   const Term term = terms_[a];

@@ -1,11 +1,11 @@
-// weft/rules/equation/equal_terms.h -- a small e-graph: terms of which some are known to be equal.
+// weft/rules/equation/equal_terms.h -- a small e-graph: terms, some of which are known to be equal.
 //
 //   class 5 = { ewadd(3, 4), ewadd(4, 3)', smul(7, 2) }      a node's operands are classes, not terms
 //
-// Merging two classes merges whatever then has equal operands. Commutative nodes keep their operands
-// sorted. Every class has a shape, and ill-typed nodes are never made. Two classes with the same sizes
-// that were joined at other places may hold equal numbers, yet a split would tell them apart: they are
-// `alike` but not merged.
+// Merging two classes also merges the nodes that then have equal operands (congruence). Commutative
+// nodes keep their operands sorted. Every class has a shape, and ill-typed nodes are not added. Two
+// classes with the same sizes but different joints may hold equal numbers, yet a split would
+// distinguish them: they are `equal` but not merged.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,10 +19,10 @@
 
 namespace weft::equation {
 
-// Operations by number, so that comparing them is comparing numbers.
+// Interns operations, so that comparing them is comparing numbers.
 class Vocabulary {
  public:
-  std::uint32_t find(const Operation& operation);  // adds it where it is new
+  std::uint32_t find(const Operation& operation);  // adds it if it is new
   const Operation& operator[](std::uint32_t word) const { return words_[word]; }
   std::size_t size() const { return words_.size(); }
 
@@ -44,10 +44,10 @@ class EqualTerms {
   EqualTerms(const Vocabulary& words, std::int32_t ranks, std::int32_t most_nodes);
 
   ClassId add_input(Shape shape, bool alike_on_ranks);
-  // Nothing when it is ill-typed or there are too many nodes.
+  // nullopt if the node is ill-typed or there are too many nodes.
   std::optional<ClassId> add(Node node);
-  void merge(ClassId a, ClassId b);  // as far as their shapes permit
-  // Merges what has equal operands, until nothing does.
+  void merge(ClassId a, ClassId b);  // only marks them as equal if their shapes differ in joints
+  // Merges nodes with equal operands until none are left (congruence closure).
   void close();
 
   ClassId find(ClassId id) const;
@@ -68,8 +68,8 @@ class EqualTerms {
 
   const Vocabulary& words_;
   std::int32_t ranks_, most_nodes_;
-  std::vector<ClassId> parents_, numbers_;    // classes merged; classes whose numbers are equal
-  std::vector<std::optional<Shape>> shapes_;  // of a constant nothing is known
+  std::vector<ClassId> parents_, numbers_;    // union-find: merged classes; classes with equal numbers
+  std::vector<std::optional<Shape>> shapes_;  // nullopt for constants
   std::vector<bool> alike_;
   std::vector<std::vector<Node>> members_;
   std::map<Node, ClassId> ids_;

@@ -67,7 +67,7 @@ std::string_view name(ReduceKind kind) {
   return "sum";
 }
 
-// The attributes that say something: kernels, axes, and whatever is not the default.
+// The relevant attributes: kernels, axes, and anything that differs from its default.
 std::string print_details(const Operation& operation) {
   const Details& d = operation.details;
   std::vector<std::string> words;
@@ -115,8 +115,8 @@ std::string print_details(const Operation& operation) {
   return words.empty() ? std::string() : fmt::format("{{{}}}", fmt::join(words, ", "));
 }
 
-// A graph that shares its results may be far longer as a term; `room` counts the operations
-// still written out.
+// A graph that shares results may be far longer as a term; `room` is the number of operations that
+// may still be written out.
 std::string print_operand(const Equation& equation, std::span<const Operation> side, Operand operand,
                           int& room) {
   if (operand.operation < 0) return equation.inputs[static_cast<std::size_t>(operand.result)].name;

@@ -1,4 +1,4 @@
-// weft/rules/equation/equation_degree.h -- how complicated the two sides of an equation are: for the error bound.
+// weft/rules/equation/equation_degree.h -- degree and comparisons of an equation, for error bounds.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace weft::equation {
 
-// The largest degree of an output as a polynomial in the inputs, results of functions counted as inputs.
+// The largest degree of an output as a polynomial in the inputs; results of functions count as
+// inputs.
 std::int64_t degree(const Equation& equation);
 
 rule::Comparisons comparisons(const Equation& equation);

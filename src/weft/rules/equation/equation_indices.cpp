@@ -82,7 +82,7 @@ Status EquationIndices::pin(const Dims& dims, int dim) {
   return {};
 }
 
-// From now on every dim is the number of its index.
+// Replaces every dim by the number of its index.
 Status EquationIndices::settle() {
   alone_.assign(parent_.size(), false);
   for (const int dim : pinned_) alone_[root(dim)] = true;
@@ -126,7 +126,7 @@ Result<std::vector<EquationIndices::Dims>> EquationIndices::tie(const Operation&
       if (operation.verb == Verb::concat) WEFT_TRY_STATUS(pin(operands[0], details.axis));
       return one(operands[0]);
     case Verb::smul:
-      // The factor is one number: every other operand's dims are the result's.
+      // The factor is a scalar: the result has the other operand's dims.
       WEFT_TRY_STATUS(expect_rank(std::span(operands).subspan(1), 0, operation.verb));
       return one(operands[0]);
     case Verb::relu:

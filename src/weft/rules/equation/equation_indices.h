@@ -1,9 +1,9 @@
-// weft/rules/equation/equation_indices.h -- which dims of an equation's values run along the same index.
+// weft/rules/equation/equation_indices.h -- which dims of an equation's values have the same index.
 //
 //   matmul(i1, i4)      i1[0, 1] i4[1, 2] -> [0, 2]     a product joins the inner dims
 //   ewadd(i1, i2)       i1[0, 1] i2[0, 1] -> [0, 1]
 //
-// Numbers stand for indices: two dims with one number must have one name in a plan.
+// Indices are numbered: two dims with the same number must have the same name in a plan.
 #pragma once
 #include <array>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace weft::equation {
 
-// What a transpose makes of a list with an entry for each dim.
+// Permutes a list that has one entry per dim like the transpose does.
 template <class List>
 List transposed(const List& list, const Details& details) {
   List result;
@@ -26,8 +26,8 @@ List transposed(const List& list, const Details& details) {
 
 class EquationIndices {
  public:
-  // Fails where an operation is none that plans have, the sides' results differ in rank, or a value would
-  // have an index twice.
+  // Fails if plans have no such operation, the sides' results differ in rank, or a value would have
+  // an index twice.
   static Result<EquationIndices> find(const Equation& equation);
 
   using Dims = std::vector<int>;
@@ -38,11 +38,11 @@ class EquationIndices {
   int count() const { return static_cast<int>(parent_.size()); }
   bool exists(int index) const { return parent_[index] == index; }
   bool referred_to_alone(int index) const { return alone_[index]; }
-  // Indices that are in the same values; of those a variable may stand for all together.
+  // Whether the two indices occur in the same values; one variable may then stand for both.
   bool always_together(int a, int b) const;
 
  private:
-  using Results = std::vector<std::vector<Dims>>;  // of each operation, of each result
+  using Results = std::vector<std::vector<Dims>>;  // [operation][result]
 
   Result<Results> tie(std::span<const Operation> side);
   Result<std::vector<Dims>> tie(const Operation& operation, const std::vector<Dims>& operands);

@@ -38,7 +38,7 @@ Result<EquationSide> EquationSide::prepare(Algebra& algebra, const Equation& equ
     side.inputs_.push_back(std::move(shapes));
   }
   if (std::ranges::any_of(side.operations_, [](const Operation& o) { return is_constant(o.verb); })) {
-    std::vector<Shape> first;  // constants belong to no rank, so the first speaks for all
+    std::vector<Shape> first;  // constants are the same on all ranks, so use the first
     for (const auto& shapes : side.inputs_) first.push_back(shapes[0]);
     WEFT_TRY(sized, size_constants(side.operations_, first));
     side.operations_ = std::move(sized);

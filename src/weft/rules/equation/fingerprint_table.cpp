@@ -9,7 +9,7 @@
 namespace weft::equation {
 namespace {
 
-// However little memory is left, a pass looks at some.
+// The minimum that a pass processes, however little memory is left.
 constexpr std::size_t kFewestEntries = 64;
 constexpr std::int32_t kMostParts = 1 << 16;
 
@@ -17,7 +17,7 @@ constexpr std::int32_t kMostParts = 1 << 16;
 
 void FingerprintTable::clear(std::int64_t most_bytes) {
   entries_.clear();
-  // A table that grows is held twice for a moment, hence a third.
+  // A growing table briefly exists twice, hence a third.
   most_entries_ = most_bytes < 0
                       ? std::numeric_limits<std::size_t>::max()
                       : std::max(static_cast<std::size_t>(most_bytes) / sizeof(Entry) / 3, kFewestEntries);
@@ -29,7 +29,7 @@ bool FingerprintTable::wants(std::uint64_t fingerprint) const {
 
 void FingerprintTable::enter(const Entry& entry) {
   entries_.push_back(entry);
-  // Later parts are as large as the first one came to be, but for chance.
+  // Later parts are statistically as large as the first, so only the first is split.
   if (part_ != 0 || entries_.size() < most_entries_ || parts_ >= kMostParts) return;
   parts_ *= 2;
   std::erase_if(entries_, [&](const Entry& each) { return !wants(each.fingerprint); });
@@ -56,7 +56,7 @@ std::vector<FingerprintTable::Run> FingerprintTable::runs(const TermTable& terms
 
 FingerprintTable::Run FingerprintTable::run_of(const TermTable& terms, std::size_t begin,
                                                std::size_t end) const {
-  std::array<std::uint64_t, 2> smallest = {0xffff, 0xffff};  // weights: the size of the rule at hand
+  std::array<std::uint64_t, 2> smallest = {0xffff, 0xffff};  // weights: the size of the candidate rule
   std::uint64_t inputs = 0;
   for (std::size_t k = begin; k < end; ++k) {
     const Entry& entry = entries_[k];

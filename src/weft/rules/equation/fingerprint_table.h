@@ -1,10 +1,11 @@
-// weft/rules/equation/fingerprint_table.h -- which terms have equal fingerprints, in bounded memory.
+// weft/rules/equation/fingerprint_table.h -- finds terms with equal fingerprints in bounded memory.
 //
 //   pass 1 keeps fingerprints = 0 mod 4:   .. 8f40 ewadd(7, 9) .. 8f40 smul(31, 2) ..    a run of two
 //   pass 2 keeps those = 1 mod 4, ..
 //
-// Terms of the level at hand are entered one by one. When the table is full, half of the fingerprints
-// are put off to a later pass over the same terms; so memory stays bounded and only time grows.
+// Terms of the current level are entered one by one. When the table is full, half of the
+// fingerprints are deferred to a later pass over the same terms. So memory stays bounded and only
+// time grows.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace weft::equation {
 
 class FingerprintTable {
  public:
-  // A term that is not stored, or with `head` kStored a stored one, its first operand.
+  // A term that is not stored; or if `head` is kStored, the stored term operands[0].
   struct Entry {
     std::uint64_t fingerprint = 0;
     std::uint16_t head = 0;
@@ -26,7 +27,7 @@ class FingerprintTable {
   };
   static constexpr std::uint16_t kStored = 0xffff;
 
-  // Entries with one fingerprint, of which at least one is not stored: candidates to be equal.
+  // Entries with one fingerprint, at least one of them not stored: candidates for equality.
   struct Run {
     std::size_t begin, count;
     std::uint64_t order, inputs;
@@ -38,13 +39,13 @@ class FingerprintTable {
   std::int32_t part() const { return part_; }
   std::int32_t parts() const { return parts_; }
 
-  // Before each pass. `most_bytes` bounds what may be entered; none are put off when it is negative.
+  // Call before each pass. `most_bytes` bounds the table; if negative, nothing is deferred.
   void clear(std::int64_t most_bytes);
   void enter(const Entry& entry);
   bool wants(std::uint64_t fingerprint) const;
 
-  // Small rules first, and of one size those with more inputs: they are more general. Then in the order
-  // of the operator set's inputs.
+  // Small rules first; of equal size those with more inputs, which are more general; then in the
+  // order of the operator set's inputs.
   std::vector<Run> runs(const TermTable& terms);
   std::span<const Entry> entries(const Run& run) const { return {entries_.data() + run.begin, run.count}; }
 

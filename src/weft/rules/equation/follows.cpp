@@ -13,10 +13,10 @@ namespace {
 using ClassId = EqualTerms::ClassId;
 constexpr ClassId kUnbound = ~ClassId{0};
 
-// One side of an equation, written out as trees: children before parents.
+// One side of an equation, written out as a tree: children before parents.
 struct Pattern {
   struct Part {
-    std::int32_t input = -1;  // a variable, or
+    std::int32_t input = -1;  // a variable; if -1:
     std::uint32_t word = 0;   // an operation on earlier parts
     std::int32_t result = 0;
     std::vector<std::size_t> operands;
@@ -42,11 +42,11 @@ std::size_t write(Pattern& pattern, std::span<const Operation> side, Operand ope
   return pattern.root();
 }
 
-// From one pattern to another, of one output.
+// A rewrite from one pattern to another, for one output.
 struct Rewriting {
   std::size_t equation = 0;
   Pattern from, to;
-  std::vector<bool> replicated;  // inputs that only values alike on every rank may stand for
+  std::vector<bool> replicated;  // inputs that match only values replicated on all ranks
 };
 
 bool binds(const Pattern& from, const Pattern& to) {
@@ -76,7 +76,7 @@ struct Theory::Known {
 
 namespace {
 
-// The search for one derivation.
+// The search for a derivation.
 class ConsequenceSearch {
  public:
   ConsequenceSearch(const Vocabulary& words, const Equation& equation, Theory::Limits limits)
@@ -92,8 +92,8 @@ class ConsequenceSearch {
   std::optional<ClassId> add(const Pattern& pattern) { return add(pattern, inputs_); }
   bool equal(ClassId a, ClassId b) const { return graph_.equal(a, b); }
 
-  // One round: finds all places where an equation applies, then applies it at each. Returns whether
-  // anything changed.
+  // One round: finds all matches of the equations, then applies them. Returns whether anything
+  // changed.
   template <class Allowed>
   bool round(const std::vector<std::vector<Rewriting>>& by_word, Allowed&& allowed, std::vector<bool>& used) {
     struct Match {
@@ -265,7 +265,7 @@ std::optional<std::vector<std::size_t>> Theory::derive_shortly(const Equation& e
                                                                Limits limits) const {
   auto used = derive(equation, limits);
   if (!used) return used;
-  // Leave out one after the other, the largest first: those that do not help are most of them.
+  // Leave out one at a time, the largest first: most of them are not needed.
   for (std::size_t k = used->size(); k-- > 0;) {
     std::vector<std::size_t> rest = *used;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));

@@ -2,13 +2,13 @@
 //
 //   known:  smul(matmul(x, y), c) = matmul(x, smul(y, c))
 //           matmul(matmul(x, y), z) = matmul(x, matmul(y, z))
-//   asked:  smul(matmul(matmul(i1, i4), i5), i20) = matmul(i1, matmul(i4, smul(i5, i20)))
+//   goal:   smul(matmul(matmul(i1, i4), i5), i20) = matmul(i1, matmul(i4, smul(i5, i20)))
 //           follows from both
 //
-// Both sides go into one small e-graph (a store of equal terms, closed under "equal operands give
-// equal results"); known equations add what they say, round by round, until the sides meet or the limits
-// are reached. A known equation may be used in the directions in which it is known to keep a graph well
-// typed. So where both sides of a derived equation are well typed, they are equal.
+// Equality saturation: both sides are added to a small e-graph (a store of equal terms with
+// congruence closure), and known equations are applied round by round, until the sides are equal or
+// the limits are reached. A known equation is used only in directions in which it is known to keep
+// graphs well typed. So if both sides of a derived equation are well typed, they are equal.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class Theory {
   struct Limits {
     std::int32_t rounds = 4;
     std::int32_t nodes = 300;
-    std::size_t below = ~std::size_t{0};  // equations of this size (see size_of) and larger are not used
+    std::size_t below = ~std::size_t{0};  // only equations smaller than this are used (see size_of)
   };
 
   Theory();
@@ -34,16 +34,17 @@ class Theory {
   Theory(Theory&&) noexcept;
   Theory& operator=(Theory&&) noexcept;
 
-  // Its number is the number of equations added before. `forward`: from source to target may be used.
+  // Equations are numbered in the order of addition. `forward`: may be used from source to target.
   void add(const Equation& equation, bool forward, bool backward);
   std::size_t size() const;
 
-  // The equations used, or nothing where the sides did not meet: then it may still follow.
+  // The equations used; nullopt if the sides did not become equal, which does not refute the
+  // equation.
   std::optional<std::vector<std::size_t>> derive(const Equation& equation, Limits limits) const;
   std::optional<std::vector<std::size_t>> derive(const Equation& equation) const {
     return derive(equation, {});
   }
-  // As few of the equations as can be found quickly.
+  // Like derive(), but drops equations that are quickly found to be unnecessary.
   std::optional<std::vector<std::size_t>> derive_shortly(const Equation& equation, Limits limits) const;
 
  private:

@@ -102,10 +102,10 @@ class Generator final : public TermSink {
   void progress(double done) override { tell("enumerate", done); }
 
  private:
-  // Draws beyond the first, at which a candidate must hold before the prover is asked. A single number
-  // that relu may keep or not agrees by chance in every other draw.
+  // Draws beyond the first on which a candidate must agree before it is proven. With a single
+  // element under relu, the sides agree by chance in every other draw.
   static constexpr std::uint64_t kMoreDraws = 5;
-  // Of a run, terms that are compared with those after them.
+  // The number of terms per run that are compared with later ones.
   static constexpr std::size_t kMostKept = 8;
 
   using Entry = FingerprintTable::Entry;
@@ -152,7 +152,7 @@ class Generator final : public TermSink {
     }
     judge_splits();
     tell("prove", 1);
-    // What this level has that no rule rewrites is what the next is built from.
+    // Terms of this level that no rule rewrites are the building blocks of the next.
     for (const TermId id : fresh_)
       if (rewritings_.effect(terms_[id]) != TermRules::Effect::everywhere) shelf_.put(id);
   }
@@ -167,7 +167,7 @@ class Generator final : public TermSink {
     }
   }
 
-  // The term of an entry, for as long as it is looked at.
+  // The term of an entry, stored temporarily until forget().
   TermId recall(const Entry& entry) {
     if (entry.head == FingerprintTable::kStored) return entry.operands[0];
     Term term;
@@ -192,7 +192,7 @@ class Generator final : public TermSink {
         ++generated_.counts.pruned_rewritten;
     }
     std::sort(members.begin(), members.end(), [&](TermId a, TermId b) { return terms_.compare(a, b) < 0; });
-    std::vector<TermId> kept;  // no two of which are known to be equal
+    std::vector<TermId> kept;  // pairwise not known to be equal
     for (const TermId id : members) {
       if (kept.size() >= kMostKept) break;
       if (!equals_one_of(kept, id)) kept.push_back(id);
@@ -202,7 +202,7 @@ class Generator final : public TermSink {
 
   bool equals_one_of(std::span<const TermId> kept, TermId id) {
     for (const TermId smaller : kept) {
-      if (terms_[id].reached < level_ && terms_[smaller].reached < level_) continue;  // judged at its level
+      if (terms_[id].reached < level_ && terms_[smaller].reached < level_) continue;  // already judged
       if (!terms_.in_order(terms_[id].inputs | terms_[smaller].inputs)) continue;
       if (same_context(id, smaller)) {
         ++generated_.counts.pruned_same_context;
@@ -223,7 +223,7 @@ class Generator final : public TermSink {
                        [&](Draw& draw) { return fingerprint(draw.value(a)) == fingerprint(draw.value(b)); });
   }
 
-  // The same operation on operands that are equal themselves: nothing new.
+  // The same operation on operands that are themselves equal: follows by congruence.
   bool same_context(TermId a, TermId b) const {
     const Term &left = terms_[a], &right = terms_[b];
     if (left.head != right.head || left.result != right.result) return false;
@@ -235,7 +235,7 @@ class Generator final : public TermSink {
            (terms_.operation(left.head).commutative && same(0, 1) && same(1, 0));
   }
 
-  // Two results of one operation that equal two smaller terms: a rule with two outputs.
+  // Judges operations whose two results equal two smaller terms: a rule with two outputs.
   void judge_splits() {
     std::unordered_map<std::uint64_t, TermId> smallest;
     for (std::int32_t k = 0; k < level_; ++k)

@@ -1,16 +1,17 @@
-// weft/rules/equation/generate.h -- finds rules: enumerates small operator graphs and proves which are equal.
+// weft/rules/equation/generate.h -- finds rules by enumerating and proving small graphs.
 //
 //   level 1:  ewadd(a1, a2)   relu(a1)   smul(a1, c1)  ..
 //   level 2:  smul(ewadd(a1, a2), c1)   relu(relu(a1))  ..          relu(relu(x)) = relu(x)      kept
 //   level 3:  ewadd(smul(a1, c1), smul(a2, c1))  ..                 = smul(ewadd(a1, a2), c1)    kept
 //
-// Values are enumerated, not graphs: a value is an operation applied to values of lower levels, and its
-// fingerprint is a hash of its numbers over the prime field at random inputs. Two values with one
-// fingerprint are a candidate; a second draw, then the prover, judge it. A proven equation is read as a
-// rewriting towards the smaller side, and what it rewrites is never built upon again: whatever could be
-// said of that value follows from what is said of the smaller one. So the higher levels stay small, and
-// what is found there is new. Memory is bounded: the last level keeps fingerprints only, and
-// where they would not fit it is walked several times, each time for one part of the fingerprints.
+// Values are enumerated, not graphs. A value is an operation applied to values of lower levels, and
+// its fingerprint is a hash of its numbers over the prime field at random inputs. Two values with
+// the same fingerprint are a candidate, which more draws and then the prover judge. A proven
+// equation becomes a rewriting towards the smaller side. Values that it rewrites are not used as
+// building blocks: whatever holds for such a value follows from the smaller one. So higher levels
+// stay small, and rules found there are new. Memory is bounded: the last level stores only
+// fingerprints, and if they do not fit, it is enumerated several times, each time for one part of
+// the fingerprints.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,8 +28,8 @@ namespace weft::equation {
 
 struct GenerateProgress {
   std::string_view phase;  // "enumerate", "pair", "prove"
-  std::int32_t level = 0;  // operations of the graphs at hand
-  double done = 0;         // 0..1 of this phase at this level
+  std::int32_t level = 0;  // operations per graph of the current level
+  double done = 0;         // from 0 to 1, for this phase and level
 };
 
 struct GenerateOptions {
@@ -38,29 +39,29 @@ struct GenerateOptions {
   std::uint64_t seed = 1;
   rule::ProveOptions prove;
   std::function<void(const GenerateProgress&)> progress;  // may be empty
-  std::function<bool()> interrupted;                      // asked now and then; true: give up
+  std::function<bool()> interrupted;                      // polled; true cancels
 };
 
 struct GeneratedRule {
   Equation equation;  // the source is the larger side
   rule::Verdict verdict;
-  rule::Verdict backward;  // of the equation read from target to source
+  rule::Verdict backward;  // for the equation from target to source
   double gain = 0;         // what the target saves (see rank.h)
 };
 
 struct GenerateCounts {
-  std::int64_t graphs = 0;      // well-typed graphs looked at
-  std::int64_t evaluated = 0;   // of which were run
-  std::int64_t candidates = 0;  // pairs with equal fingerprints that came to be judged
+  std::int64_t graphs = 0;      // well-typed graphs enumerated
+  std::int64_t evaluated = 0;   // of these, graphs that were run
+  std::int64_t candidates = 0;  // pairs with equal fingerprints that were judged
   std::int64_t proven = 0, guarded = 0, refuted = 0, ill_typed = 0;
-  // Not run or not judged, because:
+  // Graphs not run, or pairs not judged, by reason:
   std::int64_t pruned_rewritten = 0;     // a kept rule rewrites it at the root
-  std::int64_t pruned_renaming = 0;      // the same but for the names of inputs
+  std::int64_t pruned_renaming = 0;      // the same up to names of inputs
   std::int64_t pruned_same_context = 0;  // the same operation on equal operands
-  std::int64_t pruned_by_chance = 0;     // the second draw told them apart
+  std::int64_t pruned_by_chance = 0;     // a later draw differed
   std::int64_t pruned_follows = 0;       // follows from kept rules
   double enumerate_seconds = 0, pair_seconds = 0, prove_seconds = 0;
-  std::int64_t table_bytes = 0;  // at their largest
+  std::int64_t table_bytes = 0;  // peak
   std::int32_t passes = 1;       // over the last level
 };
 

@@ -9,12 +9,12 @@ namespace weft::equation {
 namespace {
 
 constexpr int kMostRepairs = 48;
-constexpr std::int32_t kWideTurns = 6;  // one of so many has a size that is not small
+constexpr std::int32_t kWideTurns = 6;  // one in this many draws has a large size
 constexpr std::int64_t kLargestKernel = 3;
-constexpr std::int64_t kLargestLegalSize = 1 << 16;  // no such sizes are tried; keeps sums within 64 bits
+constexpr std::int64_t kLargestLegalSize = 1 << 16;  // larger sizes are not tried; keeps sums within 64 bits
 
 std::int64_t small_size(Random& random, std::int64_t largest) {
-  // Ones and twos find most mistakes, and cost least.
+  // Ones and twos expose most mistakes and are cheap.
   return random.below(3) == 0 ? 1 : random.between(1, largest);
 }
 
@@ -36,7 +36,7 @@ void LegalSizes::require(std::span<const SizeCondition> more) {
   join();
 }
 
-// Unknowns that must be equal become one, and those that must be a number are that number.
+// Merges unknowns that must be equal, and fixes those that must be a given number.
 void LegalSizes::join() {
   heads_.resize(static_cast<std::size_t>(conditions_.unknowns));
   std::iota(heads_.begin(), heads_.end(), std::size_t{0});
@@ -99,7 +99,7 @@ std::vector<std::int64_t> LegalSizes::begin(Random& random, std::int32_t turn, s
   return values;
 }
 
-// Picks the groups of a convolution and makes image and weight fit them.
+// Picks the groups of a convolution and makes image and weight match them.
 void LegalSizes::group(Random& random, std::vector<std::int64_t>& values, const SizeCondition& convolution,
                        bool apart) const {
   const std::int64_t channels = std::max<std::int64_t>(convolution.a.at(values), 1);
@@ -116,7 +116,7 @@ void LegalSizes::group(Random& random, std::vector<std::int64_t>& values, const 
   set(random, values, convolution.c, groups * random.between(1, 2));
 }
 
-// Gives one unknown of `size` the value that makes it `wanted`, if there is one.
+// Changes one unknown of `size` so that its value becomes `wanted`. False if that is impossible.
 bool LegalSizes::set(Random& random, std::vector<std::int64_t>& values, const Linear& size,
                      std::int64_t wanted) const {
   if (size.terms.empty()) return size.constant == wanted;
@@ -170,7 +170,7 @@ bool LegalSizes::mend(Random& random, std::vector<std::int64_t>& values, const S
   return false;
 }
 
-// One size far beyond the others.
+// Makes one size much larger than the others.
 void LegalSizes::widen(Random& random, std::vector<std::int64_t>& values) const {
   const std::size_t chosen = random.below(values.size());
   if (fixed_[heads_[chosen]] != 0 || small_[heads_[chosen]]) return;

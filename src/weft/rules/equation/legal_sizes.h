@@ -1,15 +1,15 @@
-// weft/rules/equation/legal_sizes.h -- draws sizes at which a rule's source makes sense.
+// weft/rules/equation/legal_sizes.h -- draws sizes at which a rule's source is well typed.
 //
-// From random beginnings a short walk mends one broken condition after another (as WalkSAT does for
-// clauses): a convolution's groups are chosen and its weight made to fit, the last addend of a concat is
-// given what is missing. What comes out is only a proposal: EquationSide::prepare() decides.
+// From a random start, a short local search repairs one violated condition after another (as
+// WalkSAT does for clauses): it chooses a convolution's groups and resizes its weight, or adjusts
+// the last addend of a concat. The result is only a proposal: EquationSide::prepare() decides.
 //
-// Beginnings alternate, so that sizes are as different as the rule allows (size 1, images that are not
-// square, batches of their own) yet coincidences that rules like to hide in turn up as well:
+// Starting points alternate. Sizes vary as much as the rule allows (size 1, non-square images,
+// separate batches), but coincidences that hide bugs occur as well:
 //   like the example   dims that are equal there stay equal
-//   on their own       every unknown by itself
-//   mixed              some so, some so
-// and every other time convolutions are grouped or depthwise.
+//   independent        every unknown is drawn separately
+//   mixed              some of each
+// and convolutions are grouped or depthwise every other time.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,10 +26,11 @@ class LegalSizes {
   LegalSizes(const Equation& equation, SizeConditions conditions);
 
   const SizeConditions& conditions() const { return conditions_; }
-  // Asks for more of the sizes drawn from now on: a guard.
+  // Adds conditions, such as a guard, for the sizes drawn from now on.
   void require(std::span<const SizeCondition> more);
 
-  // Sizes at most `largest`; none when the walk did not get there. Draw number `turn` sets the beginning.
+  // Sizes of at most `largest`; nullopt if the search failed. `turn` is the number of the draw and
+  // selects the starting point.
   std::optional<InputSizes> draw(Random& random, std::int32_t turn, std::int64_t largest) const;
 
  private:
@@ -46,10 +47,10 @@ class LegalSizes {
   void join();
 
   SizeConditions conditions_;
-  std::vector<bool> small_;          // unknowns that are kernels
-  std::vector<std::size_t> heads_;   // of the unknowns that a condition makes equal, one
-  std::vector<std::int64_t> fixed_;  // the number that a head must be; 0: any
-  std::vector<SizeCondition> open_;  // what is left to mend, in terms of heads
+  std::vector<bool> small_;          // unknowns that are kernel sizes
+  std::vector<std::size_t> heads_;   // representative of unknowns that must be equal
+  std::vector<std::int64_t> fixed_;  // required value of a head; 0: any
+  std::vector<SizeCondition> open_;  // remaining conditions, in terms of heads
 };
 
 }  // namespace weft::equation

@@ -38,7 +38,7 @@ class Lowering {
   Symbol index(std::string_view text) { return graph_.symbol(text); }
   Symbol index(std::size_t dim) { return graph_.symbol(fmt::format("d{}", dim)); }
 
-  // Operand `k` with its dims named as given; operands must be asked for in order.
+  // Operand `k` with the given names for its dims; request operands in order.
   Result<ValueId> operand(std::size_t k, std::span<const Symbol> names) {
     std::vector<Dim> dims;
     for (std::size_t d = 0; d < operands_[k].rank(); ++d) dims.push_back({names[d], operands_[k].sizes[d]});
@@ -54,7 +54,7 @@ class Lowering {
     return operand(k, symbols);
   }
 
-  // The same, its dims named by their places: what elementwise operations want.
+  // Operand `k` with dims named by position, for elementwise operations.
   Result<ValueId> operand(std::size_t k) {
     std::vector<Symbol> names;
     for (std::size_t d = 0; d < operands_[k].rank(); ++d) names.push_back(index(d));
@@ -63,7 +63,7 @@ class Lowering {
 
   Result<ValueId> number(double value) { return ops::add_constant(graph_, value, plan::DType::f64); }
 
-  // Divided in the plan, since 1/9 as a double is not a ninth in the field.
+  // Divides in the plan, since 1/9 as a double is not a ninth in the field.
   Result<ValueId> quotient(double above, double below) {
     WEFT_TRY(dividend, number(above));
     WEFT_TRY(divisor, number(below));
@@ -166,7 +166,7 @@ class Lowering {
     return every(rows, index("w"), details_.stride[1], results_[0].sizes[3]);
   }
 
-  // Every stride-th place along an index, `count` of them.
+  // Every stride-th position along an index, `count` of them.
   Result<ValueId> every(ValueId x, Symbol along, std::int64_t stride, std::int64_t count) {
     if (stride == 1) return x;
     std::vector<ValueId> places;
@@ -195,7 +195,7 @@ class Lowering {
     return ops::add_pointwise(graph_, ops::div(), {y, points});
   }
 
-  // Sums or maxima of windows along one index: window by window, what lies in the padding left out.
+  // Sums or maxima of windows along one index, window by window, without the padding.
   Result<ValueId> pooled(ValueId x, Symbol along, const Windows& windows, std::int64_t window,
                          std::int64_t stride, bool max) {
     const plan::Type type = graph_.type(x);
@@ -248,7 +248,7 @@ class Lowering {
     return ops::add_transpose(graph_, x, to);
   }
 
-  // Pads so that "same" windows of both sizes look at the same places.
+  // Pads a kernel so that "same" windows of both sizes are centred on the same positions.
   Result<ValueId> enlarge() {
     WEFT_TRY(x, operand(0));
     for (const std::size_t side : {0u, 1u}) {
@@ -290,7 +290,7 @@ class Lowering {
     return ops::add_reduce(graph_, "sum", x, to);
   }
 
-  // 1 where row and column are the same place, else 0.
+  // 1 where row and column are equal, else 0.
   Result<ValueId> eye(Symbol row, Symbol column, std::int64_t size) {
     WEFT_TRY(rows, ops::add_position(graph_, {row, size}));
     WEFT_TRY(columns, ops::add_position(graph_, {column, size}));
@@ -298,7 +298,7 @@ class Lowering {
     return ops::add_cast(graph_, same, plan::DType::f64);
   }
 
-  // A 1 x 1 identity, enlarged.
+  // A 1 x 1 identity kernel, enlarged.
   Result<ValueId> identity_convolution() {
     WEFT_TRY(x, eye(index("o"), index("i"), details_.sizes[0]));
     const std::array dims = {Dim{index("o"), details_.sizes[0]}, Dim{index("i"), details_.sizes[0]},

@@ -1,4 +1,4 @@
-// weft/rules/equation/lower_operation.h -- an operation at given shapes as a plan of Weft's operators.
+// weft/rules/equation/lower_operation.h -- lowers an operation at given shapes to a plan.
 //
 //   transpose{perm=[1,0]}(x[2,4])   %0 = input {name=0, type=f32[d0=2,d1=4]}
 //                                   %1 = transpose %0 {to=[d1,d0]}
@@ -21,7 +21,7 @@ struct Lowered {
 Result<Lowered> lower(const Operation& operation, std::span<const Shape> operands,
                       std::span<const Shape> results);
 
-// How windows of one size lie along a dim: `before` places are padded in front of it, `after` behind.
+// The windows along a dim, with `before` positions of padding in front of it and `after` behind.
 struct Windows {
   std::int64_t count = 0, before = 0, after = 0;
 };

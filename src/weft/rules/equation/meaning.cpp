@@ -10,7 +10,8 @@
 namespace weft::equation {
 namespace {
 
-// Of one array. Concats could double sizes at every level; nothing new is learnt from large ones.
+// The most elements of an array. Concats could double sizes at every level; large arrays add
+// nothing.
 constexpr std::int64_t kMostMeaningElements = 1024;
 
 using ops::Field;
@@ -99,7 +100,7 @@ Result<std::vector<Shape>> Meaning::infer_on(std::size_t operation, std::size_t 
 }
 
 const Signature& Meaning::apply(std::size_t operation, std::array<TypeId, 2> operands) {
-  // Types are few: 2^24 of them would not fit in memory.
+  // Type ids fit in 24 bits: 2^24 types would not fit in memory.
   const std::uint64_t key = static_cast<std::uint64_t>(operation) << 48 |
                             (static_cast<std::uint64_t>(operands[0]) & 0xffffff) << 24 |
                             (static_cast<std::uint64_t>(operands[1]) & 0xffffff);
@@ -198,8 +199,8 @@ Lanes Meaning::draw(const InputKind& kind, std::uint64_t seed, std::uint64_t str
 
 namespace {
 
-// Order over the field is a keyed shuffle, and with many keys zero lies near an end of it: then relu
-// keeps all numbers or none and tells nothing. A key is taken that puts zero near the middle.
+// Order over the field is a keyed shuffle, and with many keys zero is near an end of it: then relu
+// keeps all numbers or none and shows nothing. This picks a key that puts zero near the middle.
 ops::Numbers<Field> balanced_numbers(std::uint64_t seed) {
   constexpr int kSamples = 256, kSlack = kSamples / 10;
   for (std::uint64_t attempt = 0;; ++attempt) {

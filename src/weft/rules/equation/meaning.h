@@ -1,10 +1,10 @@
-// weft/rules/equation/meaning.h -- what the generator's operations give: shapes once, numbers for every draw.
+// weft/rules/equation/meaning.h -- types and values of the generator's operations.
 //
 //   ewadd : type 3, type 3 -> type 3        matmul : type 0, type 1 -> type 0        type 0 = [2,3]
 //
-// A type is the shapes that a value has on every mesh of the operator set (one without a mesh), and a
-// value is an array for each rank of each mesh. An operation's types are worked out once for each kind
-// of operands; then running it is running plans that are ready.
+// A type is the shapes of a value on every mesh of the operator set (one without a mesh). A value
+// is one array per rank of each mesh. Result types are inferred once per operation and operand
+// types; after that, running an operation runs cached plans.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,12 +23,12 @@ namespace weft::equation {
 using TypeId = std::uint32_t;
 constexpr TypeId kNoType = ~TypeId{0};
 
-// One array for each rank of each mesh, in order.
+// One array per rank of each mesh, in order.
 using Lanes = std::vector<ops::Tensor<ops::Field>>;
 
 struct Signature {
   std::array<TypeId, 2> results = {kNoType, kNoType};
-  std::vector<const Algebra::Prepared*> prepared;  // by mesh; null for what ranks do together
+  std::vector<const Algebra::Prepared*> prepared;  // by mesh; null for communication
 
   bool legal() const { return results[0] != kNoType; }
 };
@@ -39,19 +39,19 @@ class Meaning {
 
   const OperatorSet& set() const { return set_; }
   TypeId type_of(const InputKind& kind);
-  // Values with more elements in all than this are not built.
+  // Illegal if the results would have more elements than a fixed limit.
   const Signature& apply(std::size_t operation, std::array<TypeId, 2> operands);
   const std::vector<Shape>& shapes(TypeId type) const { return types_[type]; }
   std::int64_t bytes(TypeId type) const;
-  // The same sizes, whatever the joints: only then may two values be equal.
+  // Whether the sizes are equal, ignoring joints: a precondition for equal values.
   bool same_sizes(TypeId a, TypeId b) const;
   std::size_t types() const { return types_.size(); }
 
-  // REQUIRES: signature.legal(), and operands of its types. `results` has one entry a result.
+  // REQUIRES: signature.legal(), and operands of its types. `results` has one entry per result.
   void run(std::size_t operation, const Signature& signature, std::span<const Lanes* const> operands,
            std::span<Lanes> results, const ops::Numbers<ops::Field>& numbers) const;
 
-  // Random values of an input: sharded ones are slices of one array, replicated ones alike.
+  // Random values of an input: sharded ones are slices of one array, replicated ones are equal.
   Lanes draw(const InputKind& kind, std::uint64_t seed, std::uint64_t stream) const;
 
  private:
@@ -61,27 +61,27 @@ class Meaning {
                                       std::array<TypeId, 2> operands) const;
 
   const OperatorSet& set_;
-  std::vector<std::int32_t> meshes_;                // ranks; 1 without a mesh
+  std::vector<std::int32_t> meshes_;                // rank counts; 1 without a mesh
   std::vector<std::vector<Operation>> operations_;  // by operation, then mesh
   std::vector<std::vector<Shape>> types_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Signature>> signatures_;
   Algebra algebra_;
 };
 
-// A hash of all numbers and sizes, not of joints.
+// A hash of all numbers and sizes, excluding joints.
 std::uint64_t fingerprint(const Lanes& lanes);
 
-// The values of terms at one random choice of inputs.
+// The values of terms for one random choice of inputs.
 class Draw {
  public:
   Draw(const TermTable& terms, Meaning& meaning, std::uint64_t seed);
 
-  // The value of a stored term, worked out when first asked for and kept until forget().
+  // The value of a stored term, computed on first use and cached until forget().
   const Lanes& value(TermId id);
-  // The results of an operation on stored terms, into a place that the next call overwrites.
+  // The results of an operation on stored terms; the next call overwrites them.
   std::span<Lanes> run(const Term& term, const Signature& signature);
   void keep(TermId id, const Lanes& lanes);
-  void forget(TermId from);  // that term and all after it
+  void forget(TermId from);  // the term and all later ones
 
   const ops::Numbers<ops::Field>& numbers() const { return numbers_; }
   std::int64_t bytes() const { return bytes_; }

@@ -10,10 +10,10 @@
 namespace weft::equation {
 namespace {
 
-// The generator's terms have at most two operands and two results, and know an input by one bit.
+// The generator's terms have at most two operands and two results, and store inputs as a bit mask.
 constexpr std::int32_t kMostOperands = 2, kMostResults = 2, kMostInputs = 64;
 constexpr std::size_t kMostOperations = 1000, kMostRank = 8;
-constexpr std::int64_t kMostSize = 16;  // 16 ranks' worth; graphs are run many times, so sizes are small
+constexpr std::int64_t kMostSize = 16;  // enough for 16 ranks; graphs are run many times, so sizes are small
 
 OperationKind unary(Verb verb, Details details = {}) { return {verb, std::move(details), 1, 1, false}; }
 OperationKind binary(Verb verb, Details details = {}) { return {verb, std::move(details), 2, 1, false}; }
@@ -64,9 +64,9 @@ void add_concats_and_splits(OperatorSet& set, std::int32_t axes) {
   }
 }
 
-// TASO's 26 operations and 20 inputs (SOSP'19, public code). A convolution's kernel follows from its
-// weights, so one convolution here stands for TASO's 3x3, 1x3 and 3x1; so does one transpose for two
-// that differ in when the data moves.
+// TASO's 26 operations and 20 inputs (SOSP'19, public code). A convolution's kernel follows from
+// its weights, so one convolution here covers TASO's 3x3, 1x3 and 3x1. Likewise one transpose
+// covers two that differ in when the data moves.
 OperatorSet taso() {
   OperatorSet set;
   set.name = "taso";
@@ -105,7 +105,7 @@ OperatorSet taso() {
   return set;
 }
 
-// Unity's operations (OSDI'22, the shipped rule file): [replica, rows, columns], degree 2.
+// Unity's operations (OSDI'22, the published rule file): [replica, rows, columns], degree 2.
 OperatorSet unity() {
   OperatorSet set;
   set.name = "unity";
@@ -119,12 +119,13 @@ OperatorSet unity() {
   return set;
 }
 
-// What ranks say to each other, and the pointwise work and products between.
+// Collectives, with elementwise operations and products between them.
 OperatorSet collectives() {
   OperatorSet set;
   set.name = "collectives";
   set.ranks = {2, 4};
-  // Of rules alike the one about earlier inputs is kept: what holds of local arrays holds of all.
+  // Of equivalent rules, the one about earlier inputs is kept. Local arrays come first, since what
+  // holds for them holds for all.
   set.inputs = {{"l", {4, 4}, 2, Holding::local},
                 {"p", {4, 4}, 2, Holding::sharded, 0},
                 {"q", {4, 4}, 2, Holding::sharded, 1},

@@ -17,17 +17,17 @@
 namespace weft::equation {
 namespace {
 
-constexpr int kUnderGuard = 64;       // sizes that a guard must prove itself on
-constexpr int kFewestUnderGuard = 6;  // the same where the guard leaves so few small sizes
+constexpr int kUnderGuard = 64;       // fresh sizes on which a guard is tested
+constexpr int kFewestUnderGuard = 6;  // minimum, if the guard excludes most small sizes
 constexpr std::int64_t kMostExampleElements = std::int64_t{1} << 16;
-constexpr int kEnoughFailures = 4;         // to look for another guard
-constexpr double kMostDrawnWork = 15'000;  // of a side; many small sizes find more than few large ones
+constexpr int kEnoughFailures = 4;         // before looking for another guard
+constexpr double kMostDrawnWork = 15'000;  // per side; many small sizes find more than few large ones
 constexpr std::size_t kRoundingInstances = 8;
 constexpr std::size_t kOrderInstances = 4;
-constexpr int kRealRunsAtOnce = 16;        // at one of them
-constexpr std::size_t kMostPlans = 4'000;  // of some 20 KiB each, kept from rule to rule
+constexpr int kRealRunsAtOnce = 16;        // per instance
+constexpr std::size_t kMostPlans = 4'000;  // about 20 KiB each, cached between rules
 
-// What was drawn and how it went.
+// The cases drawn so far and their outcomes.
 class EquationClaim {
  public:
   using Guard = SizeGuard;
@@ -57,7 +57,7 @@ class EquationClaim {
     return only_ill_typed_ ? ill_typed(fmt::format("target: {}", why_)) : rule::refuted(*this);
   }
 
-  // Where the target makes sense as well there is more to learn about when the rule holds.
+  // Draws sizes at which the target is well typed too: they show more about when the rule holds.
   void look_closer() { draw(options_.shapes / 2, legal_for_both_, nullptr); }
 
   std::optional<SizeGuard> find_guard() const {
@@ -120,7 +120,7 @@ class EquationClaim {
   void describe(rule::Verdict& verdict) {
     if (std::ranges::any_of(good_, &Kept::alone))
       verdict.reason = "holds for real numbers as they are ordered, not in every order";
-    std::vector<Instance> instances;  // from the largest down
+    std::vector<Instance> instances;  // largest first
     const std::size_t stride = std::max<std::size_t>(good_.size() / kRoundingInstances, 1);
     for (std::size_t k = good_.size(); k > 0 && instances.size() < kRoundingInstances;
          k -= std::min(k, stride))
@@ -140,7 +140,7 @@ class EquationClaim {
   struct Kept {
     PlacedSizes at;
     SizeSample sample;
-    bool alone = false;  // by real numbers alone: over the field the sides differ
+    bool alone = false;  // equal on real numbers only: over the field the sides differ
   };
 
   static rule::Verdict ill_typed(std::string reason) {
@@ -165,8 +165,8 @@ class EquationClaim {
     return {};
   }
 
-  // Three, five and seven ranks as well as what the rule names: powers of two are too kind. Groups name their
-  // ranks.
+  // Tries 3, 5 and 7 ranks besides the rank counts of the rule, since powers of two hide mistakes.
+  // Not with groups, which name ranks explicitly.
   void choose_ranks() {
     ranks_ = equation_.ranks;
     if (!equation_.distributed()) ranks_ = {1};
@@ -228,7 +228,8 @@ class EquationClaim {
     }
   }
 
-  // Where numbers are compared, again on those that meet; where real numbers alone speak for the rule, often.
+  // Runs again on real numbers: where numbers are compared, on draws with ties; and often, if only
+  // real numbers support the rule.
   bool run_more_reals() {
     const bool alone = std::ranges::any_of(good_, &Kept::alone);
     const auto wanted =
@@ -247,13 +248,13 @@ class EquationClaim {
     return true;
   }
 
-  // Tries that many sizes, or as many as the walk finds; a guard that fails is soon given up.
+  // Tries `wanted` sizes, or as many as can be drawn; stops early if a guard fails.
   void draw(std::int32_t wanted, std::span<const LegalSizes> legal, const SizeGuard* guard) {
     std::int32_t tried = 0, failures = 0;
     const std::int32_t attempts = 6 * wanted;
     for (std::int32_t turn = 0; turn < attempts && tried < wanted; ++turn) {
       const std::size_t which = static_cast<std::size_t>(turn) % legal.size();
-      // Larger ones when the small ones run out.
+      // Draw larger sizes when the small ones run out.
       const std::int32_t late = turn / (2 * wanted);
       const std::int64_t largest = (turn % 4 == 3 ? 5 : 3) + 3 * late;
       auto sizes = legal[which].draw(random_, turn / static_cast<std::int32_t>(legal.size()), largest);
@@ -300,15 +301,15 @@ class EquationClaim {
   Random random_;
   std::vector<std::int32_t> ranks_;
   std::vector<LegalSizes> legal_,
-      legal_for_both_;  // one for each of ranks_; of the source, and of the target too
+      legal_for_both_;  // one per entry of ranks_; for the source, and for both sides
   std::vector<GuardAtom> atoms_;
   std::set<std::pair<std::int32_t, InputSizes>> seen_;
   std::vector<Kept> good_, bad_;
   std::optional<SizeSample> example_;
-  std::optional<PlacedSizes> failing_;  // the case that decided; else the smallest that failed
+  std::optional<PlacedSizes> failing_;  // the deciding case; if unset, the smallest that failed
   rule::TriedCounts tried_;
   bool only_ill_typed_ = true;
-  std::string why_;  // the last side that was ill-typed, was so because
+  std::string why_;  // why the last ill-typed side was ill-typed
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
-// weft/rules/equation/prove_equation.h -- judges an equation over many shapes, and finds the guard it needs.
+// weft/rules/equation/prove_equation.h -- judges an equation over many shapes and finds its guard.
 //
-//   draw sizes at which the source makes sense
-//     -> run both sides over the prime field on random values, functions and order uninterpreted, and on real
-//        numbers that were chosen to tell them apart
+//   draw sizes at which the source is well typed
+//     -> run both sides over the prime field on random values, with uninterpreted functions and
+//        order, and on real numbers chosen to distinguish them
 //     -> all equal: proven
-//     -> some not: find a guard that tells them apart, draw fresh sizes under it, and again
+//     -> some not: find a guard that separates them, draw fresh sizes under it, and repeat
 //
-// At the rule's own example the two sides must agree, or it is refuted at once; no guard may exclude the
-// example, so that a rule that holds for trivial sizes alone is refuted and not guarded.
+// At the rule's own example the two sides must agree, otherwise it is refuted at once. A guard must
+// not exclude the example, so a rule that holds only for trivial sizes is refuted and not guarded.
 #pragma once
 #include "weft/rules/equation/algebra.h"
 #include "weft/rules/equation/equation.h"
@@ -15,8 +15,8 @@
 
 namespace weft::equation {
 
-// Keeps the plans of operations between rules, which are alike; the verdict does not depend on what
-// was judged before. Not thread-safe.
+// Caches the plans of operations across rules, which use similar ones. The verdict does not depend
+// on what was judged before. Not thread-safe.
 class Prover {
  public:
   explicit Prover(rule::ProveOptions options = {}) : options_(options) {}

@@ -12,7 +12,7 @@
 namespace weft::equation {
 namespace {
 
-// Sending a number is dear, a launch is a few numbers' worth at the tiny sizes of an example.
+// Sending is expensive. At the tiny sizes of an example, a launch costs as much as a few numbers.
 constexpr double kSentWeight = 8, kLaunchWeight = 4, kComputedWeight = 0.125;
 
 double sent_by(const Operation& operation, double elements, std::int32_t all_ranks) {
@@ -85,7 +85,7 @@ double weigh(const SideCost& cost) {
   return kSentWeight * cost.sent + kLaunchWeight * cost.launches + kComputedWeight * cost.computed;
 }
 
-// Whether a side uses an input twice: such patterns are rare in plans.
+// Whether a side uses an input twice; such patterns are rare in plans.
 bool repeats_input(const std::vector<Operation>& side) {
   std::vector<std::int32_t> used;
   for (const Operation& operation : side)
@@ -95,8 +95,8 @@ bool repeats_input(const std::vector<Operation>& side) {
   return std::adjacent_find(used.begin(), used.end()) != used.end();
 }
 
-// What using the rule saves, in the better of the directions in which it is proven, for each operation
-// between ranks that must be found in one place for it to fire.
+// What the rule saves, in the better of the directions in which it is proven, per collective that
+// its pattern has to match.
 double saving(const GeneratedRule& rule) {
   const Equation& equation = rule.equation;
   const auto saved = [&](const std::vector<Operation>& from, const std::vector<Operation>& to) {

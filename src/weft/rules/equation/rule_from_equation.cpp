@@ -15,16 +15,16 @@ namespace {
 
 struct Value {
   std::string name;
-  std::vector<int> dims;                         // by the number of their index
-  std::vector<std::string> sizes;                // as the rule says them: "size(i1, a) + size(i2, a)"
-  std::vector<std::vector<std::string>> joints;  // along each dim, how long the first part of each join was
+  std::vector<int> dims;                         // index numbers
+  std::vector<std::string> sizes;                // in rule syntax: "size(i1, a) + size(i2, a)"
+  std::vector<std::vector<std::string>> joints;  // per dim, the size before each joint
 };
 
 std::string_view word(ReduceKind kind) {
   return kind == ReduceKind::max ? "max" : kind == ReduceKind::min ? "min" : "sum";
 }
 
-// Zeros on each side of an image so that a window of this kernel keeps its size.
+// The padding on each side of an image with which a window of this kernel keeps its size.
 Result<int> padding_of(const Details& details, std::size_t dim) {
   const int kernel = details.kernel[dim];
   if (!details.same_padding) return 0;
@@ -33,7 +33,7 @@ Result<int> padding_of(const Details& details, std::size_t dim) {
   return (kernel - 1) / 2;
 }
 
-// What an operand is when one sees through operations that move nothing.
+// The operand behind transposes and identities.
 Operand root_of(std::span<const Operation> side, Operand operand) {
   const auto moves_nothing = [](Verb verb) { return verb == Verb::transpose || verb == Verb::identity; };
   while (operand.operation >= 0 && moves_nothing(side[operand.operation].verb))
@@ -85,7 +85,8 @@ class Translation {
   }
 
  private:
-  // One letter each; indices that are always together, and that nothing refers to alone, share a capital.
+  // Names indices by letters. Indices that always occur together and that nothing refers to
+  // individually share a capital.
   void name_indices() {
     const auto letter = [](char first, int number) {
       return std::string(1, static_cast<char>(first + number % 26)) +
@@ -114,7 +115,7 @@ class Translation {
     return text;
   }
 
-  // Windows go by place: an image's indices must stand as written.
+  // Windows are positional: an image's indices must be in the order written.
   std::string order_of(std::size_t input) const {
     const auto by_place = [](const Operation& operation) {
       return operation.verb == Verb::conv2d || operation.verb == Verb::pool_max ||
@@ -144,7 +145,7 @@ class Translation {
     const auto value_of = [&](const Operand& operand) -> const Value& {
       return operand.operation < 0 ? inputs_[operand.result] : results[operand.operation][operand.result];
     };
-    // Results go by the names of the outputs they are.
+    // Name results after the outputs they are.
     std::map<Operand, std::string> names;
     for (std::size_t k = 0; k < equation_.outputs.size(); ++k)
       names.try_emplace(root_of(side, equation_.outputs[k][which]), fmt::format("out{}", k));
@@ -181,7 +182,7 @@ class Translation {
   Result<std::vector<Value>> write(const Operation& operation, const std::vector<Value>& in,
                                    const std::vector<std::string>& names, const std::string& step) {
     const Details& details = operation.details;
-    // What comes before a relu is named as if the relu were an operation of its own.
+    // The value before a fused relu is named as if the relu were a separate operation.
     const std::string called = !details.then_relu ? names[0] : names[0] != step ? step : step + "raw";
     Value out = in[0];
     out.name = called;
@@ -219,7 +220,7 @@ class Translation {
 
   void write_concat(std::span<const Value> in, int axis, Value& out) {
     line(out.name, fmt::format("concat({}, along={})", names_of(in), names_[in[0].dims[axis]]));
-    // What a split would cut has two parts.
+    // A split has two parts, so it can only undo a concat of two.
     if (in.size() == 2)
       out.joints[axis].push_back(in[0].sizes[axis]);
     else
@@ -244,7 +245,7 @@ class Translation {
     return std::vector{head, tail};
   }
 
-  // Grouped convolutions are other rules: here `groups` is what it is by default.
+  // Grouped convolutions need separate rules: here `groups` has its default.
   Status write_convolution(std::span<const Value> in, const Details& details, Value& out) {
     if (details.stride[0] != details.stride[1]) return user_error("strides differ down and across");
     WEFT_TRY(padding, padding_text(in[1], details));
@@ -257,7 +258,8 @@ class Translation {
     return {};
   }
 
-  // Where the equation leaves the kernel open, it is square and odd, and the padding follows from it.
+  // If the equation leaves the kernel open, it must be square and odd, and the padding follows from
+  // it.
   Result<std::string> padding_text(const Value& weights, const Details& details) {
     const std::string &rows = weights.sizes[2], &columns = weights.sizes[3];
     if (details.kernel[0] == 0) {
@@ -344,7 +346,7 @@ class Translation {
   const Equation& equation_;
   EquationIndices indices_;
   LocalValues local_;
-  std::vector<std::string> names_;  // of each index; empty where another's variable stands for it
+  std::vector<std::string> names_;  // by index; empty if another index's variable covers it
   std::vector<Value> inputs_;
   std::vector<std::string> when_;
   std::vector<std::string>* lines_ = nullptr;

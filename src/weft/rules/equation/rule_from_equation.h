@@ -1,4 +1,4 @@
-// weft/rules/equation/rule_from_equation.h -- an equation by position, as a rule by index names.
+// weft/rules/equation/rule_from_equation.h -- a positional equation as a rule with index names.
 //
 //   concat{0}(matmul(i1, i4), matmul(i2, i4)) = matmul(concat{0}(i1, i2), i4)
 //
@@ -9,10 +9,10 @@
 //   right r0 = concat(i1, i2, along=a)
 //         p = contract(r0, i4, to=[a, C])
 //
-// Dims that the operations tie together become one index variable; those that nothing refers to alone
-// become a variable for any number of indices, so the rule says more than the equation did: the caller
-// must prove it. Transposes vanish: with names for indices they are only an order in memory. So an equation
-// about nothing but transposes has nothing left to say.
+// Dims that the operations tie together become one index variable. Dims that nothing refers to
+// individually become a variable for any number of indices, so the rule is more general than the
+// equation: the caller must prove it. Transposes vanish: with named indices they are only a memory
+// order. So an equation that consists only of transposes becomes trivial.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,12 +24,12 @@
 
 namespace weft::equation {
 
-// What an input that differs from rank to rank is taken for: addends of one value, or a value of
-// each rank's own.
+// How to treat an input that differs from rank to rank: as addends of one value, or as a separate
+// value per rank.
 enum class LocalValues : std::uint8_t { partial, varying };
 
-// The text of a rule named `name`; none where names for indices leave nothing to say. Fails where plans have
-// no such operation, or a value would have an index twice.
+// The text of a rule named `name`; nullopt if the rule is trivial with named indices. Fails if
+// plans have no such operation, or a value would have an index twice.
 Result<std::optional<std::string>> rule_from_equation(const Equation& equation, std::string_view name,
                                                       std::string_view why, std::string_view cite,
                                                       LocalValues local = LocalValues::partial);

@@ -18,13 +18,13 @@ Equation reversed(Equation equation) {
   return equation;
 }
 
-// Smaller rules first; of one size those with more inputs, which are more general.
+// Smaller rules first; of equal size those with more inputs, which are more general.
 std::pair<std::size_t, std::size_t> order_of(const Equation& equation) {
   return {size_of(equation), 64 - std::min<std::size_t>(equation.inputs.size(), 64)};
 }
 
-// From several smaller equations, or in one step from one of the same size. (From several of its own size
-// it might as well be the other way round.)
+// Whether it follows from several smaller equations, or in one step from one of the same size.
+// (With several of the same size, the derivation might as well go the other way.)
 bool follows(const Theory& theory, const Equation& equation) {
   const std::size_t size = size_of(equation);
   return theory.derive(equation, {.below = size}) ||

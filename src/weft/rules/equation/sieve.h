@@ -1,9 +1,9 @@
-// weft/rules/equation/sieve.h -- takes candidates, smallest first, and keeps the rules.
+// weft/rules/equation/sieve.h -- judges candidates, smallest first, and keeps the new rules.
 //
 //   same rule under other names?  ->  follows from kept rules?  ->  proven?  ->  kept
 //
-// Judging costs: the first question a microsecond, the last a few milliseconds. A guarded rule is kept
-// when neither the proven nor the guarded ones kept before imply it.
+// The first test costs a microsecond, the last a few milliseconds. A guarded rule is kept if
+// neither the proven nor the guarded rules kept before imply it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -26,10 +26,11 @@ class Sieve {
 
   enum class Outcome : std::uint8_t { equal, equal_under_guard, unequal };
 
-  // For each output a pair of stored terms, the larger first.
+  // `outputs`: for each output a pair of stored terms, the larger first.
   Outcome judge(std::span<const std::array<TermId, 2>> outputs);
 
-  // Proves that operations declared commutative are, which terms take for granted. The rules come first.
+  // Proves that operations declared commutative are, which terms assume. These rules come first in
+  // the list.
   Status prove_commutative();
 
   // Sorts the rules kept, smallest first, and drops those that follow from smaller ones.

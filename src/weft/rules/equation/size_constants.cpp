@@ -7,12 +7,13 @@
 namespace weft::equation {
 namespace {
 
-constexpr std::int64_t kOpen = -1;  // a size not known yet
+constexpr std::int64_t kOpen = -1;  // an unknown size
 
 using Sizes = std::vector<std::int64_t>;
 
-// Walks a side in order. A value whose constants have no size yet is open; when an operation meets an
-// open operand beside a known one, what it asks of the open one travels back to the constant.
+// Traverses a side in order. A value that depends on constants without sizes is open. When an
+// operation has an open operand beside a known one, the sizes it needs are propagated back to the
+// constant.
 class Context {
  public:
   Context(std::span<const Operation> side, std::span<const Shape> inputs)
@@ -23,7 +24,7 @@ class Context {
       ask(side_[k]);
       look(k);
     }
-    // Whoever is open still is used with other open values alone: as large as an input is.
+    // Constants that are still open are used only with other open values: use an input's sizes.
     for (Operation& operation : side_)
       if (is_constant(operation.verb) && operation.details.sizes.empty())
         settle(operation, fallback(operation));
@@ -38,7 +39,7 @@ class Context {
     return result < made.size() ? &made[result] : nullptr;
   }
 
-  // The shapes of operation k's results, if those of its operands are known and fit.
+  // Infers the shapes of operation k's results, if those of its operands are known and match.
   void look(std::size_t k) {
     std::vector<Shape> operands;
     for (const Operand operand : side_[k].operands) {
@@ -63,7 +64,7 @@ class Context {
     }
   }
 
-  // What operand k of the operation should be, given another one.
+  // The sizes that operand k of the operation should have, given another operand.
   Sizes wanted(const Operation& operation, std::size_t k, Operand beside, const Sizes& known) const {
     const std::size_t rank = known.size();
     Sizes sizes(rank, kOpen);
@@ -101,7 +102,7 @@ class Context {
     return input.rank() == 4 ? input.sizes[1] : otherwise;
   }
 
-  // Passes the wish on to the constants behind an open value, through operations that keep sizes.
+  // Propagates sizes to the constants behind an open value, through operations that keep sizes.
   void answer(Operand operand, Sizes sizes) {
     if (operand.operation < 0 || shape(operand) != nullptr) return;
     const auto k = static_cast<std::size_t>(operand.operation);
@@ -130,7 +131,8 @@ class Context {
     look(k);
   }
 
-  // Identities are square and pools have one input channel, so one size says all; ones are of any shape.
+  // Identities are square and pools have one input channel, so one size suffices; const_one has any
+  // shape.
   static void settle(Operation& operation, const Sizes& sizes) {
     const auto first = [&](std::initializer_list<std::size_t> dims) {
       for (const std::size_t d : dims)
@@ -161,7 +163,7 @@ class Context {
   std::vector<Operation> side_;
   std::span<const Shape> inputs_;
   std::vector<std::vector<Shape>> shapes_;
-  std::vector<bool> asked_;  // operations that the present wish has come to
+  std::vector<bool> asked_;  // operations visited by the current propagation
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 using SizeBits = std::vector<std::uint64_t>;
 
-constexpr std::size_t kMostSizeAtoms = 6;     // in one guard
-constexpr std::size_t kMostCandidates = 400;  // to choose from
-constexpr std::int32_t kMostDims = 64;        // beyond, pairs of dims are too many to compare
+constexpr std::size_t kMostSizeAtoms = 6;     // per guard
+constexpr std::size_t kMostCandidates = 400;  // atoms considered
+constexpr std::int32_t kMostDims = 64;        // with more, comparing all pairs of dims is too expensive
 
 int count(const SizeBits& bits) {
   int total = 0;
@@ -27,7 +27,7 @@ SizeBits both_sizes(SizeBits a, const SizeBits& b) {
   return a;
 }
 
-// At which samples an atom holds.
+// The samples at which an atom holds.
 SizeBits truth(const GuardAtom& atom, std::span<const SizeSample> samples) {
   SizeBits bits((samples.size() + 63) / 64, 0);
   for (std::size_t k = 0; k < samples.size(); ++k)
@@ -37,10 +37,10 @@ SizeBits truth(const GuardAtom& atom, std::span<const SizeSample> samples) {
 
 struct Candidate {
   const GuardAtom* atom;
-  SizeBits good, bad;  // where it holds
+  SizeBits good, bad;  // samples at which it holds
 };
 
-// What is kept of the good samples, less a little for every atom said.
+// The fraction of good samples kept, minus a small penalty per atom.
 double worth(int kept, int all, int cost) {
   return static_cast<double>(kept) / std::max(all, 1) - 0.01 * cost;
 }
@@ -54,7 +54,7 @@ class SizeGuardSearch {
       if (candidates_.size() == kMostCandidates) break;
       if (!holds(atom, example)) continue;
       Candidate candidate{&atom, truth(atom, good), truth(atom, bad)};
-      if (count(candidate.bad) == bads_) continue;  // tells nothing
+      if (count(candidate.bad) == bads_) continue;  // excludes no failure
       const auto twin = std::ranges::find_if(candidates_, [&](const Candidate& other) {
         return other.good == candidate.good && other.bad == candidate.bad;
       });
@@ -90,7 +90,7 @@ class SizeGuardSearch {
     best_worth_ = value;
   }
 
-  // Takes atom by atom the one that rules out most failures for the good samples it costs.
+  // Repeatedly takes the atom that excludes most failures relative to the good samples it loses.
   void greedy() {
     std::vector<const Candidate*> chosen;
     if (candidates_.empty()) return;
@@ -172,7 +172,7 @@ std::vector<GuardAtom> guard_atoms(const Equation& equation, const SizeCondition
     if (side == nullptr) continue;
     for (const SizeCondition& condition : side->all) {
       if (condition.kind != SizeCondition::Kind::grouped) continue;
-      // One group: image and weight have as many channels.
+      // One group: image and weight have the same number of channels.
       std::string text;
       for (std::size_t k = 0; k < source.dims.size(); ++k)
         if (source.dims[k].size() == 4 && condition.b == unknown(source.dims[k][1]) && side == &source)
@@ -186,7 +186,7 @@ std::vector<GuardAtom> guard_atoms(const Equation& equation, const SizeCondition
       if (condition.kind == SizeCondition::Kind::equal || condition.kind == SizeCondition::Kind::divides ||
           condition.kind == SizeCondition::Kind::at_least)
         add(condition, condition.a.terms.size() + condition.b.terms.size() > 2 ? 2 : 1);
-  // A size that the source fixes is as good as a number: `= 1` says it better than an equation with it.
+  // A size that the source fixes is a constant: `= 1` is clearer than an equation with it.
   const auto fixed = [&](std::int32_t which) {
     return std::ranges::any_of(source.all, [&](const SizeCondition& condition) {
       return condition.kind == SizeCondition::Kind::equal &&

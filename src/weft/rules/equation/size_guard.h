@@ -1,12 +1,13 @@
 // weft/rules/equation/size_guard.h -- finds the condition on sizes under which a rule holds.
 //
 //   tried at                   held?
-//   i7[1,4,3,5] i10[4,1,3,3]   no      all that are no have groups, all that hold have none:
+//   i7[1,4,3,5] i10[4,1,3,3]   no      all failures have groups, all successes have none:
 //   i7[2,3,2,2] i10[6,3,3,3]   yes     groups(i10) = 1
 //
-// Atoms are what a guard may say: that a convolution has one group, that two sizes are equal, that a size
-// is 1 or divisible, and the conditions of the target's own typing. A guard is a conjunction of atoms
-// that hold at the rule's example, false wherever the rule failed, and true as often as possible elsewhere.
+// Atoms are the conditions a guard may use: a convolution has one group, two sizes are equal, a
+// size is 1 or divisible, and the conditions of the target's own typing. A guard is a conjunction
+// of atoms that holds at the rule's example, is false at every failure, and is true as often as
+// possible elsewhere.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace weft::equation {
 
-// One choice of sizes: the values of the unknowns that are dims of inputs.
+// One choice of sizes: the values of the unknowns that are input dims.
 struct SizeSample {
   std::vector<std::int64_t> values;
   std::int32_t ranks = 1;
@@ -27,8 +28,8 @@ struct SizeSample {
 struct GuardAtom {
   SizeCondition condition;
   std::string text;
-  std::int32_t cost = 1;     // atoms that say more cost less
-  bool about_ranks = false;  // `parts` of the condition is the rank count
+  std::int32_t cost = 1;     // more informative atoms cost less
+  bool about_ranks = false;  // the condition's `parts` is the rank count
 };
 
 bool holds(const GuardAtom& atom, const SizeSample& sample);
@@ -44,7 +45,7 @@ struct SizeGuard {
 std::vector<GuardAtom> guard_atoms(const Equation& equation, const SizeConditions& source,
                                    const SizeConditions* target);
 
-// None when no conjunction of atoms tells the failures apart.
+// nullopt if no conjunction of atoms excludes all failures.
 std::optional<SizeGuard> find_guard(std::span<const GuardAtom> atoms, const SizeSample& example,
                                     std::span<const SizeSample> good, std::span<const SizeSample> bad);
 

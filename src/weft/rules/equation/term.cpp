@@ -90,7 +90,7 @@ TermId TermTable::add(const Term& term, std::array<std::uint32_t, 2> types) {
     Term stored = term;
     stored.result = static_cast<std::uint8_t>(k);
     stored.type = types[static_cast<std::size_t>(k)];
-    // Ids grow, so the newest node comes last.
+    // Ids are ascending, so the newest node comes last.
     if (!is_input(term.head) && stored.reached <= kMostOperators) stored.nodes[stored.reached - 1u] = first;
     ids_.emplace(key_of(stored), first + static_cast<TermId>(k));
     terms_.push_back(stored);
@@ -116,7 +116,7 @@ std::strong_ordering TermTable::compare(const Term& a, const Term& b) const {
   if (const auto order = a.result <=> b.result; order != 0) return order;
   for (std::size_t i = 0; i < a.operands.size(); ++i) {
     if (a.operands[i] == b.operands[i]) continue;
-    return compare(a.operands[i], b.operands[i]);  // of one head, so both have this operand
+    return compare(a.operands[i], b.operands[i]);  // the same head, so both have this operand
   }
   return std::strong_ordering::equal;
 }
@@ -139,7 +139,7 @@ bool TermTable::is_closed(TermId id) const { return is_closed(terms_[id]); }
 
 bool TermTable::is_closed(const Term& term) const {
   if (!term.has_split) return true;
-  // Results used, by node; the term's own node is not stored yet, so it is looked at apart.
+  // Results used, by node. The term's own node may not be stored yet, so it is handled separately.
   std::array<std::uint8_t, kMostOperators + 1> used{};
   const auto reached = term.reaches();
   const auto use = [&](TermId operand) {
@@ -161,7 +161,7 @@ bool TermTable::is_closed(const Term& term) const {
 }
 
 std::int64_t TermTable::bytes() const {
-  constexpr std::size_t kPerEntry = sizeof(Key) + sizeof(TermId) + 3 * sizeof(void*);  // of the map
+  constexpr std::size_t kPerEntry = sizeof(Key) + sizeof(TermId) + 3 * sizeof(void*);  // of the hash map
   return static_cast<std::int64_t>(terms_.capacity() * sizeof(Term) + ids_.size() * kPerEntry);
 }
 

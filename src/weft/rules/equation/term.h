@@ -1,4 +1,4 @@
-// weft/rules/equation/term.h -- the generator's graphs, each value stored once.
+// weft/rules/equation/term.h -- the generator's graphs, with each value stored once (hash-consing).
 //
 //   id   head     operands           operations   inputs
 //    0   a1                          0            {a1}
@@ -6,13 +6,13 @@
 //   20   ewadd    0, 1               1            {a1, a2}
 //   47   relu     20                 2            {a1, a2}     relu(ewadd(a1, a2)): reaches nodes 20 and 47
 //
-// A term is an input, or one result of an operation on earlier terms; equal terms have one id. What a
-// term reaches is a graph in which whatever is used twice stands once, and its size is the number of
-// operations reached. Operands of a commutative operation are kept smaller first.
+// A term is an input, or one result of an operation on earlier terms; equal terms have the same id.
+// The operations that a term reaches form a graph in which shared terms occur once, and its size is
+// their number. The operands of a commutative operation are stored smaller first.
 //
-// `compare` orders terms totally: by the number of leaves and operations when written out, then by
-// their outermost operation, then operand by operand. Replacing a part of a term by a smaller one makes
-// the term smaller, so rewriting towards smaller terms ends.
+// `compare` orders terms totally: by the number of leaves and operations when written out as a
+// tree, then by their outermost operation, then operand by operand. Replacing a part of a term by a
+// smaller one makes the term smaller, so rewriting towards smaller terms terminates.
 #pragma once
 #include <array>
 #include <compare>
@@ -28,31 +28,31 @@ namespace weft::equation {
 using TermId = std::uint32_t;
 constexpr TermId kNoTerm = ~TermId{0};
 
-// Operations a generated graph may have: far beyond what can be enumerated.
+// The most operations of a generated graph: far more than can be enumerated.
 constexpr std::int32_t kMostOperators = 6;
 
 struct Term {
-  std::uint16_t head = 0;   // an input of the set, or the set's inputs plus an operation
-  std::uint8_t result = 0;  // of that operation
+  std::uint16_t head = 0;   // an input number, or the number of inputs plus an operation
+  std::uint8_t result = 0;  // result number of that operation
   std::uint8_t reached = 0;
-  std::uint16_t weight = 1;  // leaves and operations, written out
+  std::uint16_t weight = 1;  // leaves and operations as a tree
   bool has_split = false;    // reaches an operation with several results
-  bool alike = true;         // the same on every rank, whatever the inputs
+  bool alike = true;         // the same on every rank for all inputs
   std::array<TermId, 2> operands = {kNoTerm, kNoTerm};
-  std::uint32_t type = 0;                      // shapes, see values.h
-  std::uint64_t inputs = 0;                    // a bit each
+  std::uint32_t type = 0;                      // shapes, see meaning.h
+  std::uint64_t inputs = 0;                    // bit mask
   std::array<TermId, kMostOperators> nodes{};  // operations reached, by their first result; ascending
 
   std::size_t operand_count() const { return (operands[0] != kNoTerm) + (operands[1] != kNoTerm); }
   std::span<const TermId> reaches() const { return {nodes.data(), reached}; }
 };
 
-// How many operations two terms reach together.
+// The number of operations that two terms reach together.
 std::int32_t reached_together(const Term& a, const Term& b);
 
 class TermTable {
  public:
-  TermTable(const OperatorSet& set, std::span<const std::uint32_t> input_types);  // a type a kind of input
+  TermTable(const OperatorSet& set, std::span<const std::uint32_t> input_types);  // one type per InputKind
 
   const OperatorSet& set() const { return set_; }
   std::size_t size() const { return terms_.size(); }
@@ -66,29 +66,29 @@ class TermTable {
   }
   const InputKind& kind_of(std::uint16_t input) const { return set_.inputs[kinds_[input]]; }
 
-  // The term as it would be stored, with its operands in order; nothing is added. A graph of more than
-  // kMostOperators operations has `reached` of that number plus one and no nodes.
+  // The term as it would be stored, with its operands in order; adds nothing. If the graph has more
+  // than kMostOperators operations, `reached` is that number plus one and there are no nodes.
   Term make(std::uint16_t head, std::uint8_t result, std::array<TermId, 2> operands) const;
-  TermId find(const Term& term) const;  // kNoTerm when there is none
-  // All results of its operation, of these types, unless they are there. Returns the id of `term`.
+  TermId find(const Term& term) const;  // kNoTerm if not found
+  // Adds all results of its operation, with these types, unless present. Returns the id of `term`.
   TermId add(const Term& term, std::array<std::uint32_t, 2> types);
 
-  // Forgets all terms from `size` on: those made for a moment.
+  // Removes all terms from `size` on, such as temporary ones.
   void shrink(std::size_t size);
 
   std::strong_ordering compare(TermId a, TermId b) const;
   std::strong_ordering compare(const Term& a, const Term& b) const;
 
-  // Whether the inputs are x1, x2, .. of each kind without a gap: of graphs that differ in nothing but
-  // the names of inputs, at least one is.
+  // Whether the inputs of each kind are x1, x2, .. without a gap. Of graphs that differ only in the
+  // names of inputs, at least one satisfies this.
   bool in_order(std::uint64_t inputs) const;
 
-  // Whether every result of every operation reached is used or is the term itself. Else the graph has
-  // further outputs.
+  // Whether every result of every operation reached is used or is the term itself. If not, the
+  // graph has additional outputs.
   bool is_closed(TermId id) const;
   bool is_closed(const Term& term) const;
 
-  // Whether an operation with a weight may have these operands; true of all other operations.
+  // Whether an operation with a weight may have these operands; true for all other operations.
   bool has_roles(std::uint16_t head, std::array<TermId, 2> operands) const;
 
   std::int64_t bytes() const;
@@ -110,7 +110,7 @@ class TermTable {
   std::uint16_t inputs_ = 0;
   std::vector<std::uint16_t> kinds_;
   std::vector<std::uint64_t> kind_masks_;
-  std::uint64_t weights_ = 0;  // the inputs that are
+  std::uint64_t weights_ = 0;  // mask of inputs that are weights
   std::vector<Term> terms_;
   std::unordered_map<Key, TermId, KeyHash> ids_;
 };

@@ -33,7 +33,8 @@ class EquationWriter {
   Operand input(std::uint16_t head) {
     const auto [found, fresh] = numbers_.emplace(head, static_cast<std::int32_t>(inputs.size()));
     if (fresh) {
-      // Numbered as they come, so that of graphs that differ in names alone all read the same.
+      // Number inputs in order of first use, so that graphs that differ only in names give equal
+      // equations.
       const InputKind& kind = terms_.kind_of(head);
       inputs.push_back({fmt::format("{}{}", kind.letter, ++of_kind_[kind.letter]), kind.sizes, kind.holding,
                         kind.sharded_dim});

@@ -1,4 +1,4 @@
-// weft/rules/equation/term_equation.h -- the equation that says that terms of the generator are equal.
+// weft/rules/equation/term_equation.h -- the equation between terms of the generator.
 #pragma once
 #include <array>
 #include <span>
@@ -8,7 +8,8 @@
 
 namespace weft::equation {
 
-// For each pair of stored terms an output: source's, target's. Inputs are named x1, x2, .. as they come.
+// One output per pair of stored terms (source, target). Inputs are named x1, x2, .. in order of
+// first use.
 Equation equation_of(const TermTable& terms, std::span<const std::array<TermId, 2>> outputs);
 
 }  // namespace weft::equation

@@ -49,8 +49,8 @@ TermRules::Effect TermRules::effect(Term term) {
   return effect;
 }
 
-// What is left to match, as a stack of pairs. A commutative operation is tried in both orders, and what
-// was bound on a way that failed is unbound again.
+// Matches the remaining pairs on a stack. Tries both orders of commutative operations and undoes
+// bindings on backtracking.
 bool TermRules::solve(Pending pending, const Pattern& rule, const Term& subject) {
   if (pending.count == 0) return shrinks(rule, subject);
   const auto [pattern, candidate] = pending.pairs[--pending.count];

@@ -9,10 +9,10 @@ namespace {
 using ops::Field;
 using ops::Rounded;
 
-// Runs on real numbers before a difference that only the field sees is put down to its order.
+// Runs on real numbers before a difference over the field is attributed to the field's order.
 constexpr int kTrialRunsAlone = 16;
 
-// `draw` gives one element; ranks that hold the same value get the same tensor.
+// `draw` returns one element. Ranks that hold a replicated input get the same tensor.
 template <class T, class Draw>
 std::vector<Held<T>> fill(const Equation& equation, const Instance& instance, Draw draw) {
   std::vector<Held<T>> inputs;
@@ -105,7 +105,7 @@ Outcome Trial::again(const Instance& instance, Random& random) {
   const auto inputs = fill<Field>(equation_, instance, [&] { return Field(random.next()); });
   if (same_values(instance.source.run<Field>(inputs, numbers), instance.target.run<Field>(inputs, numbers)))
     return holds_in_reals(instance, 1, random) ? Outcome::equal : Outcome::other_values;
-  // Without a comparison both sides are polynomials, and the field knows those.
+  // Without comparisons both sides are polynomials, for which the field is conclusive.
   if (!compares_ || !holds_in_reals(instance, kTrialRunsAlone, random)) return Outcome::other_values;
   return Outcome::equal_in_reals;
 }
@@ -147,7 +147,7 @@ std::optional<TrialDifference> find_difference(const std::vector<Held<double>>& 
     for (std::size_t rank = 0; rank < left[k].size(); ++rank)
       for (std::size_t i = 0; i < left[k][rank].data.size(); ++i) {
         const double a = left[k][rank].data[i], b = right[k][rank].data[i];
-        // Whole numbers this small make no rounding of their own; quotients such as ninths do.
+        // Integers this small are exact; quotients such as ninths are rounded.
         if (std::abs(a - b) > 1e-9 * (1 + std::abs(a) + std::abs(b)))
           return TrialDifference{k, rank, i, a, b};
       }

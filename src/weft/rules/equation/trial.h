@@ -1,4 +1,4 @@
-// weft/rules/equation/trial.h -- runs both sides of an equation at one choice of sizes and compares.
+// weft/rules/equation/trial.h -- runs and compares both sides of an equation at given sizes.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,27 +20,28 @@ struct Instance {
   EquationSide source, target;
 };
 
-enum class Outcome : std::uint8_t {  // failures in order: the later one says more against the rule
+enum class Outcome : std::uint8_t {  // failures ascend by how strongly they speak against the rule
   source_ill_typed,
   too_much_work,  // not run
   target_ill_typed,
-  other_shapes,  // both make sense but an output has other sizes
+  other_shapes,  // both are well typed, but an output's sizes differ
   other_values,
   equal,
-  // Equal on real numbers as often as tried, but not whatever the order of the numbers: a law that uses
-  // more of < than that it orders, such as max(2x, 0) = 2 max(x, 0). The field knows no such law.
+  // Equal in all runs on real numbers, but not for every order of the numbers: a law that needs
+  // more of < than that it is a total order, such as max(2x, 0) = 2 max(x, 0). The field does not
+  // satisfy it.
   equal_in_reals,
 };
 
 struct Tried {
   Outcome outcome = Outcome::equal;
-  std::string why;                   // of an ill-typed side
-  std::optional<Instance> instance;  // when both sides make sense
+  std::string why;                   // why a side is ill-typed
+  std::optional<Instance> instance;  // if both sides are well typed
 };
 
-bool is_bad(Outcome outcome);  // the target is no stand-in for the source
+bool is_bad(Outcome outcome);  // the target cannot replace the source
 
-// Whether the equation compares numbers anywhere.
+// Whether either side compares numbers.
 bool compares(const Equation& equation);
 
 class Trial {
@@ -49,16 +50,17 @@ class Trial {
 
   Trial(const Equation& equation, Algebra& algebra);
 
-  // With as many random values as `draws` says; at least once. Sides of more work are not run.
+  // Runs both sides on `draws` sets of random values, at least one. Does not run sides with more
+  // work than `most_work`.
   Tried at(const InputSizes& sizes, std::int32_t ranks, std::int32_t draws, Random& random,
            double most_work = kMostWork);
-  // Once more at the same sizes: over the field, and on real numbers (rule/real_draws.h).
+  // Runs once more at the same sizes: over the field, and on real numbers (rule/real_draws.h).
   Outcome again(const Instance& instance, Random& random);
-  // That many times on real numbers alone.
+  // Whether the sides are equal in `runs` runs on real numbers only.
   bool holds_in_reals(const Instance& instance, int runs, Random& random);
 
   const Equation& equation() const { return equation_; }
-  // What all runs on real numbers have shown so far.
+  // The evidence of all runs on real numbers so far.
   const rule::RealEvidence& reals() const { return reals_; }
 
  private:
@@ -70,16 +72,16 @@ class Trial {
   int turn_ = 0;
 };
 
-// Values for all inputs: whole numbers from -most to most.
+// Values for all inputs: integers from -most to most.
 std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance& instance, std::int64_t most,
                                         Random& random);
-// Numbers that were chosen to tell the sides apart.
+// Values for all inputs, chosen to distinguish the sides.
 std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance,
                                        const rule::RealDraws& draws, Random& random);
-// What the operations name: factors.
+// The factors that the operations state.
 std::vector<double> constants_of(const Equation& equation);
 
-// Where two outputs lie apart by more than rounding.
+// An element in which two outputs differ by more than rounding.
 struct TrialDifference {
   std::size_t output = 0, rank = 0, element = 0;
   double left = 0, right = 0;

@@ -1,16 +1,17 @@
-// weft/rules/equation/typing.h -- what every operation asks of its operands' shapes, and what shapes it gives.
+// weft/rules/equation/typing.h -- shape inference: what operations require of operands.
 //
-// Stated once and read twice. Over whole numbers it answers (infer() in algebra.h); over unknowns it
-// collects the conditions that legal sizes must meet (legal_sizes.h). What a reading must offer:
+// Written once and used twice. Over integers it infers shapes (infer() in algebra.h). Over unknowns
+// it collects the conditions that legal sizes must meet (legal_sizes.h). The `Sizes` argument must
+// provide:
 //
 //   number(4)             a size as such
 //   same(a, b, what)      fails unless a = b
 //   at_least(a, b, what)  fails unless a >= b
 //   plus, minus, times    a + b, a - b, a * 4
-//   over(a, 2, what)      a / 2; fails unless it is whole
+//   over(a, 2, what)      a / 2; fails unless it is an integer
 //   windows(..)           how many windows fit along a size
 //   grouped(c, i, o)      fails unless i divides c, and c / i divides o
-//   agree(a, b)           whether joints are known to lie at the same places
+//   agree(a, b)           whether joints are known to be at the same positions
 #pragma once
 #include <algorithm>
 #include <array>
@@ -47,7 +48,7 @@ class Typing {
   }
 
  private:
-  static constexpr std::size_t kMostJoints = 1024;  // a concat of a value with itself doubles them
+  static constexpr std::size_t kMostJoints = 1024;  // concat of a value with itself doubles the number
 
   Error wrong(std::string_view what) const {
     return user_error(fmt::format("{}: {}", name(operation_.verb), what));
@@ -146,7 +147,7 @@ class Typing {
     return shape;
   }
 
-  // A dim that a window slid along: joints stay where they were if no place was lost.
+  // A dim along which a window slides: joints stay valid if no position is lost.
   Status slide(Shape& shape, std::size_t dim, Size window, std::int32_t stride) {
     WEFT_TRY(count, sizes_.windows(shape.sizes[dim], window, stride, details_.same_padding));
     if (stride != 1 || !details_.same_padding) shape.joints[dim].clear();
@@ -217,7 +218,7 @@ class Typing {
         if (!sizes_.agree(shape.joints[d], next.joints[d])) shape.joints[d].clear();
       }
     }
-    // Joints inside the operands come first, so that the ones made here are cut first.
+    // Joints inside the operands come first, so that the new ones are cut first.
     std::vector<Size> made;
     for (std::size_t k = 1; k < operands_.size(); ++k) {
       const Size place = shape.sizes[along];

@@ -11,13 +11,13 @@
 namespace weft::equation {
 namespace {
 
-constexpr std::int32_t kLargestQuotient = 1 << 16;  // times any `parts` it stays within 32 bits
+constexpr std::int32_t kLargestQuotient = 1 << 16;  // stays within 32 bits when multiplied by any `parts`
 
-// Sizes beyond this are refused when they are tried; here it keeps arithmetic within 64 bits.
+// Larger sizes are rejected when tried; the limit here keeps arithmetic within 64 bits.
 constexpr std::int64_t kLargestFactor = std::int64_t{1} << 30;
 std::int64_t bounded(std::int64_t factor) { return std::clamp(factor, -kLargestFactor, kLargestFactor); }
 
-// The reading of typing.h over unknowns: nothing fails that some sizes might mend.
+// The `Sizes` of typing.h for unknowns: fails only if no sizes can satisfy the condition.
 class UnknownSizes {
  public:
   using Size = Linear;
@@ -38,7 +38,7 @@ class UnknownSizes {
     if (a.terms.empty() && b.terms.empty() && a.constant != b.constant)
       return user_error(
           fmt::format("{} must be the same in both operands: {}, {}", what, a.constant, b.constant));
-    // Equal slices are slices of equals; that way sizes need not divide.
+    // Slices are equal if the wholes are; stated this way, sizes need not be divisible.
     const auto left = sliced_.find(a), right = sliced_.find(b);
     if (left != sliced_.end() && right != sliced_.end() && left->second.second == right->second.second)
       return same(left->second.first, right->second.first, what);
@@ -53,7 +53,7 @@ class UnknownSizes {
   }
   Result<Linear> over(const Linear& a, std::int32_t parts, std::string_view what) {
     if (parts < 1) return user_error(fmt::format("{} must be at least 1, found {}", what, parts));
-    // A quotient of a quotient is one of the whole, of which a guard can speak.
+    // Express a quotient of a quotient as one of the whole, which a guard can state.
     const auto inner = quotients_.find(a);
     const Linear& whole = inner == quotients_.end() ? a : inner->second.first;
     const std::int32_t all = inner == quotients_.end() ? parts : parts * inner->second.second;
@@ -95,7 +95,7 @@ class UnknownSizes {
     const auto& at = conditions_.example;
     return begin.at(at) < place.at(at) && place.at(at) < end.at(at);
   }
-  // What stands for a channel count is open, a kernel is not.
+  // Channel counts of a constant are unknowns; its kernel is fixed.
   std::vector<Linear> constant(const Operation& operation) {
     std::vector<Linear> sizes;
     for (const std::int64_t size : operation.details.sizes) sizes.push_back(number(size));
@@ -126,7 +126,7 @@ class UnknownSizes {
 
  private:
   SizeConditions& conditions_;
-  // Parts and what they are parts of, and of how many.
+  // part -> (whole, number of parts)
   std::map<Linear, std::pair<Linear, std::int32_t>> sliced_, quotients_;
 };
 
@@ -137,9 +137,9 @@ bool is_unity(Verb verb) {
          verb == Verb::replicate || verb == Verb::reduce;
 }
 
-// What the kind of rule says of its inputs, whatever the operations: in Unity's rules the first of three
-// dims counts replicas, and inputs have one; on a mesh no dim is shorter than there are ranks, for plans
-// have no empty slices.
+// Adds the conventions of a rule's origin, independent of its operations. In Unity's rules the
+// first of three dims counts replicas, and inputs have one replica. On a mesh no dim is smaller
+// than the number of ranks, since plans have no empty slices.
 void add_customs(const Equation& equation, std::int32_t ranks, SizeConditions& conditions) {
   const auto unity = [](const Operation& operation) { return is_unity(operation.verb); };
   const bool replicas =

@@ -1,12 +1,13 @@
-// weft/rules/equation/unknown_sizes.h -- sizes as unknowns, and the conditions that a side puts on them.
+// weft/rules/equation/unknown_sizes.h -- sizes as unknowns, and the conditions on them.
 //
 //   ewadd(matmul(i1, i4), i2):   size(i1, 1) = size(i4, 0)
 //                                size(i1, 0) = size(i2, 0)
 //                                size(i4, 1) = size(i2, 1)
 //
-// Every dim of every input is an unknown; results have sums of unknowns as sizes, or fresh unknowns
-// where a window or a slice makes the size. The conditions guide the search for legal sizes and are
-// what guards are made of; whether sizes are legal is always decided by EquationSide::prepare().
+// Every dim of every input is an unknown. The sizes of results are sums of unknowns, or fresh
+// unknowns if a window or a slice determines the size. The conditions guide the search for legal
+// sizes, and guards are built from them. Whether sizes are legal is always decided by
+// EquationSide::prepare().
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@ namespace weft::equation {
 // constant + sum of factor * unknown
 struct Linear {
   std::int64_t constant = 0;
-  std::vector<std::pair<std::int32_t, std::int64_t>> terms;  // unknown, factor; by unknown; factors are not 0
+  std::vector<std::pair<std::int32_t, std::int64_t>> terms;  // (unknown, factor), sorted, factors nonzero
 
   bool is_unknown() const { return constant == 0 && terms.size() == 1 && terms[0].second == 1; }
   std::int64_t at(std::span<const std::int64_t> values) const;
@@ -39,8 +40,8 @@ struct SizeCondition {
   enum class Kind : std::uint8_t {
     equal,     // a = b
     at_least,  // a >= b
-    grouped,   // a image channels, b weight channels, c outputs: b divides a, and a / b divides c
-    windows,   // a is how many windows of b fit c
+    grouped,   // a image channels, b weight channels, c outputs: b divides a, a / b divides c
+    windows,   // a is the number of windows of size b that fit into c
     slice,     // a is a slice of b, over `parts` ranks
     divides,   // `parts` divides a
   };
@@ -50,30 +51,30 @@ struct SizeCondition {
   bool same_padding = true;
 
   bool holds(std::span<const std::int64_t> values) const;
-  // Whether it speaks of unknowns below `limit` alone.
+  // Whether it only involves unknowns below `limit`.
   bool only_below(std::int32_t limit) const;
   friend bool operator==(const SizeCondition&, const SizeCondition&) = default;
 };
 
 struct SizeConditions {
   std::vector<std::vector<std::int32_t>> dims;  // the unknown of each dim of each input
-  std::int32_t inputs = 0, unknowns = 0;        // how many of these; with fresh ones after them
-  std::vector<std::int64_t> example;            // a value of each unknown
+  std::int32_t inputs = 0, unknowns = 0;        // unknowns that are input dims; all, with fresh ones
+  std::vector<std::int64_t> example;            // a value per unknown
   std::vector<SizeCondition> all;
 
-  // The values of the unknowns that are dims of inputs, the others left at 1.
+  // The values of the unknowns that are input dims, the others set to 1.
   std::vector<std::int64_t> values_of(const InputSizes& sizes) const;
   InputSizes sizes_at(std::span<const std::int64_t> values) const;
 };
 
-// The conditions of one side, and with the source's those that all inputs of such rules meet. Fails when it
-// is ill-typed at any sizes; `example` need not be legal.
+// The conditions of one side; for the source also the conventions of the rule's origin. Fails if
+// the side is ill-typed at all sizes; `example` need not be legal.
 Result<SizeConditions> conditions_of(const Equation& equation, Which which, std::int32_t ranks);
 
-// Those that speak of nothing but inputs' dims, whose unknowns are the same on both sides.
+// The conditions that only involve input dims, whose unknowns are the same on both sides.
 std::vector<SizeCondition> conditions_on_inputs(const SizeConditions& conditions);
 
-// "size(i1, 1) = size(i4, 0)"; empty where a condition speaks of more than inputs' dims.
+// "size(i1, 1) = size(i4, 0)"; empty if the condition involves more than input dims.
 std::string print(const SizeCondition& condition, const SizeConditions& conditions, const Equation& equation);
 
 }  // namespace weft::equation

@@ -15,13 +15,13 @@ using plan::ValueId;
 
 namespace {
 
-// Tests that one root may cost. Rules as people write them need tens; a hostile one shall not hang.
+// The most tests per root. Rules that people write need tens; a hostile one must not hang.
 constexpr std::size_t kMostTests = std::size_t{1} << 20;
 
 struct Tested {
   Test test;
   std::vector<std::uint32_t> next;
-  std::vector<std::uint32_t> accepts;  // rules all of whose tests have been passed
+  std::vector<std::uint32_t> accepts;  // rules whose tests have all passed here
 };
 
 }  // namespace
@@ -30,10 +30,10 @@ struct Automaton::State {
   explicit State(std::span<const Rule> all) : rules(all) {}
 
   std::span<const Rule> rules;
-  std::vector<LeftTests> left;       // by rule; without its tests, which the tree has
+  std::vector<LeftTests> left;       // by rule; without its tests, which are in the tree
   std::vector<MatchBinder> binders;  // by rule
   std::vector<Tested> tree;
-  // What a root is tested for: its operator, by which the tests to begin with are found, or a class.
+  // The first tests of a root: by its operator, or by operator class.
   std::unordered_map<const plan::Operator*, std::vector<std::uint32_t>> by_operator;
   std::vector<std::uint32_t> by_class;
   std::size_t one_by_one = 0;
@@ -62,7 +62,7 @@ Automaton::Automaton(std::span<const Rule> rules) : state_(std::make_unique<Stat
         at = state.follow(test.kind == Test::Kind::op ? state.by_operator[test.op] : state.by_class, test);
         continue;
       }
-      // The list may move while the tree grows: follow() is given a copy that is put back.
+      // follow() may reallocate the tree, so move the list out and back.
       std::vector<std::uint32_t> next = std::move(state.tree[at].next);
       const std::uint32_t to = state.follow(next, test);
       state.tree[at].next = std::move(next);
@@ -82,7 +82,7 @@ std::span<const Rule> Automaton::rules() const { return state_->rules; }
 std::size_t Automaton::states() const { return state_->tree.size(); }
 std::size_t Automaton::tests_one_by_one() const { return state_->one_by_one; }
 
-// One walk of the tree from a root, depth first. What a test makes is taken back when it returns.
+// A depth-first traversal of the tree from one root. Each test undoes its bindings when it returns.
 class Automaton::Walk {
  public:
   Walk(const State& state, const Draft& draft, const Placement& placement, std::vector<Match>& found,
@@ -168,7 +168,7 @@ class Automaton::Walk {
     const plan::Node& node = draft_.graph().node(nodes_[at.test.node]);
     if (literal_holds(draft_.graph(), node, at.test.position, at.test.term)) return pass(at);
     if (declined_ == nullptr) return;
-    // Whoever asks why wants to see the rest: go on, and decline in the end.
+    // For `weft rules why`, continue with the remaining tests and decline at the end.
     const bool first = mismatch_.empty();
     if (first) mismatch_ = describe_mismatch(draft_.graph(), node, at.test.position, at.test.term);
     pass(at);
@@ -187,7 +187,7 @@ class Automaton::Walk {
     const std::span<const ValueId> operands = draft_.inputs(nodes_[test.node]);
     const std::uint64_t before = used_[test.node];
     for (std::size_t k = 0; k < operands.size(); ++k) {
-      // A value that stands there twice is tried once.
+      // Try a value that occurs twice among the operands only once.
       bool free = (before >> k & 1) == 0;
       for (std::size_t j = 0; j < k && free; ++j) free = (before >> j & 1) != 0 || operands[j] != operands[k];
       if (!free) continue;
@@ -242,10 +242,10 @@ class Automaton::Walk {
   NodeId root_;
   std::size_t steps_ = 0, first_ = 0;
   std::vector<NodeId> nodes_;
-  std::vector<std::uint64_t> used_;  // by node met: operands that were taken, as bits
+  std::vector<std::uint64_t> used_;  // by matched node: operands taken, as a bit mask
   std::vector<ValueId> values_;
-  std::string mismatch_;  // of the first literal that failed, where that is asked for
-  Match match_;           // its lists are used again and again
+  std::string mismatch_;  // of the first literal that failed, if requested
+  Match match_;           // reused to avoid allocations
 };
 
 void Automaton::matches_at(const Draft& draft, NodeId root, std::vector<Match>& found,
@@ -253,7 +253,7 @@ void Automaton::matches_at(const Draft& draft, NodeId root, std::vector<Match>& 
   const std::size_t first = found.size(), first_declined = declined != nullptr ? declined->size() : 0;
   Walk(*state_, draft, placement, found, declined).from(root);
   if (declined == nullptr) return;
-  // One reason a place, and none where another order of the operands matches.
+  // One reason per rule and nodes, and none if another operand order matches.
   std::vector<Declined> kept;
   for (std::size_t d = first_declined; d < declined->size(); ++d) {
     Declined& miss = (*declined)[d];

@@ -23,7 +23,7 @@ void put(Hasher& hasher, const ops::Tensor<ops::Field>& tensor) {
   for (const ops::Field element : tensor.data) hasher.number(element.residue());
 }
 
-// Every value of the graph, as on one device.
+// Hashes every value of the graph, as on one device.
 void put_values(Hasher& hasher, RuleInstance instance, Random& random) {
   plan::Graph& graph = instance.graph;
   std::map<std::string_view, ops::Tensor<ops::Field>> inputs;

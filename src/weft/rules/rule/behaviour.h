@@ -1,8 +1,8 @@
-// weft/rules/rule/behaviour.h -- what a rule's operators do, as one number.
+// weft/rules/rule/behaviour.h -- a hash of the behaviour of a rule's operators.
 //
-// Both sides are run over the field on a few fixed instances of the rule, on a mesh where it speaks of one,
-// and every number that comes out goes into the hash, with the names, attributes and defaults of the
-// operators. An operator whose formula, typing or layout changed gives another number.
+// Both sides run over the field on a few fixed instances of the rule, on a mesh if the rule uses
+// one. The hash covers every resulting number, and the names, attributes and defaults of the
+// operators. So it changes if an operator's formula, typing or layout changes.
 #pragma once
 #include "weft/base/hash.h"
 #include "weft/rules/rule/rule.h"

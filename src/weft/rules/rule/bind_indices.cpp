@@ -11,7 +11,7 @@
 namespace weft::rule {
 namespace {
 
-// Bounds for rules that nobody would write: ways that variables cover values, and steps of a search.
+// Limits for pathological rules: covers of values by variables, and search steps.
 constexpr std::size_t kMostCovers = 4096;
 constexpr int kMostBindingSteps = 20000;
 constexpr std::size_t kMostBindable = 64;
@@ -26,13 +26,13 @@ bool has_symbol(const std::vector<Symbol>& list, Symbol index) {
 
 struct IndexBinder::Found {
   Symbol index;
-  std::uint64_t values = 0;            // those that have it, as bits
-  std::uint64_t required = 0;          // variables that are known to stand for it
-  std::span<const Cover> covers = {};  // that fit the values
-  std::uint64_t variables = 0;         // those chosen
+  std::uint64_t values = 0;            // values that have it, as a bit mask
+  std::uint64_t required = 0;          // variables already bound to it
+  std::span<const Cover> covers = {};  // covers that match the values
+  std::uint64_t variables = 0;         // the cover chosen
 };
 
-// Gives each index one of its covers, depth first.
+// Assigns each index one of its covers, depth first.
 class IndexBinder::Search {
  public:
   Search(std::span<Found> found, std::uint64_t known, std::uint64_t singles)
@@ -43,7 +43,7 @@ class IndexBinder::Search {
     Found& found = found_[at];
     for (const Cover& cover : found.covers) {
       if (++steps_ > kMostBindingSteps) return false;
-      // A single variable is taken once; one that is known stands for just those indices.
+      // A single-index variable is used once. A known variable stands for exactly its indices.
       if ((cover.variables & singles_ & taken) != 0) continue;
       if ((cover.variables & known_) != found.required) continue;
       found.variables = cover.variables;
@@ -85,7 +85,7 @@ IndexBinder::IndexBinder(const Rule& rule) : rule_(&rule) {
     const PatternNode& node = rule.left.nodes[n];
     for (std::size_t k = 0; k < node.attributes.size(); ++k) {
       if (node.attributes[k].kind != AttributeTerm::Kind::indices) continue;
-      // The order in memory of a result is no part of a pattern.
+      // The memory order of a result is not part of a pattern.
       const plan::AttributeSpec& spec = node.op->attributes()[k];
       const bool orders_a_result =
           node.op == &ops::broadcast() ||
@@ -97,7 +97,7 @@ IndexBinder::IndexBinder(const Rule& rule) : rule_(&rule) {
 }
 
 void IndexBinder::find_covers() {
-  // Those of n + 1 variables are those of n, each with a variable declared later.
+  // Covers of n + 1 variables extend those of n by a variable declared later.
   std::vector<Cover> last = {Cover{}};
   while (!last.empty() && covers_.size() < kMostCovers) {
     std::vector<Cover> next;
@@ -141,7 +141,7 @@ bool IndexBinder::align(const Stated& stated, const Symbols& symbols, std::vecto
   const IndexList& list = *stated.list;
   const auto many =
       std::ranges::count_if(list, [&](std::uint16_t variable) { return rule_->indices[variable].many; });
-  if (many > 1) return true;  // they may share the indices in more than one way: judged at the end
+  if (many > 1) return true;  // several assignments are possible: checked at the end
   if (many == 0 ? symbols.size() != list.size() : symbols.size() + 1 < list.size()) return false;
   const Symbol* next = symbols.begin();
   for (const std::uint16_t variable : list) {
@@ -222,7 +222,7 @@ bool IndexBinder::bind(const Draft& draft, Match& match, std::string* because) c
                                            : "index variables: the values have no indices";
     return false;
   }
-  // What an attribute says a variable is must be there: in the values that have the variable.
+  // An index that an attribute binds must occur in the values that have the variable.
   for (std::size_t variable = 0; variable < masks_.size(); ++variable)
     for (const Symbol index : bound[variable])
       if (masks_[variable] != 0 && std::ranges::find(found, index, &Found::index) == found.end()) {

@@ -30,7 +30,7 @@ bool same_attribute(AttributeKind kind, const plan::Attribute& a, const plan::At
   }
 }
 
-// The layout that a communication operator wants of its operand on its own axis.
+// The layout that a communication operator needs of its operand on its own axis.
 plan::AxisLayout wanted_layout(const ops::Exchange& exchange) {
   switch (exchange.take) {
     case ops::Exchange::Take::combined: return plan::AxisLayout::partial(exchange.monoid);
@@ -90,7 +90,7 @@ bool MatchBinder::bind_variables(const Draft& draft, Match& match, std::vector<b
           !bind_one(term.variable, spec.kind, node.attributes[k]))
         return false;
       if (term.kind != AttributeTerm::Kind::indices || spec.kind != AttributeKind::type) continue;
-      // into=[h: heads]: a name alone is bound to the size.
+      // into=[h: heads]: a bare name is bound to the size.
       const plan::Type type = draft.graph().type(plan::TypeId(node.attributes[k].id));
       for (std::size_t i = 0; i < term.sizes.size(); ++i) {
         const std::vector<Symbol>& indices = match.bindings.indices[term.indices[i]];

@@ -1,8 +1,8 @@
-// weft/rules/rule/bind_match.h -- whether a rule holds where its structure was found, and with what bindings.
+// weft/rules/rule/bind_match.h -- checks and binds a rule where its structure was found.
 //
-// Structure is operators and what they read. Beyond that: operator variables, index variables (see
-// bind_indices.h), attributes, layouts and the guard, in this order. The first that fails is the reason why
-// the rule declined.
+// The structure is operators and what they read. Beyond that, checks operator variables, index
+// variables (see bind_indices.h), attributes, layouts and the guard, in this order. The first that
+// fails is reported as the reason.
 #pragma once
 #include <string>
 
@@ -15,8 +15,8 @@ class MatchBinder {
  public:
   explicit MatchBinder(const Rule& rule);  // REQUIRES: the rule outlives it
 
-  // Fills `match.bindings` from its nodes and values, which have the rule's structure and literals.
-  // Otherwise false, and why, where asked.
+  // Fills `match.bindings` from its nodes and values, which match the rule's structure and
+  // literals. If that fails, returns false and sets `because` unless null.
   bool bind(const Draft& draft, const Placement& placement, Match& match, std::string* because) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kLargestBreakpoint = 4096;
 constexpr std::size_t kMostBreakpoints = 96;
-// What nobody names: past the sizes that are tried everywhere, and around powers of two.
+// Sizes beyond the small ones that are always tried, around powers of two.
 constexpr std::array<std::int64_t, 20> kLargerSizes = {6,  7,  8,  9,  10, 11, 12, 13, 15,  16,
                                                        17, 31, 32, 33, 63, 64, 65, 96, 100, 128};
 
@@ -39,7 +39,7 @@ bool speaks_of_sizes(const Number& number) {
   return found;
 }
 
-// Of arithmetic on literals alone.
+// The value of arithmetic on literals only.
 std::optional<std::int64_t> literal_value(const Number& number) {
   if (number.kind == Number::Kind::literal) return number.literal;
   if (number.parts.size() != 2) return std::nullopt;
@@ -55,7 +55,7 @@ bool is_multiple(const Number& number, const Number& factor) {
   return number.kind == Number::Kind::multiply && (number.parts[0] == factor || number.parts[1] == factor);
 }
 
-// Whether a condition says that `divisor` divides `whole`.
+// Whether a condition states that `divisor` divides `whole`.
 bool says_divides(const Condition& condition, const Number& divisor, const Number& whole) {
   switch (condition.kind) {
     case Condition::Kind::divides: return condition.left == divisor && condition.right == whole;
@@ -103,7 +103,7 @@ Breakpoints::Breakpoints(const Rule& rule) {
       for (const std::int64_t both : {a + b, a * b, a * b + 1, a * b - 1}) keep(named_, both);
 }
 
-// Those that the rule itself names come first, and more often than what is made of two of them.
+// The rule's own numbers come first and are drawn more often than combinations of two.
 std::int64_t Breakpoints::any_named(Random& random) const {
   return named_[random.below(1 + random.below(named_.size()))];
 }

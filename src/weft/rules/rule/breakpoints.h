@@ -2,11 +2,12 @@
 //
 //   left y = slice(x, along=n, begin=0, end=size(x, n) - size(x, n) / 7)     right y = x
 //
-// is true up to size 6. Numbers that a rule names, one more and one less than them, their sums and products are
-// drawn as sizes, attributes and numbers of ranks, and with them a few that nobody names.
+// holds up to size 6. Numbers that a rule names, those numbers plus and minus one, and their sums
+// and products are drawn as sizes, attributes and rank counts, along with some that it does not
+// name.
 //
-// A quotient of sizes is another number for every remainder: a rule must say that it comes out even, or the
-// prover says so in the guard it gives.
+// A quotient of sizes behaves differently for every remainder. A rule must state that it is exact,
+// or the prover adds this to the guard.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,9 +21,10 @@ class Breakpoints {
  public:
   explicit Breakpoints(const Rule& rule);
 
-  // From 1 up: mostly beside what the rule names, or else a size that is larger than those tried everywhere.
+  // At least 1: often close to a number that the rule names, otherwise larger than the sizes always
+  // tried.
   std::int64_t size(Random& random) const;
-  // Any whole number that a rule might bind.
+  // Any integer that a rule might bind.
   std::int64_t integer(Random& random) const;
   double real(Random& random) const;
 
@@ -31,22 +33,24 @@ class Breakpoints {
  private:
   std::int64_t any_named(Random& random) const;
 
-  std::vector<std::int64_t> named_;  // with what lies beside them
+  std::vector<std::int64_t> named_;  // including neighbours
   std::vector<double> reals_;
 };
 
-// Largest sizes that a guard may name, ascending: the rule's own numbers, and where it casts, as many whole numbers as
-// a dtype of few digits has. Not 1: at size 1 most things are equal.
+// Upper bounds of sizes that a guard may use, ascending: the rule's own numbers, and if it casts,
+// the number of integers that low-precision dtypes represent. Excludes 1, since most things are
+// equal at size 1.
 std::vector<std::int64_t> largest_sizes(const Rule& rule);
 
-// The largest number in the rule's arithmetic of sizes and attributes that lies beyond all that is drawn; 0 where none
-// does.
+// The largest number in the rule's arithmetic of sizes and attributes that is beyond everything
+// drawn; 0 if there is none.
 std::int64_t number_never_drawn(const Rule& rule);
 
-// Every division by a number in the rule's arithmetic, in order: b / 729 is 0 of all that is smaller.
+// Every division by a number in the rule's arithmetic, in order: b / 729 is 0 for all smaller b.
 std::vector<const Number*> quotients_of(const Rule& rule);
 
-// Conditions that the rule lacks: that every division of sizes, or remainder, on either side comes out even.
+// Conditions that the rule lacks: that every division and remainder of sizes, on either side, is
+// exact.
 std::vector<Condition> missing_divisions(const Rule& rule);
 
 }  // namespace weft::rule

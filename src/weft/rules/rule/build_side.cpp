@@ -16,7 +16,7 @@ using plan::AttributeKind;
 using plan::AttributeValue;
 using plan::ValueId;
 
-// The value with its indices in the order that `like` has; as it is where it has others.
+// The value transposed to the index order of `like`; unchanged if its indices differ.
 Result<ValueId> in_order_of(Site& site, ValueId value, const plan::Type& like) {
   const plan::Type type = site.graph.type(value);
   if (std::ranges::equal(type.dims, like.dims, {}, &plan::Dim::index, &plan::Dim::index)) return value;
@@ -36,7 +36,7 @@ class Builder {
   Builder(Site& site, const Side& side, std::span<const ValueId> inputs)
       : site_(site), side_(side), values_(inputs.begin(), inputs.end()) {}
 
-  // `left` null: this is the left side, and numbers read what has been built of it.
+  // If `left` is null, builds the left side, and numbers refer to the values built so far.
   Result<std::vector<ValueId>> build(const std::vector<ValueId>* left) {
     is_left_ = left == nullptr;
     left_ = is_left_ ? &values_ : left;
@@ -62,7 +62,7 @@ class Builder {
     return site_.add ? site_.add(op, operands_, attributes_) : site_.graph.add(op, operands_, attributes_);
   }
 
-  // Operands of a concat have one order of indices: the first one's.
+  // Operands of a concat must have the same index order: use the first one's.
   Status bring_in_order() {
     for (ValueId& operand : operands_) {
       WEFT_TRY(ordered, in_order_of(site_, operand, site_.graph.type(operands_[0])));
@@ -147,7 +147,7 @@ class Builder {
       const plan::Type found = site_.graph.type((*left_)[v]);
       if (has && found.has(index)) return found.size_of(index);
     }
-    // Only where an instance is made up: an index that the left itself brings in.
+    // Only when making an instance: an index that the left side itself introduces.
     if (const auto size = site_.fresh_sizes.find(index.value); size != site_.fresh_sizes.end())
       return size->second;
     return user_error(fmt::format("index {} has no size here", site_.graph.text(index)));
@@ -180,7 +180,7 @@ class Builder {
   bool is_left_ = false;
   std::vector<ValueId> operands_;
   std::vector<AttributeValue> attributes_;
-  std::deque<std::vector<Symbol>> lists_;  // what spans in attributes_ point to
+  std::deque<std::vector<Symbol>> lists_;  // storage for spans in attributes_
 };
 
 }  // namespace

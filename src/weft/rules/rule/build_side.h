@@ -1,4 +1,4 @@
-// weft/rules/rule/build_side.h -- makes the nodes of one side of a rule, for given bindings.
+// weft/rules/rule/build_side.h -- adds the nodes of one side of a rule for given bindings.
 //
 //   right c = contract(x, concat(v, rename(w, from=[m], to=[n]), along=n), to=[B, n])
 //
@@ -7,9 +7,9 @@
 //     %8 = concat %1, %7 {along=f}
 //     %9 = contract %0, %8 {to=[b,s,f]}
 //
-// The prover builds both sides of an instance with it and a rewrite builds its right side, so what was
-// proven is what is put in. Nodes that would change nothing are left out: a rename to the same name, a
-// slice of everything.
+// The prover uses it for both sides of an instance and a rewrite for its right side, so the code
+// that is proven is the code that runs. Nodes that would change nothing are left out: a rename to
+// the same name, a slice of the whole index.
 #pragma once
 #include <functional>
 #include <map>
@@ -24,7 +24,7 @@
 
 namespace weft::rule {
 
-// How a node gets into the graph: Graph::add, or what finds an equal node first.
+// Adds a node to the graph: Graph::add, or a function that first looks for an equal node.
 using AddNode = std::function<Result<plan::NodeId>(
     const plan::Operator& op, std::span<const plan::ValueId> inputs, std::span<const plan::AttributeValue>)>;
 
@@ -34,17 +34,17 @@ struct Site {
   const Bindings& bindings;
   AddNode add = {};                  // empty: Graph::add
   const plan::Mesh* mesh = nullptr;  // for `ranks(a)`
-  // Sizes of indices that the left side itself brings in, by symbol: needed only to make an instance up.
+  // Sizes of indices that the left side itself introduces, by symbol: only for making an instance.
   std::map<std::uint32_t, std::int64_t> fresh_sizes = {};
 };
 
-// Both fail when a number cannot be computed or an operator refuses its operands.
+// Both fail if a number cannot be computed or an operator rejects its operands.
 
-// The left side from the values of the rule's inputs: all its values, in order.
+// Builds the left side from the values of the rule's inputs. Returns all its values, in order.
 Result<std::vector<plan::ValueId>> build_left(Site& site, std::span<const plan::ValueId> inputs);
 
-// The right side from all values of the left: one value for each of the rule's outputs, of the very type that
-// the left's has. A transpose is put in where the order of indices differs.
+// Builds the right side from all values of the left. Returns one value per output of the rule, with
+// exactly the type of the left's. Adds a transpose if the index order differs.
 Result<std::vector<plan::ValueId>> build_right(Site& site, std::span<const plan::ValueId> left);
 
 }  // namespace weft::rule

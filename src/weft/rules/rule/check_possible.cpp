@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
                        kMost = std::numeric_limits<std::int64_t>::max();
 
-// What the conditions leave of one number.
+// The values of a number that the conditions allow.
 struct Left {
   std::int64_t low = kLeast, high = kMost;
   bool even = false, odd = false;
@@ -28,7 +28,7 @@ struct Left {
     const auto excluded = [&](std::int64_t value) {
       return not_these.contains(value) || (even && value % 2 != 0) || (odd && value % 2 == 0);
     };
-    while (first < last && excluded(first)) ++first;  // at most twice the conditions: then one is free
+    while (first < last && excluded(first)) ++first;  // takes at most twice as many steps as conditions
     return first <= last && !excluded(first);
   }
 };
@@ -41,7 +41,7 @@ std::optional<std::int64_t> literal(const Number& number) {
   return combine(number.kind, *a, *b);
 }
 
-// `number` against a literal that stands on its right, or on its left.
+// Applies a comparison of a number with a literal on its right or left.
 void narrow_range(Left& left, Condition::Kind kind, std::int64_t bound, bool bound_is_right) {
   switch (kind) {
     case Condition::Kind::equal:

@@ -10,7 +10,7 @@
 namespace weft::rule {
 namespace {
 
-// Values are joined by the nodes that touch them; all nodes must end up together.
+// Union-find over values that share a node: all nodes must be connected.
 Status check_connected(const Rule& rule) {
   std::vector<std::size_t> parent(rule.left.values);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
@@ -54,7 +54,8 @@ Status check_number_sizes(const Rule& rule, const Number& number) {
                                 rule.indices[number.index].name, print(rule, rule.left.lists[number.value])));
 }
 
-// On the right an index whose size is not said must have one: in the operand, or somewhere on the left.
+// On the right, the size of an index without a stated size must follow from the operand or the
+// left.
 Status check_open_sizes(const Rule& rule, const PatternNode& node, const AttributeTerm& term) {
   const bool all_known = std::ranges::all_of(rule.left.has_list, [](bool known) { return known; });
   for (std::size_t k = 0; k < term.sizes.size(); ++k) {

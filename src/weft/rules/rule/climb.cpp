@@ -17,7 +17,7 @@ std::uint32_t Climb::follow(std::uint32_t from, Step step, const plan::Operator*
 }
 
 void Climb::add(const LeftTests& left) {
-  // Of every node: the one it was met from, and how to get back there.
+  // For every node: the node from which it was reached, and the step back.
   struct Met {
     std::size_t from = 0;
     Step back = Step::start;

@@ -1,11 +1,11 @@
-// weft/rules/rule/climb.h -- from a node that changed to the roots whose matches may hold it.
+// weft/rules/rule/climb.h -- finds the roots whose matches may contain a changed node.
 //
 //   rule: relu(add(x, y))       a changed add:   every relu that reads it
 //   rule: p = contract(x, v),   a changed contract may be q: every contract that reads one of its operands
 //         q = contract(x, w)
 //
-// The tests of a left side lead from its root outward; read backwards they lead from any of its nodes to the
-// root. Rules that climb alike share their way.
+// The tests of a left side lead from its root outwards; reversed, they lead from any of its nodes
+// to the root. Rules with equal reversed paths share them in a trie.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -19,12 +19,12 @@ class Climb {
  public:
   void add(const LeftTests& tests);
 
-  // The roots from which a match may reach `node`, put behind what `roots` holds, in no order
-  // and maybe twice.
+  // Appends to `roots` the roots from which a match may reach `node`, unordered, with possible
+  // duplicates.
   void roots_of(const Draft& draft, plan::NodeId node, std::vector<plan::NodeId>& roots) const;
 
  private:
-  // How to get to the node that the tests met before.
+  // The step to the node that the tests reached before.
   enum class Step : std::uint8_t { start, reader_of_result, reader_of_operand, producer_of_operand };
   struct Way {
     Step step = Step::start;
@@ -38,7 +38,7 @@ class Climb {
 
   std::uint32_t follow(std::uint32_t from, Step step, const plan::Operator* op);
 
-  std::vector<Way> ways_ = {Way{}};  // the first is where all begin
+  std::vector<Way> ways_ = {Way{}};  // the first is the root of the trie
 };
 
 }  // namespace weft::rule

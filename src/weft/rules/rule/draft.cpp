@@ -138,7 +138,7 @@ void Draft::take_back(std::size_t first_edit) {
       case Edit::Kind::life: set_alive(edit.node, !alive(edit.node)); break;
       case Edit::Kind::output: set_output(edit.position, edit.old); break;
     }
-    edits_.resize(edits_.size() - 2, Edit{Edit::Kind::life, {}, 0, {}});  // it and its inverse
+    edits_.resize(edits_.size() - 2, Edit{Edit::Kind::life, {}, 0, {}});  // the edit and its inverse
   }
 }
 
@@ -186,7 +186,7 @@ Change Draft::change_since(std::size_t first_edit) const {
     std::ranges::sort(nodes);
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   };
-  // A node that came and went is no change: only an odd number of turns is.
+  // A node that was added and removed is unchanged: only an odd number of toggles counts.
   std::ranges::sort(toggled);
   for (std::size_t i = 0; i < toggled.size();) {
     std::size_t end = i;

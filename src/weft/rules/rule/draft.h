@@ -1,26 +1,27 @@
 // weft/rules/rule/draft.h -- a plan that is being rewritten.
 //
 //   Draft draft(graph);
-//   WEFT_TRY(change, draft.apply(rule, match));     // redirects, adds, lets the unused die
+//   WEFT_TRY(change, draft.apply(rule, match));     // redirects readers, adds nodes, removes dead ones
 //   draft.undo();                                   // back to before that
 //   plan::Graph better = draft.finish();
 //
 //   x --> relu --> relu --> y        relu(relu(x)) = relu(x): the readers of the second now read the
-//           \________________^       first, and nobody needs the second any more
+//           \________________^       first, and the second is dead
 //
-// Nodes are kept in a plan::Graph that only grows, so operators infer and check every new node as they
-// do anywhere; on top of it the draft keeps what a node reads *now*, who reads a value, and which nodes
-// anything still needs. Equal nodes are one node, also where a rewrite made them equal, and a node that was
-// once made is found again rather than made twice. Replacing a value redirects its readers: the cost of a
-// rewrite is its own size, not the plan's. No rewrite makes a cycle: one whose new nodes would depend on what
-// they replace is refused.
+// Nodes are stored in a plan::Graph that only grows, so operators infer and check every new node as
+// usual. On top of it the draft tracks each node's current inputs, the readers of each value, and
+// which nodes are alive. Equal nodes are merged, also if a rewrite made them equal, and a node that
+// was once added is found again rather than added twice. Replacing a value redirects its readers:
+// the cost of a rewrite is proportional to its own size, not the plan's. A rewrite that would make
+// a cycle, because its new nodes depend on the values they replace, is rejected.
 //
-// Nodes that a rewrite makes are of the latest phase of those it matched, so they may read all that those
-// read; one that would make an earlier phase read them is refused. Equal nodes of two phases stay two: what
-// the backward pass computes again was not kept on purpose. But the right side may read what an earlier phase
-// has computed already.
+// New nodes get the latest phase of the nodes matched, so they may read everything that those read.
+// A rewrite after which an earlier phase would read them is rejected. Equal nodes in two phases are
+// not merged: the backward pass recomputes a value on purpose. But the right side may read values
+// that an earlier phase has already computed.
 //
-// Matched nodes that others read, too, stay: the rewrite then duplicates work, and the cost judges that.
+// Matched nodes that also have other readers stay. The rewrite then duplicates work, which the cost
+// shows.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -37,12 +38,12 @@ namespace weft::rule {
 
 struct Match;
 
-// What a rewrite did: what incremental matching and costing look at. Each list ascends.
+// The effect of a rewrite, for incremental matching and costing. Each list is sorted.
 struct Change {
   std::vector<plan::NodeId> added;    // new, or alive again
-  std::vector<plan::NodeId> removed;  // no longer needed by any output
-  std::vector<plan::NodeId> touched;  // alive before and after, and an operand or the readers changed
-  std::vector<plan::NodeId> rewired;  // those of `touched` that read another value than before
+  std::vector<plan::NodeId> removed;  // now dead
+  std::vector<plan::NodeId> touched;  // alive before and after, with changed operands or readers
+  std::vector<plan::NodeId> rewired;  // those of `touched` with changed operands
 };
 
 class Draft {
@@ -50,61 +51,61 @@ class Draft {
   explicit Draft(const plan::Graph& graph);
   Draft(Draft&&) = default;
   Draft& operator=(Draft&&) = default;
-  Draft clone() const;  // with its history
+  Draft clone() const;  // including its undo history
 
-  const plan::Graph& graph() const { return graph_; }                   // the store: holds dead nodes too
-  Symbol symbol(std::string_view text) { return graph_.symbol(text); }  // for a name that no node has yet
-  std::span<const plan::ValueId> inputs(plan::NodeId node) const {      // what it reads now
+  const plan::Graph& graph() const { return graph_; }                   // the store, including dead nodes
+  Symbol symbol(std::string_view text) { return graph_.symbol(text); }  // adds the name if it is new
+  std::span<const plan::ValueId> inputs(plan::NodeId node) const {      // current inputs
     const auto& inputs = states_[node.value].inputs;
     return {inputs.data(), inputs.size()};
   }
-  std::span<const plan::NodeId> readers(plan::ValueId value) const {  // alive, ascending, each once
+  std::span<const plan::NodeId> readers(plan::ValueId value) const {  // live, sorted, unique
     return readers_[value.value];
   }
   bool alive(plan::NodeId node) const { return states_[node.value].alive; }
   bool is_output(plan::ValueId value) const { return output_uses_[value.value] != 0; }
-  std::span<const plan::Output> outputs() const { return outputs_; }  // as they stand now
+  std::span<const plan::Output> outputs() const { return outputs_; }  // current outputs
   std::size_t live_count() const { return live_count_; }
-  std::vector<plan::NodeId> nodes() const;  // those alive, in an order that runs: the plan's own where it can
+  std::vector<plan::NodeId> nodes() const;  // live nodes in execution order, the plan's own if possible
 
-  // Fails when the right side does not fit here (types, a cycle), changes nothing, or the match no longer
-  // stands; the draft is then as it was. `mesh` is for rules that ask for a number of ranks.
+  // Fails if the right side does not fit here (types, a cycle), changes nothing, or the match is
+  // out of date; the draft is then unchanged. `mesh` is for rules that use a number of ranks.
   Result<Change> apply(const Rule& rule, const Match& match, const plan::Mesh* mesh = nullptr);
-  // Takes back the latest apply() that was not taken back yet. REQUIRES: depth() > 0
+  // Undoes the latest apply() that was not undone yet. REQUIRES: depth() > 0
   Change undo();
-  std::size_t depth() const { return frames_.size(); }  // how many applies undo() can take back
-  void keep();                                          // forgets how to undo what was applied so far
+  std::size_t depth() const { return frames_.size(); }  // number of apply() calls that undo() can revert
+  void keep();                                          // discards the undo history
 
-  // The plan as it stands: live nodes only, labels and scopes kept where they can be.
+  // The current plan: live nodes only, with labels and scopes preserved where possible.
   plan::Graph finish() const;
-  // Of the live plan: equal for equal plans, whatever their history.
+  // A hash of the live plan: equal for equal plans, independent of their history.
   std::uint64_t hash() const;
 
  private:
   struct NodeState {
-    InlineVector<plan::ValueId, 3> inputs;  // what it reads now
+    InlineVector<plan::ValueId, 3> inputs;  // current inputs
     std::uint64_t function = 0;             // hash of its operator and attributes
     bool alive = false;
     Symbol label;  // the node's own, or that of the node it replaced
   };
-  // The three ways a draft changes, each its own inverse when told the old value.
+  // The three kinds of edits; each is undone by the same edit with the old value.
   struct Edit {
     enum class Kind : std::uint8_t { input, life, output } kind;
-    plan::NodeId node;           // of input and life
-    std::uint32_t position = 0;  // of input: which operand; of output: which output
-    plan::ValueId old;           // of input and output
+    plan::NodeId node;           // input and life
+    std::uint32_t position = 0;  // input: operand number; output: output number
+    plan::ValueId old;           // input and output
   };
   struct Frame {
     std::size_t first_edit = 0;
     Change change;
   };
-  // A value that another stands for, while a rewrite runs.
+  // A value and its replacement, during a rewrite.
   struct Forward {
     plan::ValueId from, to;
   };
 
   Draft() = default;
-  void grow();  // makes room for nodes that were added to the store
+  void grow();  // resizes per-node and per-value data after adding to the store
   void set_input(plan::NodeId node, std::size_t position, plan::ValueId value);
   void set_alive(plan::NodeId node, bool alive);
   void set_output(std::size_t position, plan::ValueId value);
@@ -112,10 +113,11 @@ class Draft {
   bool needed(plan::NodeId node) const;
   void add_reader(plan::ValueId value, plan::NodeId node);
   void drop_reader(plan::ValueId value, plan::NodeId node);
-  // Of nodes that compute the same, which may be taken: those that run then, or live ones that ran earlier
-  // too.
+  // Which of several equal nodes may be used: those of the same phase, or also live ones of earlier
+  // phases.
   enum class Taken : std::uint8_t { then, until_then };
-  // A node that computes this: a live one, the latest, or else the first that did. `except` is not looked at.
+  // A node with this operator, attributes and inputs: preferably a live one of the latest phase,
+  // else the first. Ignores `except`.
   plan::NodeId find(const plan::Operator& op, const Words& words, std::uint64_t function,
                     std::span<const plan::ValueId> inputs, const plan::When& when, Taken taken = Taken::then,
                     plan::NodeId except = {}) const;
@@ -124,9 +126,9 @@ class Draft {
   Result<plan::NodeId> find_or_add(const plan::Operator& op, std::span<const plan::ValueId> inputs,
                                    std::span<const plan::AttributeValue> attributes);
   Status rewrite(const Rule& rule, const Match& match, const plan::Mesh* mesh);
-  // Whether all that read `from` may read `to`, as their phases are.
+  // Whether the phases of all readers of `from` allow them to read `to`.
   Status check_phases(plan::ValueId from, plan::ValueId to) const;
-  // Whether one of `made` is computed from one of `replaced`. `safe` values are known not to be.
+  // Whether any of `made` depends on any of `replaced`. `safe` values are known not to.
   bool depends(std::span<const plan::ValueId> made, std::span<const plan::ValueId> replaced,
                std::span<const plan::ValueId> safe);
   void redirect(plan::ValueId from, plan::ValueId to, std::vector<Forward>& forwards);
@@ -142,7 +144,7 @@ class Draft {
   std::size_t live_count_ = 0;
   std::vector<Edit> edits_;
   std::vector<Frame> frames_;
-  std::vector<std::uint64_t> marks_;  // by node: which search came by last
+  std::vector<std::uint64_t> marks_;  // by node: number of the last search that visited it
   std::uint64_t searches_ = 0;
 };
 

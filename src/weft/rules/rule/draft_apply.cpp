@@ -1,5 +1,5 @@
-// Draft::apply and what it takes: finding or making the right side's nodes, looking for cycles, redirecting
-// readers, and letting go of what nothing needs.
+// Draft::apply: finds or adds the right side's nodes, checks for cycles, redirects readers, and
+// removes dead nodes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -16,10 +16,10 @@ using plan::ValueId;
 
 namespace {
 
-// The rule's inputs that every one of its results is computed from. A plan has no cycles, so what stands
-// there cannot depend on what the results are replaced by: the search for a cycle may stop at them.
+// The rule's inputs on which every one of its results depends. Since a plan has no cycles, they
+// cannot depend on the results that are replaced, so the search for a cycle may stop there.
 std::vector<ValueId> inputs_of_every_output(const Rule& rule, const Match& match) {
-  // From the last node to the first: which outputs need a value, as bits.
+  // From the last node to the first: a bit mask of the outputs that need each value.
   std::vector<std::uint64_t> needed_by(rule.left.values, 0);
   for (std::size_t k = 0; k < rule.outputs.size(); ++k)
     needed_by[rule.outputs[k].left] |= std::uint64_t{1} << (k % 64);
@@ -57,7 +57,7 @@ Status Draft::check_stands(const Rule& rule, const Match& match) const {
     std::vector<ValueId> read(inputs(match.nodes[n]).begin(), inputs(match.nodes[n]).end()), expected;
     for (const std::uint16_t operand : pattern.operands) expected.push_back(match.values[operand]);
     std::ranges::sort(read);
-    std::ranges::sort(expected);  // operands that commute may stand in another order
+    std::ranges::sort(expected);  // commutative operands may be in another order
     if (!alive(match.nodes[n]) || read != expected)
       return user_error(fmt::format("the match no longer stands: node {} changed since it was found",
                                     plan::describe(graph_, match.nodes[n])));
@@ -113,7 +113,7 @@ Status Draft::rewrite(const Rule& rule, const Match& match, const plan::Mesh* me
     replacing.push_back(to);
   }
   if (replaced.empty()) return user_error("the right side equals the left side");
-  // What one result is computed from cannot depend on it, but may on another one.
+  // The inputs of a result cannot depend on it, but they may depend on another result.
   if (rule.outputs.size() > 1 && depends(replacing, replaced, inputs_of_every_output(rule, match)))
     return user_error("the rewrite would make a cycle: an operand depends on a result that is replaced");
 
@@ -140,8 +140,8 @@ Status Draft::check_phases(ValueId from, ValueId to) const {
 
 bool Draft::depends(std::span<const ValueId> made, std::span<const ValueId> replaced,
                     std::span<const ValueId> safe) {
-  // From both ends in turn: whichever search comes to its end first has the answer, and one of them is
-  // mostly short (a weight has few ancestors).
+  // Bidirectional search: alternates between ancestors and descendants, since one of the two is
+  // usually small (a weight has few ancestors).
   const std::uint64_t up = ++searches_, down = ++searches_;
   std::vector<ValueId> above(made.begin(), made.end()), below(replaced.begin(), replaced.end());
   while (!above.empty() && !below.empty()) {

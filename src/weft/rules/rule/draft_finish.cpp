@@ -1,4 +1,4 @@
-// The plan a draft stands for: its nodes in order, its hash, and the plan itself.
+// The plan that a draft represents: its nodes in order, its hash, and the plan itself.
 #include <functional>
 #include <queue>
 
@@ -12,12 +12,12 @@ using plan::NodeId;
 using plan::ValueId;
 
 std::vector<NodeId> Draft::nodes() const {
-  // The least node that is ready comes next, so what was not rewritten keeps its order.
+  // The ready node with the smallest id is next, so unchanged parts keep their order.
   std::vector<std::uint32_t> waiting(graph_.node_count(), 0);
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
   for (std::size_t n = 0; n < waiting.size(); ++n) {
     if (!alive(NodeId(n))) continue;
-    // A reader counts once however often it reads a value.
+    // Count a reader once even if it reads a value several times.
     const std::span<const ValueId> read = inputs(NodeId(n));
     for (std::size_t i = 0; i < read.size(); ++i)
       if (std::find(read.begin(), read.begin() + static_cast<std::ptrdiff_t>(i), read[i]) ==
@@ -66,7 +66,7 @@ plan::Graph Draft::finish() const {
 }
 
 std::uint64_t Draft::hash() const {
-  // Names by their text and types by their dims: how a graph numbers them is history.
+  // Hash names by text and types by dims: a graph's numbering depends on its history.
   std::vector<std::uint64_t> names(graph_.symbols().size());
   for (std::size_t s = 0; s < names.size(); ++s)
     names[s] = Hasher().text(graph_.text(Symbol(s))).digest().high;
@@ -75,7 +75,7 @@ std::uint64_t Draft::hash() const {
     const plan::Node& node = graph_.node(id);
     Hasher hasher;
     hasher.text(node.op->name());
-    // Of a plan that does not learn, phases are no part.
+    // The phase is hashed only in training plans.
     if (node.when.phase != plan::Phase::forward) hasher.text(name(node.when.phase));
     for (const ValueId input : inputs(id)) hasher.digest_of(values[input.value]);
     const std::span<const plan::AttributeSpec> specs = node.op->attributes();

@@ -59,7 +59,7 @@ class LayoutDraw {
     return anything(given);
   }
 
-  // What a communication needs of its operand along its own axis.
+  // The layout that a communication needs of its operand along its own axis.
   std::optional<AxisLayout> wanted_by(const PatternNode& node, std::size_t axis) {
     const plan::Operator* op = node.op;
     const bool combines = op == &ops::all_reduce() || op == &ops::reduce_scatter();
@@ -100,7 +100,8 @@ class LayoutDraw {
   const Bindings& bindings_;
   const plan::Graph& graph_;
   Random& random_;
-  // Along an axis that the rule does not speak of, mostly all inputs that have one index are sliced by it.
+  // Along an axis that the rule does not mention, usually all inputs with one index are sliced by
+  // it.
   Symbol along_;
 };
 
@@ -131,7 +132,7 @@ plan::Mesh draw_mesh(const Rule& rule, Random& random, const Breakpoints* wide) 
     mesh.axes.push_back(
         {fmt::format("m{}", axis), static_cast<std::int32_t>(random.between(2, axes == 1 ? 4 : 3))});
   if (wide == nullptr && random.below(4) != 0) return mesh;
-  // Others than the small ones, which divide many a number.
+  // Not only small rank counts, which divide many numbers.
   constexpr std::array<std::int64_t, 4> kLarger = {8, 9, 11, 13};
   std::int64_t ranks =
       wide != nullptr ? kLarger[random.below(kLarger.size())] : kOdd[random.below(kOdd.size())];

@@ -1,4 +1,4 @@
-// weft/rules/rule/draw_layouts.h -- a mesh for a rule's instance, and what its ranks hold of the inputs.
+// weft/rules/rule/draw_layouts.h -- draws a mesh for a rule's instance, and its layouts.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,15 +12,16 @@
 
 namespace weft::rule {
 
-// Which of the rule's variables are mesh axes, and how many there are.
+// Which of the rule's variables are mesh axes, and their number.
 std::vector<bool> axis_variables(const Rule& rule);
 std::size_t count_axes(const Rule& rule);
 
-// Two to four ranks along an axis, now and then five or seven, or what the rule's own numbers suggest; now and then
-// with an axis that the rule does not speak of.
+// Two to four ranks per axis, sometimes five to seven or a number close to the rule's own;
+// sometimes with an additional axis that the rule does not mention.
 plan::Mesh draw_mesh(const Rule& rule, Random& random, const Breakpoints* wide = nullptr);
 
-// The layout of each input, as text. Where an input goes straight into communication, mostly what that needs.
+// The layout of each input, as text. For an input of a communication, usually the layout that it
+// needs.
 std::vector<std::string> draw_layouts(const Rule& rule, const plan::Mesh& mesh, const Bindings& bindings,
                                       const plan::Graph& graph, Random& random);
 

@@ -39,7 +39,7 @@ void IndexDraw::draw_names() {
     const IndexVariable& variable = rule_.indices[index];
     // With many such variables, values would have too many indices.
     std::uint64_t count = variable.many ? random_.below(many > 4 ? 2 : 3) : 1;
-    // Sizes of what is not there cannot be apart.
+    // An index whose sizes must differ has to exist.
     if (apart_ && apart_->index == index) count = std::max<std::uint64_t>(count, 1);
     std::vector<int>& names = names_.emplace_back();
     for (std::uint64_t k = 0; k < count; ++k) names.push_back(next++);
@@ -97,8 +97,8 @@ std::int64_t IndexDraw::a_number() const {
   return numbers.empty() ? 0 : numbers[random_.below(numbers.size())];
 }
 
-// One or two sizes far from the others; or about half of them beside a number that the rule binds, as the sides of
-// an image are beside the width of a window.
+// Makes one or two sizes large; or sets about half of them close to a number that the rule binds,
+// as image sizes are close to a window's width.
 void IndexDraw::widen(const Breakpoints& wide) {
   const std::int64_t number = random_.below(2) == 0 ? a_number() : 0;
   if (number > 0) {
@@ -110,7 +110,7 @@ void IndexDraw::widen(const Breakpoints& wide) {
     sizes_[random_.below(sizes_.size())] = wide.size(random_);
 }
 
-// A guard that says what a size is, is obeyed, and so is one that says what divides it or what it may not pass.
+// Adjusts sizes to guards that fix, divide or bound a size.
 void IndexDraw::fit(const Condition& condition) {
   using enum Condition::Kind;
   const auto single = [&](const Number& number) -> std::int64_t* {
@@ -187,7 +187,7 @@ void IndexDraw::fit(const PatternNode& node) {
                                : groups.kind == AttributeTerm::Kind::number ? value_of(groups.number)
                                                                             : 1;
     if (channels < 0 || outputs < 0 || inputs < 0 || count < 1 || count > most_fitted()) return;
-    // Where another convolution has settled the channels already, this one's weight has to follow.
+    // If another convolution has already fixed the channels, adjust this one's weight.
     if (channels != inputs && !fixed_[channels])
       sizes_[channels] = count * sizes_[inputs];
     else if (channels != inputs)

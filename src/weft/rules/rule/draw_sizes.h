@@ -1,9 +1,10 @@
-// weft/rules/rule/draw_sizes.h -- names and sizes for the index variables of a rule's instance.
+// weft/rules/rule/draw_sizes.h -- draws names and sizes for a rule's index variables.
 //
-// Names are small numbers. Two variables share one now and then, where no value of the left has both. Along
-// an index that is concatenated or cut the inputs have sizes of their own; elsewhere they seldom do, since
-// mostly nothing fits then. Sizes that operators tie together by arithmetic (channels = groups * inputs, a
-// split's parts) are made to fit, so that these cases turn up often and not by luck alone.
+// Names are small numbers. Two variables sometimes share one, if no value of the left has both.
+// Along an index that is concatenated or sliced, inputs have different sizes; elsewhere they rarely
+// do, since then the operands usually do not match. Sizes that operators tie together by arithmetic
+// (channels = groups * inputs, a split's parts) are adjusted to match, so that these cases occur
+// often and not only by chance.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,15 +21,15 @@ namespace weft::rule {
 
 class IndexDraw {
  public:
-  // `attributes` are what the rule's variables were given.
-  // `wide`: one or two of the sizes are drawn from there, and the others stay small; null: all are small.
+  // `attributes`: the values of the rule's variables.
+  // `wide`: the source of one or two large sizes, the others stay small; null: all are small.
   IndexDraw(const Rule& rule, std::span<const plan::Attribute> attributes, Random& random,
             const InstanceOptions& options, const Breakpoints* wide = nullptr,
             std::span<const std::int64_t> ranks = {});
 
   const std::vector<std::vector<int>>& names() const { return names_; }  // by index variable
   const std::vector<std::int64_t>& sizes() const { return sizes_; }      // by name
-  // Of an input: its names in memory order, each with a size.
+  // The dims of an input: names in memory order, with sizes.
   std::vector<std::pair<int, std::int64_t>> dims(std::size_t input);
 
  private:
@@ -37,26 +38,27 @@ class IndexDraw {
   bool may_share(int name, std::uint16_t variable) const;
   void draw_sizes(std::int64_t largest);
   void widen(const Breakpoints& wide);
-  std::int64_t a_number() const;  // one that the rule's variables are bound to; 0: there is none
+  std::int64_t a_number() const;  // a bound integer variable's value; 0 if there is none
   std::int64_t draw_size(std::int64_t largest);
-  std::int64_t most_fitted() const;  // an attribute that sizes are made to fit
+  std::int64_t most_fitted() const;  // the largest attribute to which sizes are adjusted
   void fit(const PatternNode& node);
   void fit(const Condition& condition);
-  std::int64_t value_of(const Number& number) const;  // of single indices, variables and literals; else 0
-  // The name of the index at a place of a value's list, where that is a single one; else -1.
+  std::int64_t value_of(const Number& number) const;  // for single indices, variables and literals; else 0
+  // The name of the index at a position of a value's list, if its variable stands for one index;
+  // else -1.
   int name_at(std::uint16_t value, std::size_t place) const;
 
   const Rule& rule_;
   std::span<const plan::Attribute> attributes_;
-  std::span<const std::int64_t> ranks_;  // by variable: of the mesh axis that it names
+  std::span<const std::int64_t> ranks_;  // by variable: size of the mesh axis it names
   Random& random_;
   std::optional<InputIndex> apart_;
   const Breakpoints* wide_;
   std::vector<std::vector<int>> names_;
   std::vector<std::int64_t> sizes_;
-  std::vector<bool> varies_;          // by name: inputs may differ along it
-  std::vector<bool> fixed_;           // by name: another size would not fit an operator that was seen
-  std::vector<std::uint64_t> order_;  // by name: which comes first, where all inputs have one order
+  std::vector<bool> varies_;          // by name: sizes may differ between inputs
+  std::vector<bool> fixed_;           // by name: fixed by an operator seen before
+  std::vector<std::uint64_t> order_;  // by name: sort key if all inputs have the same order
   bool one_order_ = false;
   std::int64_t largest_ = 0;
 };

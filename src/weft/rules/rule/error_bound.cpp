@@ -8,9 +8,9 @@
 namespace weft::rule {
 namespace {
 
-constexpr int kMostCompared = 100;  // beyond, the bound is 1 in any case
+constexpr int kMostCompared = 100;  // with more, the bound is 1 anyway
 
-// The probability of the rarest way in which the compared numbers can lie; 0 when there are none.
+// The probability of the rarest order of the compared numbers; 0 if there are none.
 double rarest_way(const Comparisons& comparisons) {
   const auto [with_zero, with_others] = comparisons;
   const int compared = std::min(with_zero + with_others, kMostCompared);

@@ -9,7 +9,7 @@ std::optional<std::int64_t> size_of(const Number& number, const Place& place) {
   if (number.value >= place.left.size()) return std::nullopt;
   const plan::Type type = place.graph.type(place.left[number.value]);
   const std::int64_t further = place.rule.indices[number.index].many ? 0 : place.further;
-  std::int64_t product = 1;  // at most the value's elements: within 64 bits
+  std::int64_t product = 1;  // at most the value's elements, so it fits in 64 bits
   for (const Symbol index : place.bindings.indices[number.index]) {
     if (!type.has(index)) return std::nullopt;
     product *= type.size_of(index) + further;

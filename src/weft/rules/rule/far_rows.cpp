@@ -18,11 +18,11 @@ namespace weft::rule {
 namespace {
 
 constexpr std::int64_t kLastRow = std::int64_t{1} << 30;  // positions are i32
-constexpr std::size_t kMostCounted = 3;                   // instances
-constexpr std::int64_t kFewestElements = 4;               // of their inputs
+constexpr std::size_t kMostCounted = 3;                   // instances used
+constexpr std::int64_t kFewestElements = 4;               // elements of their inputs
 constexpr int kDrawsAtAWindow = 2, kDrawsUnderALimit = 24;
 constexpr int kEvaluationsOfTurns = 1000;
-constexpr int kDrawsToTell = 4;  // until a difference is the rows' fault, or is not
+constexpr int kDrawsToTell = 4;  // before a difference is attributed to the rows or not
 
 class FarRows {
  public:
@@ -40,8 +40,9 @@ class FarRows {
   const std::vector<double>& constants() const { return draws_.constants(); }
   std::vector<double> turns(int evaluations) const { return find_whole_turns(far_, evaluations, random_); }
 
-  // Whether the sides agree on rows from there on; also where the rule's guard does not let there be so many. Sides that
-  // differ on the same numbers counted from 0 differ for another reason than their rows: other numbers are drawn.
+  // Whether the sides agree on rows from `first` on; true if the rule's guard excludes so many
+  // rows. If the sides also differ on the same numbers counted from 0, the rows are not the reason,
+  // and other numbers are drawn.
   bool agree_from(std::int64_t first) {
     if (first < 0 || first > kLastRow || !may_begin_at(first)) return true;
     for (int draw = 0; draw < kDrawsToTell; ++draw) {
@@ -65,7 +66,7 @@ class FarRows {
     return inputs;
   }
 
-  // The same numbers, but for those that name rows of the window.
+  // The same inputs, with the numbers that name rows of the window shifted to start at 0.
   RealInputs counted_from_zero(RealInputs inputs, std::int64_t first) const {
     const auto begin = static_cast<double>(first);
     inputs[0].data[0] = {0, 0};
@@ -89,7 +90,8 @@ class FarRows {
     return true;
   }
 
-  // Another row is another number altogether; what f32 rounds, or has no room for, is not the rows' fault.
+  // Reading a wrong row gives an unrelated number. Small differences come from f32 rounding or
+  // range.
   static bool names_alike(const ops::Tensor<ops::Rounded>& left, const ops::Tensor<ops::Rounded>& right,
                           bool real) {
     constexpr double kOfAnotherRow = 1e-2;
@@ -102,8 +104,8 @@ class FarRows {
     return true;
   }
 
-  // A guard that bounds a size bounds the window. What it says to be equal is so for the whole tensor as well, but
-  // for a size that is stated outright.
+  // A guard that bounds a size bounds the window too. Equal sizes are also equal for the whole
+  // tensor, except for a size fixed to a literal.
   bool may_begin_at(std::int64_t first) const {
     Place place = near_.place(rule_);
     place.further = first;
@@ -125,7 +127,7 @@ class FarRows {
   RealDraws draws_;
   Random& random_;
   std::int64_t rows_ = 1;
-  std::vector<bool> names_rows_, counts_;  // by input of the near instance; whether its numbers may be rows
+  std::vector<bool> names_rows_, counts_;  // by input of `near_`; counts_: its numbers may be rows
   int turn_ = 0;
 };
 
@@ -144,7 +146,7 @@ std::vector<std::int64_t> windows_of(const FarRows& far, int windows, Random& ra
   return firsts;
 }
 
-// Of one row or class nothing tells which it is.
+// Whether all bounds exceed 1: with a single row or class, a wrong row cannot be noticed.
 bool spreads(const Rule& rule, const std::optional<std::vector<Number>>& bounds,
              const RuleInstance& instance) {
   return !bounds || std::ranges::all_of(*bounds, [&](const Number& bound) {
@@ -169,7 +171,7 @@ std::optional<std::int64_t> most_rows(const Rule& rule, std::span<const RuleInst
     if (!far) continue;
     casts_rows = casts_rows || has_cast(instance->graph);
     FarRows rows(rule, *instance, std::move(*far), random);
-    // On one device the sides of a rule about ranks may differ for another reason.
+    // On one device, the sides of a rule about ranks may differ for other reasons.
     if (instance->distributed() && !(rows.agree_from(0) && rows.agree_from(0))) continue;
     counted.push_back(std::move(rows));
   }

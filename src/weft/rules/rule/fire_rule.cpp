@@ -14,7 +14,7 @@
 namespace weft::rule {
 namespace {
 
-// The instance's plan with the left side's outputs alone.
+// The instance's plan with only the left side's outputs.
 plan::Graph left_plan(const RuleInstance& instance) {
   plan::Graph graph = instance.graph.clone();
   const std::vector<plan::Output> outputs(graph.outputs().begin(), graph.outputs().end());
@@ -23,7 +23,7 @@ plan::Graph left_plan(const RuleInstance& instance) {
   return graph;
 }
 
-// The same instance, with what the rewritten plan gives in place of its right side.
+// The same instance, with the rewritten plan in place of its right side.
 RuleInstance rewritten(RuleInstance&& instance, const plan::Graph& before, const Draft& draft) {
   plan::Graph graph = draft.graph().clone();
   graph.clear_outputs();
@@ -41,8 +41,8 @@ std::string tell_difference(const InstanceRun<T>& run) {
                      run.difference->left);
 }
 
-// By the prover's notion of equality: where the field knows no such law, real numbers speak for the rule. Empty where
-// none was found.
+// Compares like the prover: if the sides differ over the field, real numbers decide. Empty if no
+// difference was found.
 std::string difference_in(const RuleInstance& instance, Random& random) {
   constexpr int kFewRealRuns = 2, kManyRealRuns = 16;
   const auto field = run_field(instance, random);

@@ -1,10 +1,10 @@
-// weft/rules/rule/fire_rule.h -- lets a rule fire on plans drawn for it, through the same doors as any search.
+// weft/rules/rule/fire_rule.h -- tests a rule end to end, with the code path that the search uses.
 //
 //   draw an instance -> a plan of its left side -> the automaton finds it -> the draft rewrites it
-//     -> the rewritten plan computes what the plan computed
+//     -> the rewritten plan computes the same as before
 //
-// A proof says that the two sides are equal; this says that the matcher knows the left side when it sees it,
-// and that what it puts in is the right side.
+// A proof shows that the two sides are equal. This test shows that the matcher recognizes the left
+// side and that the rewrite inserts the right side.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,9 +14,9 @@
 namespace weft::rule {
 
 struct Firing {
-  std::int32_t plans = 0;  // drawn
-  std::int32_t fired = 0;  // of them, those in which the rule was found and applied, and all was well
-  std::string wrong;       // what went wrong first; empty when nothing did
+  std::int32_t plans = 0;  // plans drawn
+  std::int32_t fired = 0;  // plans in which the rule was found and applied correctly
+  std::string wrong;       // the first problem; empty if there was none
 };
 
 Firing fire_rule(const Rule& rule, std::int32_t plans, std::uint64_t seed);

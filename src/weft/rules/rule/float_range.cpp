@@ -16,7 +16,7 @@ using ops::Rounded;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLeastExponent = -126,
-                 kMostExponent = 128;     // of f32's normal numbers; the last is past them
+                 kMostExponent = 128;     // of f32's normal numbers; kMostExponent is exclusive
 constexpr double kOrdinaryExponent = 32;  // 2e-10 to 4e9
 
 bool is_f32_alone(const plan::Graph& graph) {
@@ -32,14 +32,14 @@ bool is_f32_alone(const plan::Graph& graph) {
   return any;
 }
 
-constexpr double kDigits = 0x1p-20;  // that a result within the range has
+constexpr double kDigits = 0x1p-20;  // relative accuracy of a result within the range
 
-// A point: what each real element is, as sign, fraction and exponent.
+// The sign, fraction and exponent of one real input element.
 struct Sample {
   double sign = 1, fraction = 1, exponent = 0;
 };
 
-// How a result fared: within the range of f32, or beyond it.
+// Whether a result is within the range of f32.
 bool is_within(Rounded f32, Rounded unbounded) {
   if (f32.is_known() && unbounded.is_known())
     return f32.value == unbounded.value ||
@@ -49,17 +49,17 @@ bool is_within(Rounded f32, Rounded unbounded) {
          (std::isnan(f32.value) || f32.value == unbounded.value) && !f32.is_overrun();
 }
 
-constexpr double kAlmostNothing = 0x1p-120;  // underflow of another kind
+constexpr double kAlmostNothing = 0x1p-120;  // smaller differences come from underflow
 
-// One side has lost digits that the other has: of numbers that are nearly 0 alone.
+// Whether the sides differ only in the lost digits of numbers that are nearly 0.
 bool is_almost_nothing(Rounded a, Rounded b) { return std::abs(a.value - b.value) <= kAlmostNothing; }
 
-// Digits lost in a sum with a far larger number leave none of the real result, and a comparison says the opposite.
+// Whether no digit is correct, as after adding a far larger number or a wrong comparison.
 bool is_far_off(Rounded f32, Rounded real) {
   return std::abs(f32.value - real.value) > 0.5 * std::abs(real.value);
 }
 
-// Of the same number from both sides.
+// The more accurate of two values of the same number.
 Rounded surer(Rounded a, Rounded b) { return !a.is_known() || (b.is_known() && b.error < a.error) ? b : a; }
 
 bool is_same_beyond(Rounded a, Rounded b) {
@@ -79,7 +79,7 @@ class RangeSearch {
     }
   }
 
-  // Shrinks the exponents to a range in which so many draws in a row agree.
+  // Shrinks the range of exponents until `draws` consecutive draws agree.
   void shrink(double& least, double& most, int draws) {
     constexpr int kMostShrinks = 24;
     int shrinks = 0;
@@ -89,12 +89,12 @@ class RangeSearch {
       quiet = -1;
       ++shrinks;
     }
-    // Where the edge depends on more than magnitudes, it lies a little inside of the last that was found.
+    // If the edge depends on more than magnitudes, it is slightly inside the last edge found.
     constexpr double kInside = 0.95;
     if (shrinks == kMostShrinks) least *= kInside, most *= kInside;
   }
 
-  // Infinities and NaN among ordinary numbers.
+  // Draws infinities and NaN among ordinary numbers.
   bool agrees_beyond_numbers(int draws) {
     constexpr std::array kBeyond = {kInfinite, -kInfinite, std::numeric_limits<double>::quiet_NaN(), 0.0, 1.0,
                                     -1.0,      2.5};
@@ -130,7 +130,7 @@ class RangeSearch {
     draws_.begin(5, random_);
     inputs_ = draw_inputs(instance_, draws_, random_);
     samples_.clear();
-    const bool alike = random_.below(3) == 0;  // all elements of one size
+    const bool alike = random_.below(3) == 0;  // all elements have the same magnitude
     const double one = exponent_between(least, most);
     for (std::size_t input = 0; input < real_.size(); ++input)
       for (std::size_t i = 0; real_[input] && i < inputs_[input].data.size(); ++i)
@@ -143,7 +143,7 @@ class RangeSearch {
     return at(least, most);
   }
 
-  // The samples with their exponents brought within these.
+  // Whether the sides agree on the samples with their exponents clamped to this range.
   bool at(double least, double most) {
     place(least, most, [](const Sample& sample) { return sample.fraction; });
     const std::uint64_t key = random_.next();
@@ -174,7 +174,7 @@ class RangeSearch {
       }
   }
 
-  // One side alone is far off the real number, or has a comparison the other way.
+  // Whether exactly one side is far off the real number.
   bool loses_all_digits(const StoredRun& f32, std::uint64_t key) const {
     ops::RoundedNotes notes;
     const auto real = evaluate_all(instance_.run_graph(), inputs_, {.notes = &notes, .key = key});
@@ -190,7 +190,7 @@ class RangeSearch {
     return false;
   }
 
-  // Not as numbers that happen to cancel do: with other fractions as well.
+  // Whether it also happens with other fractions, so that it is not accidental cancellation.
   bool keeps_losing(double least, double most) {
     constexpr int kTimes = 3;
     for (int k = 0; k < kTimes; ++k) {
@@ -201,7 +201,7 @@ class RangeSearch {
     return true;
   }
 
-  // What is needed of large or of small numbers alone, whichever takes less away; else of both.
+  // Narrows only the upper or only the lower end, whichever costs less; if neither suffices, both.
   void reduce(double& least, double& most) {
     const double large = share_that_agrees([&](double share) { return at(least, share * most); }),
                  small = share_that_agrees([&](double share) { return at(share * least, most); });
@@ -247,13 +247,13 @@ FloatRange find_float_range(std::span<const RuleInstance* const> instances, int 
   std::vector<const RuleInstance*> f32;
   for (const RuleInstance* instance : instances)
     if (!instance->refusal && is_f32_alone(instance->graph)) f32.push_back(instance);
-  // From the smallest to those of middle size.
+  // The smallest instances up to medium-sized ones.
   const std::size_t apart = std::max<std::size_t>(1, f32.size() / (2 * kMostSearched));
   for (std::size_t k = 0; k < std::min(f32.size(), apart * kMostSearched); k += apart) {
     RangeSearch search(*f32[k], random);
     const double least_before = least, most_before = most;
     search.shrink(least, most, draws);
-    // Steps from both ends may have met beside a range that is there: looked for among ordinary numbers as well.
+    // Narrowing both ends may have missed an existing range: search again among ordinary numbers.
     if (is_none(least, most)) {
       least = std::max(least_before, -kOrdinaryExponent);
       most = std::min(most_before, kOrdinaryExponent);

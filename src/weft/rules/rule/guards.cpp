@@ -32,14 +32,14 @@ std::string type_found(const Condition& condition, const Place& place) {
   return print(type_of(condition.value, place), place.graph.symbols());
 }
 
-// Null: of a value that the rewrite made, whose layout is not known.
+// Null for a value that a rewrite added, whose layout is unknown.
 const plan::Layout* layout_of(const Condition& condition, const Place& place) {
   const std::uint32_t value = place.left[condition.value].value;
   return value < place.layouts.size() ? &place.layouts[value] : nullptr;
 }
 
 bool is_replicated_value(const Condition& condition, const Place& place) {
-  if (place.layouts.empty()) return true;  // no mesh: every value is one value
+  if (place.layouts.empty()) return true;  // no mesh: there is one copy of every value
   const plan::Layout* const layout = layout_of(condition, place);
   return layout != nullptr && std::ranges::all_of(layout->axes, &plan::AxisLayout::is_replicated);
 }

@@ -1,9 +1,10 @@
-// weft/rules/rule/guards.h -- what `when` may state: one row per word or sign, and whether a condition holds.
+// weft/rules/rule/guards.h -- the conditions that `when` may state: one row per word or sign.
 //
 //   when  divides(2, size(x, n)) and distinct(n, B) and size(v, n) <= 4096
 //
-// The parser, the printer, the check for guards that can never hold, the matcher and its messages read the table.
-// A new word is a Condition::Kind, a row here, and a row of the table in docs/rules.md, which a test compares.
+// The parser, the printer, the check for guards that can never hold, the matcher and its messages
+// read this table. To add a word, add a Condition::Kind, a row here, and a row in docs/rules.md; a
+// test compares them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,19 +17,20 @@
 namespace weft::rule {
 
 struct GuardWord {
-  // Of a condition's first argument: Condition::left or ::value; of the second: ::right or ::other.
+  // First argument: Condition::left or ::value. Second argument: ::right or ::other.
   enum class Argument : std::uint8_t { none, number, value, index };
 
   Condition::Kind kind;
-  std::string_view name;   // of a comparison: its sign
+  std::string_view name;   // for a comparison, its sign
   std::string_view usage;  // divides(a, b)
   std::string_view meaning;
   std::array<Argument, 2> arguments = {Argument::none, Argument::none};
-  bool is_strict = false;  // never holds of an argument and itself
-  // One of the two: of numbers (the second is 0 where there is none), or of values and indices.
+  bool is_strict = false;  // never holds if both arguments are equal
+  // One of the two is set: `compare` for numbers (the second is 0 if missing), `check` for values
+  // and indices.
   bool (*compare)(std::int64_t, std::int64_t) = nullptr;
   bool (*check)(const Condition&, const Place&) = nullptr;
-  // What a message shows of a condition that does not hold; null: its numbers, if it has any.
+  // Details in the message if a condition does not hold; null: its numbers, if any.
   std::string (*found)(const Condition&, const Place&) = nullptr;
 
   std::size_t argument_count() const { return arguments[1] != Argument::none ? 2 : 1; }
@@ -37,12 +39,12 @@ struct GuardWord {
 
 std::span<const GuardWord> guard_words();
 const GuardWord& guard_word(Condition::Kind kind);
-const GuardWord* find_guard_word(std::string_view name);  // null: unknown, or a sign
+const GuardWord* find_guard_word(std::string_view name);  // null if unknown, or a sign
 
-// False also where a number of the condition is none.
+// Also false if a number of the condition cannot be evaluated.
 bool holds(const Condition& condition, const Place& place);
 
-// The first condition that does not hold; null when all do.
+// The first condition that does not hold; null if all do.
 const Condition* first_that_fails(std::span<const Condition> conditions, const Place& place);
 
 // "size(v, n) <= 4 does not hold: 5 and 4"

@@ -1,10 +1,10 @@
-// weft/rules/rule/held_constants.h -- constants as their dtypes hold them.
+// weft/rules/rule/held_constants.h -- constants rounded to their dtypes.
 //
 //   constant(value=2.50000001, dtype=f32)      is 2.5
 //   constant(value=0.1, dtype=bf16)            is 0.10009765625
 //
-// Both judges run the constants that a plan would run. A rule that needs the written numbers is equal up to
-// rounding at best.
+// Rules and equations are judged with the constants that a plan would use. A rule that needs the
+// exact constants is at best equal up to rounding.
 #pragma once
 #include <optional>
 
@@ -14,15 +14,15 @@
 
 namespace weft::rule {
 
-// The nearest number that the dtype has; its largest ones are followed by infinity. `unbounded`: its digits alone,
-// as if exponents had no end.
+// The nearest number of the dtype; infinity beyond its largest. `unbounded`: rounds only the
+// mantissa, as if exponents were unbounded.
 double held_in(plan::DType dtype, double value, bool unbounded = false);
 
-// The same plan, node by node, value by value and symbol by symbol, with the constants that are held; none where
-// they are those that are written.
+// A copy of the plan with rounded constants; nodes, values and symbols keep their numbers. nullopt
+// if no constant changes.
 std::optional<plan::Graph> with_held_constants(const plan::Graph& graph);
 
-// Whether the rule's text has constants that a short dtype rounds, or casts.
+// Whether the rule's text has casts, or constants that a low-precision dtype rounds.
 bool states_constants(const Rule& rule);
 
 }  // namespace weft::rule

@@ -61,7 +61,7 @@ class Inference {
     return {};
   }
 
-  // Those that name indices of the operands, as opposed to new ones.
+  // Checks attributes that name indices of the operands rather than new ones.
   Status check_indices() const {
     const auto specs = node_.op->attributes();
     const std::optional<IndexList> known = joined();
@@ -99,7 +99,7 @@ class Inference {
     return result;
   }
 
-  // The first operand's, with `others` standing where the first of `gone` stood.
+  // The first operand's list, with `others` in place of the first of `gone`.
   std::optional<IndexList> replaced(const IndexList& gone, const IndexList& others) const {
     if (!operands_[0]) return std::nullopt;
     IndexList result;
@@ -110,7 +110,8 @@ class Inference {
     return result;
   }
 
-  // The rows, which are the queries' without the inner ones, with what the values add; and the rows.
+  // Two lists: the rows (the queries' indices without the inner ones) plus the indices that the
+  // values add; and the rows.
   Lists attended() const {
     if (!operands_[0] || !operands_[2]) return Lists(2);
     IndexList rows;

@@ -1,11 +1,11 @@
-// weft/rules/rule/infer_lists.h -- which index variables the results of a pattern's node have.
+// weft/rules/rule/infer_lists.h -- infers the index variables of the results of a pattern's node.
 //
-//   contract(x[B, K], v[K, n], to=[B, n])   [B, n]         as `to` says
+//   contract(x[B, K], v[K, n], to=[B, n])   [B, n]         given by `to`
 //   add(x[B, n], b[n])                      [B, n]         joined
 //   rename(w[K, m], from=[m], to=[n])       [K, n]         replaced
-//   conv2d(x[b, c, h, w], v[o, c, r, q])    [b, o, h, w]   by place
+//   conv2d(x[b, c, h, w], v[o, c, r, q])    [b, o, h, w]   by position
 //
-// An operator that is not known here gives results of which nothing is known.
+// For an operator that is not listed here, the results' lists are unknown.
 #pragma once
 #include <optional>
 #include <span>
@@ -16,10 +16,11 @@
 
 namespace weft::rule {
 
-// How many results a node of the operator has.
+// The number of results of a node with this operator.
 std::size_t results_of(const plan::Operator& op);
 
-// One list for each result, where it is known. Fails when an attribute names an index that no operand has.
+// One list per result, nullopt if unknown. Fails if an attribute names an index that no operand
+// has.
 Result<std::vector<std::optional<IndexList>>> infer_lists(const Rule& rule, const PatternNode& node,
                                                           std::span<const std::optional<IndexList>> operands);
 

@@ -20,7 +20,7 @@
 namespace weft::rule {
 namespace {
 
-// An instance is run hundreds of times: values and loops stay small.
+// An instance is run hundreds of times, so values and loops are small.
 constexpr std::int64_t kMostElements = 1 << 12;
 constexpr double kMostFlops = 1 << 17;
 
@@ -73,7 +73,7 @@ class InstanceDraw {
   }
 
  private:
-  // Mostly one for all inputs; now and then each has its own, as far as the left goes with that.
+  // Usually one dtype for all inputs; sometimes separate ones, if the left side accepts that.
   void draw_dtypes() {
     constexpr std::uint64_t kMixedOneIn = 4;
     dtype_ = dtypes_[random_.below(dtypes_.size())];
@@ -86,7 +86,7 @@ class InstanceDraw {
   void draw_operators(RuleInstance& made) {
     for (const OperatorVariable& variable : rule_.operators) {
       const auto candidates = operators_of(variable.of);
-      // Half of the time one that is no formula but a function of which nothing is known.
+      // Half of the time, an operator that the field leaves uninterpreted.
       const plan::Operator* any = variable.of == OperatorVariable::Class::unary ? &ops::exp() : &ops::pow();
       made.bindings.operators.push_back(random_.below(2) == 0 ? any
                                                               : candidates[random_.below(candidates.size())]);
@@ -116,7 +116,7 @@ class InstanceDraw {
     }
   }
 
-  // A large number seldom fits at once: it stays for a few attempts.
+  // A large number rarely matches at once, so keep it for several attempts.
   std::int64_t draw_integer(std::size_t variable) {
     constexpr int kAttempts = 12;
     if (integers_.size() != rule_.variables.size()) integers_.resize(rule_.variables.size());
@@ -166,7 +166,7 @@ class InstanceDraw {
     return values;
   }
 
-  // A condition is a boolean, a position or a label an integer; other inputs have the dtype that was drawn.
+  // Conditions are booleans, positions and labels are integers; other inputs have the dtype drawn.
   plan::DType dtype_of(std::size_t input) const {
     for (const PatternNode& node : rule_.left.nodes)
       for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k) {
@@ -184,7 +184,7 @@ class InstanceDraw {
     return input_dtypes_[input];
   }
 
-  // Mostly f32, and integers. Where a rule converts or names dtypes, all of them.
+  // Usually f32 and integers; all dtypes if a rule casts or names dtypes.
   static std::vector<plan::DType> dtypes_of(const Rule& rule) {
     using enum plan::DType;
     const auto converts = [](const PatternNode& node) { return node.op == &ops::cast(); };
@@ -211,7 +211,8 @@ class InstanceDraw {
     return {};
   }
 
-  // Fails only where the right is too large to run; where it does not fit, that is what the instance shows.
+  // Fails only if the right side is too large to run. If it is ill-typed, the instance records
+  // that.
   Status add_right(RuleInstance& made, Site& site) const {
     auto right = build_right(site, made.left);
     if (!right.ok()) {

@@ -1,4 +1,4 @@
-// weft/rules/rule/instance.h -- a rule at one choice of everything it leaves open.
+// weft/rules/rule/instance.h -- a rule with every free choice fixed.
 //
 //   given x[B, K], v[K, n]  ..  p = contract(x, v, to=[B, n])
 //
@@ -7,10 +7,11 @@
 //     %1 = input {name=v, type=f32[i2=3]}
 //     %2 = contract %0, %1 {to=[i0,i1,i2]}      the left, then the right
 //
-// Drawn at random: how many indices a variable stands for, which names coincide, the order of indices, sizes
-// (1 among them, and different ones for one name where that may make sense; large ones, and those at which the
-// rule's own numbers make a difference, see breakpoints.h), attributes, operators, the dtype, and for rules that communicate the mesh and the layouts. What the left side refuses, or the guard,
-// is drawn again; so an instance is a place where the rule would fire.
+// Drawn at random: the number of indices per variable, which names coincide, the order of indices,
+// sizes, attributes, operators, the dtype, and for rules that communicate the mesh and the layouts.
+// Sizes include 1, different sizes for one name where that may be legal, large ones, and those at
+// which the rule's own numbers matter (see breakpoints.h). If the left side or the guard rejects a
+// draw, it is repeated. So an instance is a place where the rule would fire.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,48 +27,50 @@
 
 namespace weft::rule {
 
-// An index variable in the list of an input.
+// An index variable in an input's list.
 struct InputIndex {
   std::uint16_t input = 0, index = 0;
 };
 
 struct InstanceOptions {
-  std::int64_t largest = 5;  // size of an index
+  std::int64_t largest = 5;  // largest size of an index
   std::int32_t attempts = 600;
-  // Sizes and attributes beyond the small ones: the rule's own numbers, what lies beside them, and larger ones.
+  // Also draws larger sizes and attributes: the rule's own numbers, their neighbours, and larger
+  // ones.
   bool wide = false;
-  // Where this input must have another size along this index than the others: chance alone seldom finds the
-  // few such cases that a left side accepts.
+  // If set, this input has a different size along this index than the others. Random draws rarely
+  // find the few such cases that a left side accepts.
   std::optional<InputIndex> apart = {};
 };
 
 struct RuleInstance {
-  // Both sides over the same inputs: the outputs are the left's in order, then the right's.
+  // Both sides over the same inputs. The outputs are the left's in order, then the right's.
   plan::Graph graph;
-  std::optional<plan::Graph> held;  // where a constant is not what its dtype holds (held_constants.h)
+  std::optional<plan::Graph> held;  // if its dtype changes a constant (held_constants.h)
   Bindings bindings;
   std::vector<plan::ValueId> left;    // the left side's values
-  std::optional<Error> refusal;       // why the right side does not fit here; then it has no outputs
-  plan::Mesh mesh;                    // without axes: one device
-  std::vector<plan::Layout> layouts;  // of each value, on a mesh
-  std::int64_t elements = 0;          // of all inputs: how small it is
-  std::uint64_t shape = 0;            // a hash of all that was drawn
+  std::optional<Error> refusal;       // why the right side is ill-typed; then it has no outputs
+  plan::Mesh mesh;                    // no axes: one device
+  std::vector<plan::Layout> layouts;  // by value, on a mesh
+  std::int64_t elements = 0;          // total of all inputs
+  std::uint64_t shape = 0;            // a hash of everything drawn
 
-  // Whether equality is asked of the held constants: of a rule that states numbers or casts them. Constants that a
-  // plan brings are held by both sides; where one side has an attribute instead, that is rounding.
+  // Whether the sides are compared with rounded constants: if a rule states constants or casts
+  // them. Constants from the plan are rounded on both sides; if one side has an attribute instead,
+  // the difference is rounding.
   bool judges_held = true;
 
-  // What plans run, and what is judged.
+  // The graph that plans run, and the graph that is judged.
   const plan::Graph& run_graph() const { return held ? *held : graph; }
   const plan::Graph& judged_graph() const { return judges_held ? run_graph() : graph; }
   bool distributed() const { return !mesh.axes.empty(); }
   Place place(const Rule& rule) const { return {graph, rule, bindings, left, &mesh, layouts}; }
 };
 
-// Fails when no instance was found in as many attempts, and says what refused the last.
+// Fails if no instance was found in options.attempts attempts, with the reason of the last failure.
 Result<RuleInstance> draw_instance(const Rule& rule, Random& random, const InstanceOptions& options = {});
 
-// Whether the rule speaks of several ranks.
+// Whether the rule involves several ranks.
 bool is_distributed(const Rule& rule);
 
 // The operators that a variable of this class may stand for in an instance.

@@ -1,16 +1,16 @@
-// weft/rules/rule/judge.h -- the one judge: what must hold before a rule or an equation is called proven.
+// weft/rules/rule/judge.h -- what must hold before a rule or an equation is called proven.
 //
 //   draw cases, run both sides over the field and on real numbers
-//     all equal     proven, with the probability that a false claim got here (error_bound.h);
-//                   proven up to rounding where only the real numbers say so;
-//                   undecided where that probability is not small
-//     none equal    refuted, or one side never makes sense
-//     some not      find a guard that tells them apart, try it on fresh cases:
+//     all equal     proven, with the probability that a false claim passed (error_bound.h);
+//                   proven up to rounding if only the real numbers support it;
+//                   undecided if that probability is not small
+//     none equal    refuted, or one side is always ill-typed
+//     some not      find a guard that separates them, try it on fresh cases:
 //       one holds     guarded, with a case outside the guard
 //       none does     refuted, with the smallest case found
 //
-// A claim, a rule of plans (prove_rule.h) or an equation by position (equation/prove_equation.h), says how its
-// cases are drawn, run and told apart. When it is proven is decided here alone.
+// A claim defines how its cases are drawn, run and separated: a rule of plans (prove_rule.h) or a
+// positional equation (equation/prove_equation.h). When it is proven is decided only here.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -24,53 +24,55 @@
 namespace weft::rule {
 
 struct ProveOptions {
-  // Distinct sizes to try; half of them with grouped convolutions where there are any.
+  // The number of distinct sizes to try; half of them with grouped convolutions, if there are any.
   std::int32_t shapes = 96;
-  std::int32_t draws = 1;  // random values at each
-  // Where numbers are compared: runs go on at the smallest sizes until orders add no more than this to the
-  // bound, or there are that many.
+  std::int32_t draws = 1;  // sets of random values per choice of sizes
+  // If numbers are compared, runs continue at the smallest sizes until orders add at most
+  // `order_error` to the bound, or there are `most_order_runs`.
   double order_error = 1e-6;
   std::int64_t most_order_runs = 2048;
-  // A larger probability of a false verdict, or fewer conclusive runs on real numbers, is no proof.
+  // A proof needs at most this probability of a false verdict and at least this many conclusive
+  // runs on real numbers.
   double most_error = 1e-3;
   std::int64_t fewest_real_runs = 24;
   std::uint64_t seed = 1;
 };
 
-// What the runs on real numbers say of a claim that held in all of them.
+// The result of the runs on real numbers for a claim that held in all of them.
 struct RealJudgement {
-  std::int64_t conclusive = 0;  // runs in which rounding left no question open
-  bool alone = false;           // the field knows no such law: the real numbers alone speak for it
-  bool loses = false;           // rounding to short dtypes tells the sides apart
-  double apart = 0;             // the largest difference, of the numbers' size
+  std::int64_t conclusive = 0;  // runs that rounding did not make inconclusive
+  bool alone = false;           // the sides differ over the field; only real numbers support the claim
+  bool loses = false;           // the sides differ after rounding to low-precision dtypes
+  double apart = 0;             // the largest relative difference
 };
 
-// How a guard fared on fresh cases.
+// The result of a guard on fresh cases.
 enum class UnderGuard : std::uint8_t { holds, fails, too_few_cases };
 
 template <class C>
 concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdict) {
-  // Draws and runs the first cases; a verdict where there is nothing more to judge.
+  // Draws and runs the first cases. Returns a verdict if that already decides.
   { claim.begin() } -> std::same_as<std::optional<Verdict>>;
   { claim.successes() } -> std::convertible_to<std::int64_t>;
   { claim.failures() } -> std::convertible_to<std::int64_t>;
   // REQUIRES: no case succeeded
   { claim.never_holds() } -> std::same_as<Verdict>;
-  // More cases to tell successes from failures by.
+  // Runs more cases, to separate successes from failures.
   {claim.look_closer()};
-  // Nothing: no guard tells the failures from the successes.
+  // nullopt if no guard separates the failures from the successes.
   { claim.find_guard() } -> std::same_as<std::optional<typename C::Guard>>;
-  // Draws cases under the guard. Where it holds, only cases under it count from then on.
+  // Draws cases under the guard. If it holds, only cases under it count from then on.
   { claim.try_guard(guard) } -> std::same_as<UnderGuard>;
   { claim.print(guard) } -> std::convertible_to<std::string>;
-  // Runs on where numbers are compared, one order more each time. False: a case that held fails.
+  // If numbers are compared, runs more cases, each with another order. False if a case fails that
+  // held before.
   { claim.run_more_orders() } -> std::same_as<bool>;
   { claim.degree() } -> std::convertible_to<std::int64_t>;
   { claim.comparisons() } -> std::same_as<Comparisons>;
   { claim.tried() } -> std::same_as<TriedCounts>;
   { claim.real_judgement() } -> std::same_as<RealJudgement>;
   { claim.options() } -> std::same_as<const ProveOptions&>;
-  // Rounding, and what else there is to say of a claim that holds.
+  // Adds rounding and other details to the verdict of a claim that holds.
   {claim.describe(verdict)};
   {claim.add_counterexample(verdict)};
   { C::kGuardRounds } -> std::convertible_to<int>;
@@ -86,7 +88,7 @@ Verdict refuted(C& claim) {
   return verdict;
 }
 
-// A proof needs a small bound, and real numbers that could have told the sides apart.
+// A proof needs a small error bound and enough conclusive runs on real numbers.
 inline void decide(Verdict& verdict, const ProveOptions& options) {
   if (verdict.real_runs < options.fewest_real_runs) {
     verdict.judgement = Judgement::undecided;
@@ -100,7 +102,7 @@ inline void decide(Verdict& verdict, const ProveOptions& options) {
   }
 }
 
-// REQUIRES: every case that counts held
+// REQUIRES: every counted case held
 template <Claim C>
 Verdict proven(C& claim) {
   if (!claim.run_more_orders()) return refuted(claim);

@@ -53,8 +53,8 @@ class LeftTestWriter {
                                [&](const auto& output) { return producer_[output.left] == node; });
   }
 
-  // A node not met yet that reads a known value: one that a node makes where there is any, since an input
-  // tends to have more readers.
+  // A node not reached yet that reads a known value. Prefers values made by a node, since inputs
+  // usually have more readers.
   std::optional<std::pair<std::uint16_t, std::uint16_t>> find_link() const {
     std::optional<std::pair<std::uint16_t, std::uint16_t>> link;
     for (std::size_t n = 0; n < side_.nodes.size(); ++n) {
@@ -80,7 +80,7 @@ class LeftTestWriter {
       test.operands = static_cast<std::uint16_t>(node.operands.size());
       test.results = node.results;
     }
-    // A value that was taken before it turned out to be this node's keeps its number.
+    // A value that was numbered as an operand before its producer was known keeps its number.
     for (std::size_t k = 0; k < node.results; ++k, ++next_value_)
       if (!known(static_cast<std::uint16_t>(node.first_result + k)))
         written_.values[node.first_result + k] = next_value_;
@@ -100,7 +100,7 @@ class LeftTestWriter {
     operands(node, number);
   }
 
-  // Those that are known first, for they decline soonest; then those that nodes make; then inputs.
+  // Known operands first, since they fail soonest; then those made by nodes; then inputs.
   void operands(const PatternNode& node, std::uint16_t number) {
     const bool any_order = node.op != nullptr && commutes(*node.op);
     std::vector<bool> done(node.operands.size(), false);

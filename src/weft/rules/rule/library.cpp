@@ -20,7 +20,8 @@ namespace {
 constexpr std::int64_t kLargestFile = 1 << 24;
 constexpr std::uint64_t kLibrarySeed = 0x10ad;
 
-// Most guards that can never hold are seen from their text; the others by looking for a place where they do.
+// Most guards that can never hold are detected in their text; the others by searching for an
+// instance.
 Status check_instance(const Rule& rule) {
   if (rule.when.empty()) return {};
   Random random(kLibrarySeed);

@@ -1,4 +1,4 @@
-// weft/rules/rule/library.h -- the rules that come with Weft, and those of files and folders.
+// weft/rules/rule/library.h -- loads the built-in rules, and rules from files and folders.
 #pragma once
 #include <span>
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace weft::rule {
 
-// The files of rules/, which travel inside the program.
+// The files of rules/, which are embedded in the program.
 const std::vector<Rule>& shipped_rules();
 
-// The rules of a file, or of all *.rules in a folder in order of their names. Fails at the first mistake,
-// with its place; also when no instance of a rule can be found, or two rules have one name.
+// The rules of a file, or of all *.rules in a folder sorted by name. Fails at the first mistake,
+// with its location; also if no instance of a rule can be found, or two rules have the same name.
 Result<std::vector<Rule>> load_rules(const std::string& path);
 
-// The same of texts that are at hand.
+// The same for files in memory.
 Result<std::vector<Rule>> load_rules(std::span<const EmbeddedFile> files);
 
-// Fails when two rules have one name, naming both places.
+// Fails if two rules have the same name, and gives both locations.
 Status check_names(std::span<const Rule> rules);
 
 }  // namespace weft::rule

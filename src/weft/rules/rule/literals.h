@@ -1,4 +1,4 @@
-// weft/rules/rule/literals.h -- attributes that a pattern states outright: `stride=2`, kind='sum', or the default.
+// weft/rules/rule/literals.h -- attributes that a pattern states literally: `stride=2`, kind='sum'.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace weft::rule {
 
-// Others bind a variable, list indices or compute a number, and take a whole match to judge.
+// Other attributes bind a variable, list indices or compute a number, and need the whole match.
 bool is_literal(const AttributeTerm& term);
 
 // REQUIRES: is_literal(term)

@@ -1,17 +1,17 @@
-// weft/rules/rule/match.h -- finds every place where a rule's left side stands in a plan.
+// weft/rules/rule/match.h -- finds all matches of rules' left sides in a plan.
 //
 //   rules                                 the automaton
 //   a: contract(x, add(y, z))             contract -- operand: add --+-- a
 //   b: contract(x, add(y, y))                                        +-- its operands are the same -- b
 //   c: contract(x, v), contract(x, w)        `------- reader of x: contract -- c
 //
-// All left sides are compiled into one automaton: a tree of tests in which rules that begin alike share their
-// beginning. Walking it from a node reports every match of every rule that is rooted there. After a rewrite
-// only roots near the change are walked again.
+// All left sides are compiled into one automaton: a tree of tests in which rules share common
+// prefixes. Traversing it from a node reports every match of every rule that is rooted there. After
+// a rewrite only roots near the change are searched again.
 //
-// Different values of a left side may be the same value of the plan, but two results of a rule never are.
-// Operators that commute are tried in each order. A left side of more than kLargestLeft values matches
-// nothing, and no more than kMostMatchesAtRoot matches of one rule are reported at one root.
+// Different values of a left side may match the same value of the plan, but two results of a rule
+// never do. Commutative operators are tried in each order. A left side of more than kLargestLeft
+// values matches nothing, and at most kMostMatchesAtRoot matches of one rule are reported per root.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@ namespace weft::rule {
 constexpr std::size_t kLargestLeft = 64;
 constexpr std::size_t kMostMatchesAtRoot = 1024;
 
-// What a match gives a rule's variables.
+// The bindings of a rule's variables in a match.
 struct Bindings {
   std::vector<std::vector<Symbol>> indices;      // Rule::indices -> indices of the plan, in memory order
   std::vector<plan::Attribute> attributes;       // Rule::variables
@@ -36,29 +36,30 @@ struct Bindings {
 };
 
 struct Match {
-  std::uint32_t rule = 0;             // which of the set
-  plan::NodeId root;                  // where it was found: the node of the rule's first output
+  std::uint32_t rule = 0;             // its number in the set
+  plan::NodeId root;                  // the node of the rule's first output
   std::vector<plan::NodeId> nodes;    // the left side's nodes
   std::vector<plan::ValueId> values;  // the left side's values: inputs, then results
   Bindings bindings;
 
-  // A fixed order: rule, then nodes, then values.
+  // Ordered by rule, then nodes, then values.
   friend bool operator<(const Match& a, const Match& b);
   friend bool operator==(const Match& a, const Match& b);  // the same rule, nodes and values
 };
 
-// Why a rule's structure was found but the rule declined: for `weft rules why`.
+// Why a rule declined although its structure was found, for `weft rules why`.
 struct Declined {
   std::uint32_t rule = 0;
   std::vector<plan::NodeId> nodes;
   std::string because;  // "guard: size(v, n) <= 4096 does not hold: 8192 and 4096"
 };
 
-// Where the ranks of a mesh hold the values of a plan, for rules that ask. Without one, a rule that wants a
-// value sliced or partial matches only where a communication operator of its left side says as much.
+// The layouts of a plan's values on a mesh, for rules that need them. Without them, a rule that
+// requires a sliced or partial value matches only if a communication operator of its left side
+// implies that layout.
 struct Placement {
   const plan::Mesh* mesh = nullptr;
-  std::span<const plan::Layout> layouts;  // by value; what lies past its end is not known
+  std::span<const plan::Layout> layouts;  // by value; unknown past its end
 };
 
 class Automaton {
@@ -69,15 +70,16 @@ class Automaton {
   Automaton& operator=(Automaton&&) noexcept;
 
   std::span<const Rule> rules() const;
-  std::size_t states() const;            // tests in the tree; and how many
-  std::size_t tests_one_by_one() const;  // the rules would need one by one
+  std::size_t states() const;            // number of tests in the tree
+  std::size_t tests_one_by_one() const;  // number without sharing
 
-  // Every match rooted at `root`, in order, put behind what `found` holds. With `declined`, near misses too:
-  // the first thing that declined, once for a rule and its nodes.
+  // Appends every match rooted at `root` to `found`, in order. With `declined`, also reports near
+  // misses: the first reason per rule and nodes.
   void matches_at(const Draft& draft, plan::NodeId root, std::vector<Match>& found,
                   std::vector<Declined>* declined = nullptr, const Placement& placement = {}) const;
   std::vector<Match> all(const Draft& draft, const Placement& placement = {}) const;
-  // The roots at which matches may have appeared. (Those that vanished held a removed or rewired node.)
+  // The roots at which matches may have appeared. (Matches that vanished contained a removed or
+  // rewired node.)
   std::vector<plan::NodeId> affected(const Draft& draft, const Change& change) const;
 
  private:
@@ -86,17 +88,18 @@ class Automaton {
   std::unique_ptr<State> state_;
 };
 
-// The same answer, a rule at a time: the automaton's judge and its peer in the bench.
+// The same result, one rule at a time: the reference for tests and the baseline for benchmarks.
 std::vector<Match> match_one_by_one(const Draft& draft, std::span<const Rule> rules,
                                     const Placement& placement = {});
 
-// All matches of a draft, kept up to date. A match stays where it is until an update drops it.
+// All matches of a draft, updated incrementally. A match keeps its address until an update removes
+// it.
 class Matches {
  public:
   Matches(const Automaton& automaton, const Draft& draft);  // REQUIRES: the automaton outlives it
-  // After every apply() and undo(). Returns the roots that were looked at again, ascending.
+  // Call after every apply() and undo(). Returns the roots that were searched again, ascending.
   std::vector<plan::NodeId> update(const Draft& draft, const Change& change);
-  std::vector<const Match*> all() const;  // in order
+  std::vector<const Match*> all() const;  // sorted
   std::size_t size() const { return size_; }
 
  private:
@@ -106,7 +109,7 @@ class Matches {
   const Automaton* automaton_;
   std::vector<std::vector<Match>> by_root_;
   std::vector<std::vector<plan::NodeId>>
-      roots_with_;  // node -> roots of matches that hold it, and maybe more
+      roots_with_;  // node -> roots of matches that contain it, possibly more
   std::size_t size_ = 0;
 };
 

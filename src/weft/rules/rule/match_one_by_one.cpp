@@ -1,5 +1,5 @@
-// Finds a rule's matches the plain way: give each node of the left side a node of the plan, in every way that
-// fits. Shares no more with the automaton than what is asked of a match once its structure stands.
+// Finds a rule's matches by brute force: assigns a node of the plan to each node of the left side
+// in all possible ways. Shares with the automaton only the checks after the structure has matched.
 #include <algorithm>
 #include <numeric>
 
@@ -38,7 +38,7 @@ class Finder {
   }
 
  private:
-  // The next node of the left side that something is known about, tried with every node it may be.
+  // Tries all candidates for the next node of the left side that is connected to an assigned one.
   void extend() {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (nodes_[n].valid()) continue;
@@ -110,7 +110,7 @@ class Finder {
   const Placement& placement_;
   std::vector<Match>& found_;
   NodeId root_;
-  std::vector<NodeId> nodes_;    // of the left side, as far as given
+  std::vector<NodeId> nodes_;    // of the left side; invalid if not assigned yet
   std::vector<ValueId> values_;  // likewise
 };
 
@@ -121,7 +121,7 @@ std::vector<Match> match_one_by_one(const Draft& draft, std::span<const Rule> ru
   std::vector<Match> found;
   for (std::uint32_t r = 0; r < rules.size(); ++r) Finder(draft, rules[r], r, placement, found).find();
   std::sort(found.begin(), found.end());
-  // Operands that are the same value give the same match in more than one order.
+  // If operands are the same value, several orders give the same match.
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

@@ -73,7 +73,7 @@ class Mutating {
     }
   }
 
-  // Another pointwise operator of as many operands.
+  // Another pointwise operator with the same number of operands.
   static const plan::Operator* sibling(const plan::Operator* op) {
     static const std::array<const plan::Operator*, 5> kOfTwo = {&ops::add(), &ops::sub(), &ops::mul(),
                                                                 &ops::maximum(), &ops::minimum()};

@@ -1,9 +1,10 @@
-// weft/rules/rule/mutate_rule.h -- rules with one mistake each, for the test of the prover.
+// weft/rules/rule/mutate_rule.h -- mutation testing of the prover: rules with one mistake each.
 //
 //   merge_products, 2nd operator of the right: its operands swapped
 //
-// A mistake is what a slip of the pen makes: operands swapped, another operator or input, a number one more, another
-// of the rule's numbers, a condition left out. Most are false; what is not, a run in floats must show harmless.
+// Mistakes are typical slips: operands swapped, another operator or input, a number off by one,
+// another of the rule's numbers, a condition left out. Most mutants are false; for the others, a
+// run in floating point must show that they are harmless.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct MutatedRule {
   std::string what;
 };
 
-// All of them, in a fixed order. They need not make sense: print one and parse it to see.
+// All mutants, in a fixed order. They need not be valid: print one and parse it to check.
 std::vector<MutatedRule> mutations_of(const Rule& rule);
 
 }  // namespace weft::rule

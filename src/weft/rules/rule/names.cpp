@@ -7,7 +7,7 @@
 namespace weft::rule {
 namespace {
 
-// What a rule may have of each kind of name: sixteen bits count them, and a mask of 64 holds the indices.
+// The most names per kind: they are numbered by 16 bits, and indices must fit in a 64-bit mask.
 constexpr std::size_t kMostIndices = 64, kMostVariables = 256;
 
 bool is_upper(std::string_view name) { return !name.empty() && name[0] >= 'A' && name[0] <= 'Z'; }

@@ -1,7 +1,7 @@
-// weft/rules/rule/names.h -- the names of a rule while it is being resolved: what binds them, and who asked first.
+// weft/rules/rule/names.h -- a rule's names during resolution, and what binds them.
 //
-// Names of values, indices, attribute variables and operator variables live apart: a stride may be called s
-// where an index is called s too.
+// Values, indices, attribute variables and operator variables have separate namespaces: a stride
+// may be called s even if an index is.
 #pragma once
 #include <map>
 #include <string_view>
@@ -17,14 +17,14 @@ class Names {
  public:
   explicit Names(Rule& rule) : rule_(rule) {}
 
-  // From here on what is not bound yet is a mistake: the left side has been read.
+  // Ends the left side: using an unbound name after this is an error.
   Status close();
 
   Result<std::uint16_t> index(const syntax::Word& word);
-  // The same, where just one index will do.
+  // The same for places that need a single index.
   Result<std::uint16_t> single_index(const syntax::Word& word);
 
-  // A use that binds the variable, and one that only reads it.
+  // bind_variable() binds the variable; use_variable() only reads it.
   Result<std::uint16_t> bind_variable(const syntax::Word& word, plan::AttributeKind kind);
   Result<std::uint16_t> use_variable(const syntax::Word& word, plan::AttributeKind kind);
   bool is_variable(std::string_view name) const { return variables_.contains(name); }

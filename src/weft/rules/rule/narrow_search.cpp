@@ -20,11 +20,11 @@ constexpr std::size_t kMostMargins = 24;
 
 enum class SwitchKind : std::uint8_t {
   none,
-  operands,  // changes course where its operands meet
-  zero,      // where its operand passes zero
+  operands,  // changes branch where its operands are equal
+  zero,      // changes branch where its operand is zero
   divisor,
-  whole,  // at whole numbers
-  along   // where elements of its operand meet
+  whole,  // at integers
+  along   // where elements of its operand are equal
 };
 
 bool is_comparison(const plan::Operator& op) {
@@ -49,7 +49,7 @@ SwitchKind switch_of(const plan::NodeView& node) {
   return row != nullptr && row->arity <= 2 && !polynomial ? SwitchKind::zero : SwitchKind::none;
 }
 
-// The plan whose outputs are what the switches ask about, and how each is read.
+// A plan whose outputs are zero where a switch changes branch, and the kind of each switch.
 struct Margins {
   plan::Graph graph;
   std::vector<SwitchKind> kinds;
@@ -81,7 +81,7 @@ Margins margins_of(const plan::Graph& sides) {
   return margins;
 }
 
-// The same instance with operands that lie as close as this taken for equal wherever they are compared.
+// The same instance with comparisons that treat operands within this distance as equal.
 RuleInstance with_ties(const RuleInstance& instance, double within) {
   RuleInstance tied;
   tied.bindings = instance.bindings;
@@ -128,7 +128,7 @@ class NarrowSearch {
   }
 
   std::optional<RealRun> find() {
-    constexpr std::array kKinds = {1, 5, 4, 3, 1, 7};  // of numbers to begin from (real_draws.h)
+    constexpr std::array kKinds = {1, 5, 4, 3, 1, 7};  // kinds of starting values (real_draws.h)
     for (std::size_t start = 0; left_ > 0 && !found_ && start < 64; ++start) {
       draws_.begin(kKinds[start % kKinds.size()], random_);
       begin_ = draw_inputs(instance_, draws_, random_);
@@ -141,7 +141,7 @@ class NarrowSearch {
     return std::move(found_);
   }
 
-  // Whole numbers among the inputs at which a margin passes zero.
+  // Integers among the inputs at which a margin crosses zero.
   std::vector<double> find_whole_turns() {
     std::vector<double> turns;
     for (std::size_t start = 0; left_ > 0 && start < 32; ++start) {
@@ -203,7 +203,7 @@ class NarrowSearch {
   }
   bool is_whole(Coordinate where) const { return !plan::is_real(dtypes_[where.input]); }
 
-  // As the input can hold it.
+  // Rounds the value to the input's dtype.
   double fit(Coordinate where, double value) const {
     const plan::DType dtype = dtypes_[where.input];
     if (is_whole(where)) return std::nearbyint(value);
@@ -216,8 +216,8 @@ class NarrowSearch {
     return margin < margins.size() ? margins[margin] : NAN;
   }
 
-  // An input that the margin depends on, if one of a few tried does; one that decides no margin that was met already,
-  // where there is such a one.
+  // An input element on which the margin depends, from a few random ones. Prefers one that was not
+  // already moved to another margin.
   std::optional<Coordinate> coordinate_of(const RealInputs& from, std::size_t margin, bool whole) {
     constexpr int kTries = 12;
     std::vector<Coordinate> all;
@@ -245,7 +245,8 @@ class NarrowSearch {
     return found;
   }
 
-  // Margins are followed one after the other: what holds in a narrow region of two inputs is met by both.
+  // Follows margins one after another: a narrow region of two inputs is the intersection of two
+  // margins.
   void follow(std::size_t margin) {
     RealInputs inputs = begin_;
     const auto where = meet(inputs, margin, /*whole=*/false);
@@ -256,7 +257,8 @@ class NarrowSearch {
     met_.push_back(*where);
   }
 
-  // Moves inputs, one at a time, until the margin passes zero or comes no closer. The last that was moved.
+  // Moves input elements, one at a time, until the margin crosses zero or stops decreasing. Returns
+  // the last one moved.
   std::optional<Coordinate> meet(RealInputs& inputs, std::size_t margin, bool whole) {
     constexpr int kTurns = 5;
     std::optional<Coordinate> moved;
@@ -269,7 +271,8 @@ class NarrowSearch {
     return whole ? std::nullopt : moved;
   }
 
-  // By Newton's method, and bisection once the sign changes. Whether the margin is zero or changes sign there.
+  // Newton's method, then bisection once the sign changes. Whether the margin is zero or changes
+  // sign there.
   bool meet_along(RealInputs& inputs, Coordinate where, std::size_t margin) {
     double x = at(inputs, where), value = margin_at(inputs, where, x, margin);
     constexpr int kSteps = 40, kShorter = 4;
@@ -307,7 +310,8 @@ class NarrowSearch {
     return b;
   }
 
-  // At the place, beside it, and at the tie; with the inputs that met other margins before where they are or beside.
+  // Runs both sides at the zero, beside it, and with ties; elements moved to other margins before
+  // are also tried at and beside their values.
   void probe(RealInputs& inputs, Coordinate where) {
     const double x = at(inputs, where);
     if (!std::isfinite(x)) return;
@@ -335,7 +339,7 @@ class NarrowSearch {
     double scale = 1;
     for (const auto& tensor : inputs)
       for (const Rounded element : tensor.data) scale = std::max(scale, std::abs(element.value));
-    // Nothing may lie near the edge of what counts as a tie.
+    // No difference may be close to the threshold for a tie.
     const double within = 0x1p-36 * scale;
     bool any = false;
     for (const double apart : compared_) {
@@ -355,12 +359,12 @@ class NarrowSearch {
   const RuleInstance& instance_;
   Margins margins_;
   RealDraws draws_;
-  int left_;  // evaluations
+  int left_;  // remaining evaluations
   Random& random_;
   std::vector<plan::DType> dtypes_;  // of the inputs
   RealInputs begin_;
-  std::vector<Coordinate> met_;   // those that were moved to a margin and stay there
-  std::vector<double> compared_;  // how far operands of comparisons are apart, at the last evaluation
+  std::vector<Coordinate> met_;   // elements moved to a margin, which stay there
+  std::vector<double> compared_;  // distances between compared operands in the last evaluation
   std::optional<RealRun> found_;
 };
 

@@ -1,12 +1,13 @@
-// weft/rules/rule/narrow_search.h -- looks for the narrow regions that random numbers miss.
+// weft/rules/rule/narrow_search.h -- searches for narrow failing regions that random numbers miss.
 //
-//   relu(1e-7 - (x*x - 7.3)^2) = 0        false between 2.70179 and 2.70191 alone
-//   select(equal(x*x, 2*x + 5), u, v) = v false where the two meet
+//   relu(1e-7 - (x*x - 7.3)^2) = 0        false only between 2.70179 and 2.70191
+//   select(equal(x*x, 2*x + 5), u, v) = v false only where the two are equal
 //
-// Sides part where a relu, a maximum, a comparison, a step or a function changes course. So the argument of each is
-// followed to zero by Newton's method, one input after the other, the change of sign is bisected, and both sides are run
-// there, beside it, and as if numbers that almost meet were equal. Then the next argument is followed from there, by
-// other inputs: two windows may have to be met at once.
+// Sides begin to differ where a relu, a maximum, a comparison, a step or another function changes
+// branch. So the argument of each is driven to zero by Newton's method, one input at a time, and
+// the change of sign is bisected. Both sides are run there, beside it, and with nearly equal
+// numbers treated as equal. Then the next argument is followed from there with other inputs, since
+// two narrow conditions may have to hold at once.
 #pragma once
 #include <optional>
 #include <vector>
@@ -17,13 +18,14 @@
 
 namespace weft::rule {
 
-// Whether anything in the instance changes course: else there is nothing to look for.
+// Whether any node in the graph changes branch; if not, there is nothing to search for.
 bool has_switches(const plan::Graph& graph);
 
-// A run in which the sides differ; nothing where none was found in about so many evaluations.
+// A run in which the sides differ; nullopt if none was found in about `evaluations` evaluations.
 std::optional<RealRun> find_narrow_difference(const RuleInstance& instance, int evaluations, Random& random);
 
-// Whole numbers among the inputs, up to 2^30, at which something changes course: 231 where p*p*p meets 12326391.
+// Integers among the inputs, up to 2^30, at which a node changes branch: 231 where p*p*p equals
+// 12326391.
 std::vector<double> find_whole_turns(const RuleInstance& instance, int evaluations, Random& random);
 
 }  // namespace weft::rule

@@ -14,7 +14,7 @@ void append_list(Words& words, std::span<const Symbol> list) {
   for (const Symbol symbol : list) words.push_back(symbol.value);
 }
 
-// What Graph::add puts where an attribute is left out.
+// The default that Graph::add uses for a missing attribute.
 bool append_default(Words& words, const plan::Graph& graph, const plan::AttributeSpec& spec) {
   if (spec.required) return false;
   switch (spec.kind) {
@@ -88,7 +88,7 @@ std::optional<Words> words_of(const plan::Graph& graph, const plan::Operator& op
 }
 
 std::uint64_t NodeTable::hash(const plan::Operator& op, const Words& words) {
-  // By address: the hash only leads to candidates, so nothing that shows depends on it.
+  // Hashing the address is fine: the hash only gives candidates and never affects results.
   std::uint64_t state = mix(static_cast<std::uint64_t>(std::hash<const plan::Operator*>()(&op)));
   for (const std::uint64_t word : words) state = mix(state ^ word) + word;
   return state;

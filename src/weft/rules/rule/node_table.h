@@ -1,8 +1,8 @@
-// weft/rules/rule/node_table.h -- finds a node by what it computes: operator, attributes and what it reads.
+// weft/rules/rule/node_table.h -- finds a node by operator, attributes and inputs (hash-consing).
 //
-// Nodes are found by what they read now, which is not what they read when they were added: so the table is
-// told the inputs, keeps only hashes, and hands out candidates. Several nodes may have one key, all but one
-// of them dead.
+// Nodes are found by their current inputs, which may differ from those they were added with. So the
+// caller passes the inputs, and the table keeps only hashes and returns candidates. Several nodes
+// may have the same key, all but one of them dead.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,11 +14,11 @@
 
 namespace weft::rule {
 
-// An operator's attributes as plain words: equal words, equal attributes. Of nodes of one graph.
+// An operator's attributes as integers, comparable between nodes of one graph.
 using Words = InlineVector<std::uint64_t, 8>;
 Words words_of(const plan::Node& node);
-// Of attributes as code states them. Nothing when a node of this graph cannot have them: a name that it never
-// saw, or a value of the wrong kind.
+// The same for attributes in Graph::add() form. nullopt if no node of this graph can have them: an
+// unknown name, or a value of the wrong kind.
 std::optional<Words> words_of(const plan::Graph& graph, const plan::Operator& op,
                               std::span<const plan::AttributeValue> attributes);
 
@@ -30,7 +30,7 @@ class NodeTable {
   void insert(std::uint64_t function, std::span<const plan::ValueId> inputs, plan::NodeId node);
   void erase(std::uint64_t function, std::span<const plan::ValueId> inputs, plan::NodeId node);
 
-  // Calls visit(node) for every node that may have this key, in no order.
+  // Calls visit(node) for every node that may have this key, unordered.
   template <class Visit>
   void find(std::uint64_t function, std::span<const plan::ValueId> inputs, const Visit& visit) const {
     const auto [first, last] = nodes_.equal_range(key(function, inputs));

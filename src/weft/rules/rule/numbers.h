@@ -1,4 +1,4 @@
-// weft/rules/rule/numbers.h -- numbers and conditions as the prover writes them: 2 * p + 1, size(x, n) <= 256.
+// weft/rules/rule/numbers.h -- builds numbers and conditions in C++: 2 * p + 1, size(x, n) <= 256.
 #pragma once
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,4 @@
-// weft/rules/rule/parse_guard.h -- the conditions of a guard that was stated for a rule.
+// weft/rules/rule/parse_guard.h -- parses the conditions of a guard for a given rule.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace weft::rule {
 
-// "size(x, n) = 1 and distinct(n, m)", in the names of the rule.
+// `text`: "size(x, n) = 1 and distinct(n, m)", with the names of the rule.
 Result<std::vector<Condition>> parse_guard(std::string_view text, const Rule& rule);
 
 }  // namespace weft::rule

@@ -12,9 +12,9 @@
 namespace weft::rule::syntax {
 namespace {
 
-// Deeper nesting than this is no rule but an attack on the stack.
+// Deeper nesting is an attack on the stack.
 constexpr int kDeepest = 64;
-// What numbers of 16 bits can count, with room to spare for both sides together.
+// Within what 16-bit numbers can count, for both sides together.
 constexpr std::size_t kMostStatements = 256, kMostParts = 64, kMostRules = 65536;
 
 constexpr std::size_t kLongestFile = std::size_t{1} << 24;
@@ -90,7 +90,7 @@ class Parser {
     return {reader_.failed() ? std::string_view() : reader_.spelling(span), span};
   }
 
-  // Reads `one` for each of a list between commas.
+  // Reads a comma-separated list, calling `one` for each element.
   template <class Read>
   void each(Read one) {
     std::size_t count = 0;
@@ -219,7 +219,7 @@ class Parser {
     } while (reader_.at(TokenKind::word) && !is_section(reader_.spelling()));
   }
 
-  // The name of an operator may have hyphens, as in plans: max-pool.
+  // Operator names may contain hyphens, as in plans: max-pool.
   Word operator_name() {
     const Span start = reader_.token().span;
     bool goes_on = reader_.touches_next();
@@ -301,7 +301,8 @@ class Parser {
     return result;
   }
 
-  // Chains lean left, so a long one is as deep as it is long: it counts towards the depth as well.
+  // Operators are left-associative, so a long chain is a deep tree: its length counts towards the
+  // depth.
   Expression sum(int depth) {
     Expression result = product(depth);
     for (int length = depth; reader_.at(TokenKind::plus) || reader_.at(TokenKind::minus);) {
@@ -336,7 +337,7 @@ class Parser {
       result.real = reader_.real("a number");
     } else if (reader_.take(TokenKind::minus)) {
       Expression of = primary(depth + 1);
-      if (of.kind == Expression::Kind::name && of.name.text == "inf") {  // masked scores
+      if (of.kind == Expression::Kind::name && of.name.text == "inf") {  // -inf, for masked scores
         of.kind = Expression::Kind::real;
         of.real = std::numeric_limits<double>::infinity();
       }

@@ -24,7 +24,7 @@ bool is_place_node(const plan::Operator& op) {
   return place_operand(op) != kNoPlace || place_result(op) != kNoPlace;
 }
 
-// The size of the index that a node's attribute names, as a value of the left has it.
+// The size of the index that a node's attribute names, taken from a value of the left.
 std::optional<Number> size_along(const Rule& rule, const AttributeTerm& along) {
   if (along.indices.size() != 1) return std::nullopt;
   for (std::uint16_t value = 0; value < rule.left.values; ++value)
@@ -38,7 +38,7 @@ std::optional<Number> size_along(const Rule& rule, const AttributeTerm& along) {
   return std::nullopt;
 }
 
-// One past the last row of a node; a slice begins after row 0.
+// The end of a node's range of rows; a slice may begin after row 0.
 std::optional<Number> rows_of(const Rule& rule, const PatternNode& node) {
   const auto term = [&](std::string_view name) -> const AttributeTerm* {
     const std::size_t at = attribute_named(*node.op, name);

@@ -85,7 +85,6 @@ class SidePrinter {
   std::string attribute(const AttributeTerm& term, const plan::AttributeSpec& spec) {
     switch (term.kind) {
       case AttributeTerm::Kind::number: {
-        // A variable alone would bind; in parentheses it is a number to be compared. Literals need none.
         return rule::print(term.number, rule_);
       }
       case AttributeTerm::Kind::real: return fmt::format("{}", term.real);
@@ -132,7 +131,7 @@ std::string print_input(const RuleInput& input, const Rule& rule) {
   return fmt::format("{} on {}", text, rule.variables[input.axis].name);
 }
 
-// Words that an attribute binds must be declared, but for mesh axes.
+// Words that an attribute binds must be declared, except for mesh axes.
 std::vector<std::string> declared_words(const Rule& rule) {
   std::vector<std::string> result;
   for (const PatternNode& node : rule.left.nodes)

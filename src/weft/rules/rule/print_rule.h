@@ -1,4 +1,4 @@
-// weft/rules/rule/print_rule.h -- parts of a rule as text.
+// weft/rules/rule/print_rule.h -- prints parts of a rule.
 #pragma once
 #include <string>
 

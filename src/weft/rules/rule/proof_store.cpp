@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::int64_t kLargestProof = 1 << 22;
 
-// Run again before a proof that was read counts. A rule that is wrong everywhere fails the first, one that
-// needs a guard most often fails one of these.
+// Instances run again before a stored proof is accepted. A rule that is always wrong fails the
+// first; one that needs a guard usually fails one of these.
 constexpr int kInstancesRunAgain = 8;
 
 std::string file_of(const Digest& key) { return fmt::format("{}.proof", key.hex()); }
 
-// Whether the rule holds on a few instances under the proof's guard. What says that the rule may not fire does
-// no harm, whoever wrote it.
+// Whether the rule holds on a few instances under the proof's guard. A forged proof that forbids
+// the rule to fire is harmless.
 bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Digest& key) {
   if (!holds(proof.verdict)) return true;
   Rule guarded = rule;
@@ -32,9 +32,9 @@ bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Di
   Random random(key.low, key.high);
   for (int k = 0; k < kInstancesRunAgain; ++k) {
     const auto instance = draw_instance(guarded, random);
-    if (!instance.ok()) return k > 0;  // some left sides seldom fit, which the prover puts up with as well
+    if (!instance.ok()) return k > 0;  // instances of some rules are rare; the prover accepts that too
     if (instance->refusal) return false;
-    // In real numbers: what is proven up to rounding need not hold over the field.
+    // On real numbers: a rule proven up to rounding need not hold over the field.
     RealDraws draws = draws_for(*instance);
     draws.begin(k, random);
     const auto run = run_real(*instance, draws, random);
@@ -92,7 +92,7 @@ RuleProof proof_of(const Rule& rule, const ProofStore* store, const ProveOptions
   const Digest key = proof_key(rule, options);
   if (auto found = store->find(key, rule)) return std::move(*found);
   RuleProof proof = prove(rule, options);
-  (void)store->keep(key, proof);  // a proof that cannot be kept counts all the same
+  (void)store->keep(key, proof);  // a proof that cannot be stored is still valid
   return proof;
 }
 

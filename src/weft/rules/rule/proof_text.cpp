@@ -64,7 +64,7 @@ std::optional<RuleProof> proof_from(const Json& json, const Digest& key, const R
   json.at("error_probability").get_to(verdict.error_probability);
   json.at("unseen_share").get_to(verdict.unseen_share);
   json.at("rounding_bound").get_to(verdict.rounding_bound);
-  // Without an end a range ends at 0, as JSON has no infinity.
+  // An unbounded range is stored with end 0, since JSON has no infinity.
   json.at("range").at(0).get_to(verdict.range.least);
   if (const double most = json.at("range").at(1); most > 0) verdict.range.most = most;
   json.at("range").at(2).get_to(verdict.range.finite_only);

@@ -1,4 +1,4 @@
-// weft/rules/rule/proof_text.h -- a proof as the text of a file, and back.
+// weft/rules/rule/proof_text.h -- reads and writes the text of a proof file.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace weft::rule {
 
-// The first line is a hash of the second, which is JSON. It finds accidents, not forgers.
+// The first line is a hash of the second, which is JSON. It detects corruption, not forgery.
 std::string print_proof(const Digest& key, const RuleProof& proof);
 
-// None when a byte is not as it was written, or the proof is another's. `rule` gives the names in the guard
-// their meaning.
+// nullopt if the text is corrupt or the key differs. `rule` resolves the names in the guard.
 std::optional<RuleProof> read_proof(std::string_view text, const Digest& key, const Rule& rule);
 
 }  // namespace weft::rule

@@ -26,12 +26,12 @@ namespace {
 
 constexpr std::size_t kRuleRoundingInstances = 8;
 constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
-// Runs on real numbers: at an instance over which the field has no doubt; at one of which it says that the sides
-// differ; again at the smallest, where numbers meet most often.
+// Runs on real numbers per instance: if the sides agree over the field; if they differ there; and
+// again at the smallest instances, where ties are most frequent.
 constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 24, kRealRunsOfPolynomials = 2;
 constexpr std::size_t kMostHints = 6;
 constexpr std::size_t kSmallInstances = 8, kNarrowInstances = 3;
-// Of the search for narrow regions, for each shape that is tried.
+// Evaluations of the search for narrow regions, per shape tried.
 constexpr int kEvaluationsAlone = 40, kEvaluations = 12;
 std::vector<plan::DType> dtypes_of_inputs(const RuleInstance& instance) {
   std::vector<plan::DType> dtypes;
@@ -41,7 +41,7 @@ std::vector<plan::DType> dtypes_of_inputs(const RuleInstance& instance) {
   return dtypes;
 }
 
-// Fewer rows than this are no use.
+// A rule limited to fewer rows is useless.
 constexpr std::int64_t kFewestRows = 8;
 
 Verdict undecided(Verdict verdict, std::string reason) {
@@ -77,7 +77,7 @@ class RuleClaim {
     return verdict;
   }
 
-  // What failed by its values may have been lucky elsewhere.
+  // Instances that held may only have been lucky with their values: run them more often.
   void look_closer() {
     for (JudgedInstance& each : judged_)
       if (each.good) each.good = holds_in_reals(each, kRealRunsAtSmall);
@@ -94,7 +94,8 @@ class RuleClaim {
       std::ranges::move(fresh, std::back_inserter(judged_));
       return UnderGuard::fails;
     }
-    // At size 1 most things are equal: a guard that leaves nothing else makes the sample smaller and no more.
+    // At size 1 most things are equal: a guard that leaves only such sizes just makes the sample
+    // smaller.
     if (!tried_of(rule_, fresh).spreads_like(tried_of(rule_, judged_))) return UnderGuard::too_few_cases;
     outside_ = find_counterexample(rule_, judged_, random_);
     judged_ = std::move(fresh);
@@ -105,9 +106,9 @@ class RuleClaim {
   std::string print(const Guard& guard) const { return rule::print(guard, rule_); }
   const Guard& guard() const { return guard_; }
 
-  // run_cases() did; what is left are the narrow regions that no draw hits.
+  // run_cases() already ran the orders; this searches the narrow regions that random draws miss.
   bool run_more_orders() {
-    // The smallest of each mixture of dtypes.
+    // The smallest instance per combination of dtypes.
     std::vector<const RuleInstance*> some = some_good(
         judged_.size(), [](const JudgedInstance& each) { return has_switches(each.instance.graph); });
     std::set<std::vector<plan::DType>> seen;
@@ -159,9 +160,9 @@ class RuleClaim {
     verdict.rounding = same && verdict.range.is_all() ? Rounding::exact : classify_rounding(some);
   }
 
-  // What no draw has shown; empty where there is nothing.
+  // What was not covered by any draw; empty if nothing is missing.
   std::string untried() const {
-    constexpr std::int32_t kEnough = 16;  // shapes, to expect that numbers vary
+    constexpr std::int32_t kEnough = 16;  // shapes needed to expect that numbers vary
     if (options_.shapes < kEnough) return {};
     Rule guarded = rule_;
     guarded.when.insert(guarded.when.end(), guard_.begin(), guard_.end());
@@ -178,7 +179,7 @@ class RuleClaim {
   }
 
  private:
-  // Draws and runs instances of `rule`; a verdict where there is none.
+  // Draws and runs instances of `rule`; returns a verdict if there are none.
   std::optional<Verdict> run_cases(const Rule& rule, std::int32_t shapes,
                                    std::vector<JudgedInstance>& judged) {
     std::set<std::uint64_t> seen;
@@ -204,7 +205,8 @@ class RuleClaim {
     return std::nullopt;
   }
 
-  // Once for each index of each input: sizes that are apart there.
+  // Draws one instance per index of each input, in which its size differs from that of other
+  // inputs.
   void sweep(const Rule& rule, std::vector<JudgedInstance>& judged) {
     InstanceOptions options;
     options.attempts = kSweepAttempts;
@@ -223,8 +225,8 @@ class RuleClaim {
     return verdict;
   }
 
-  // A guard that has nothing to do with the failures would let them through as often as they came before: so
-  // many instances are drawn under it that a dozen of them were to be expected.
+  // An unrelated guard would let failures pass as often as before. So draw enough instances under
+  // it that a dozen failures would be expected.
   std::int32_t enough_under_guard() const {
     const auto wanted =
         static_cast<std::int64_t>(12 * judged_.size()) / std::max<std::int64_t>(1, failures());
@@ -246,7 +248,7 @@ class RuleClaim {
     return run.ok() && !run->difference;
   }
 
-  // At good instances, the smallest first.
+  // Good instances, smallest first.
   template <class Wanted>
   std::vector<const RuleInstance*> some_good(std::size_t most, const Wanted& wanted) const {
     std::vector<const RuleInstance*> some;
@@ -263,7 +265,7 @@ class RuleClaim {
 
   int draws_of_a_sweep() const { return std::clamp(options_.shapes / 3, 4, 32); }
 
-  // Whether f32 makes the same numbers of both sides: doubles keep digits that it loses.
+  // Whether both sides are equal in f32: doubles keep digits that f32 loses.
   bool same_in_f32(const RuleInstance& instance) {
     if (instance.distributed()) return true;
     RealDraws draws = draws_for(instance);
@@ -293,7 +295,8 @@ class RuleClaim {
     return true;
   }
 
-  // Numbers on which the sides differ at one instance are tried at all others; those of the smallest are the plainest.
+  // Numbers on which the sides differ at one instance are tried at all others. Keeps those of the
+  // smallest instance, which are the simplest.
   void remember(const RuleInstance& instance, const RealRun& failed) {
     if (!hints_.empty() && instance.elements >= hints_from_) return;
     hints_from_ = instance.elements;
@@ -305,7 +308,7 @@ class RuleClaim {
           hints_[input].push_back(element.value);
   }
 
-  // The smallest of those that held so far.
+  // The smallest instances that held so far.
   static std::vector<JudgedInstance*> smallest(std::vector<JudgedInstance>& judged) {
     std::vector<JudgedInstance*> small;
     for (JudgedInstance& each : judged)
@@ -315,7 +318,8 @@ class RuleClaim {
     return small;
   }
 
-  // Numbers meet where there are few; and where real numbers alone speak for a rule, they must speak often.
+  // Ties are frequent in small instances. If only real numbers support a rule, many runs are
+  // needed.
   void run_more_reals(std::vector<JudgedInstance>& judged) {
     const std::vector<JudgedInstance*> small = smallest(judged);
     for (JudgedInstance* each : small)
@@ -338,7 +342,8 @@ class RuleClaim {
     }
   }
 
-  // Where numbers are compared one run is one order of them: small instances are run again and again.
+  // If numbers are compared, each run tests one order of them, so small instances are run
+  // repeatedly.
   void run_more_orders(std::vector<JudgedInstance>& judged) {
     std::vector<JudgedInstance*> small = smallest(judged);
     std::erase_if(small, [](const JudgedInstance* each) {
@@ -351,7 +356,7 @@ class RuleClaim {
       if (const Comparisons found = rule::comparisons(each->instance);
           found.with_zero + found.with_others > most.with_zero + most.with_others)
         most = found;
-    // Until the rarest order would have turned up.
+    // Until the rarest order has probably occurred.
     const std::int64_t runs =
         std::min(options_.most_order_runs, runs_needed(most, options_.order_error) - runs_);
     for (std::int64_t run = 0; run < runs; ++run) {
@@ -367,18 +372,18 @@ class RuleClaim {
   Random random_;
   std::vector<JudgedInstance> judged_;
   std::int64_t runs_ = 0;
-  int turn_ = 0;  // of runs on real numbers
+  int turn_ = 0;  // counts runs on real numbers
   RealDraws::Hints hints_;
-  std::int64_t hints_from_ = 0;  // elements of the instance that they come from
+  std::int64_t hints_from_ = 0;  // elements of the instance they come from
   Guard guard_;
   std::optional<Counterexample> outside_;  // a case outside the guard
-  std::optional<Counterexample> narrow_;   // found by following what changes course
+  std::optional<Counterexample> narrow_;   // found by the narrow search
 };
 
 }  // namespace
 
 RuleProof prove(const Rule& rule, const ProveOptions& options) {
-  // Quotients of sizes come out even, by the rule's own guard or by the one that it gets here.
+  // Quotients of sizes must be exact, by the rule's own guard or by the one added here.
   const std::vector<Condition> even = missing_divisions(rule);
   Rule guarded = rule;
   guarded.when.insert(guarded.when.end(), even.begin(), even.end());

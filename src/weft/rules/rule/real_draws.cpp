@@ -74,7 +74,7 @@ double RealDraws::whole(Random& random, bool wide) const {
     case 0: return any_of(kTiny, random);
     case 1: return static_cast<double>(random.between(-9, 9));
     case 3: {
-      // The least number has no opposite.
+      // The smallest integer cannot be negated.
       const double least = wide ? -0x1p63 : -0x1p31, most = wide ? 0x1p52 : 0x1p31 - 1;
       if (random.below(4) == 0) return random.below(2) == 0 ? most : random.below(2) == 0 ? least : -most;
       return sign(random) * std::floor(std::pow(2, (wide ? 52 : 31) * random.uniform()));
@@ -88,10 +88,10 @@ double RealDraws::whole(Random& random, bool wide) const {
 double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) const {
   if (dtype == plan::DType::boolean) return static_cast<double>(random.below(2));
   const bool whole_number = plan::is_integer(dtype);
-  // What told the sides apart once is tried in three runs of eight, mostly as it was.
+  // Numbers that once distinguished the sides are tried in three of eight runs, mostly unchanged.
   const bool hinted =
       turn_ % 3 == 0 && input < hints_.size() && !hints_[input].empty() && random.below(4) != 0;
-  // Counted from far out nearly all whole numbers are rows.
+  // With an offset, nearly all integers are rows.
   const bool row = rows_ > 0 && whole_number && random.below(8) < (first_ > 0 ? 7u : 3u);
   const double value = hinted         ? hints_[input][random.below(hints_[input].size())]
                        : row          ? static_cast<double>(first_ + random.between(-1, rows_))
@@ -103,7 +103,7 @@ double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) con
     case plan::DType::f32: return static_cast<double>(static_cast<float>(value));
     case plan::DType::f64: return value;
     default: {
-      // Sixteen bits run out of range where the rule does not: most of their numbers stay small.
+      // 16-bit floats overflow where the rule does not, so most of their numbers stay small.
       const double most = turn_ != 3 || dtype == plan::DType::f16 || plan::is_f8(dtype) ? 64 : 0x1p100;
       return ops::Numbers<ops::Rounded>{.rounds = true}.stored({std::fmod(value, most), 0}, dtype).value;
     }

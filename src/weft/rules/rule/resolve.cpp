@@ -23,7 +23,7 @@ constexpr std::size_t kMostValues = 4096;
 
 using Values = std::map<std::string_view, std::uint16_t>;
 
-// What is known of a side while it is read.
+// The state of a side while it is resolved.
 struct Reading {
   Side side;
   Values names;
@@ -222,7 +222,7 @@ class Resolver {
       made.operator_variable = found->second;
       return {};
     }
-    // max_pool and max-pool are one.
+    // max_pool and max-pool are the same name.
     std::string name(term.name.text);
     std::ranges::replace(name, '_', '-');
     made.op = operators_.find(name);
@@ -277,7 +277,7 @@ class Resolver {
     return {};
   }
 
-  // Whether the value goes by another name that both sides define.
+  // Whether the value also has a name that both sides define.
   bool is_alias(const Word& word, const Reading& reading) const {
     const std::uint16_t place = reading.names.at(word.text);
     return std::ranges::any_of(reading.defined, [&](const Word& other) {

@@ -1,4 +1,4 @@
-// weft/rules/rule/resolve.h -- gives the names of a written rule their meaning.
+// weft/rules/rule/resolve.h -- resolves the names of a parsed rule.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/rules/rule/rule.h"
@@ -6,11 +6,11 @@
 
 namespace weft::rule {
 
-// Which side is the left: a rule that holds both ways is resolved once each way.
+// Which side becomes the left: a rule that holds both ways is resolved once per direction.
 enum class Way : std::uint8_t { forward, reverse };
 
-// The rule, or its first mistake with the place. Every name the right side uses is bound by the left, and
-// every list of indices that can be known is filled in.
+// The rule, or its first mistake with its location. Every name the right side uses is bound by the
+// left, and index lists are inferred where possible.
 Result<Rule> resolve(const syntax::Rule& rule, std::span<const syntax::Guard> guards, Way way,
                      const plan::OperatorSet& operators);
 

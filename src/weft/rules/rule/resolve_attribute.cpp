@@ -116,7 +116,7 @@ Result<AttributeTerm> AttributeResolver::list(const Expression& value, const pla
   return result;
 }
 
-// On the left a bare name binds the size.
+// On the left, a bare name binds the size.
 Result<Number> AttributeResolver::size(const Expression& value) {
   Number result;
   if (value.none) {

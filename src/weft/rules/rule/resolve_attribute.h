@@ -1,9 +1,9 @@
-// weft/rules/rule/resolve_attribute.h -- the attributes of a pattern's node, as its operator wants them.
+// weft/rules/rule/resolve_attribute.h -- resolves the attributes of a pattern's node.
 //
 //   conv2d(x, w, stride=s, padding=1)    stride binds or reads s, padding is 1, groups has its default
 //
-// A bare name is a variable; for a word it is the word itself (kind=sum), but for a mesh axis (axis=a) and
-// for what the rule declares by `any word k`.
+// A bare name is a variable. For a word attribute it is the word itself (kind=sum), except for a
+// mesh axis (axis=a) and for names that the rule declares by `any word k`.
 #pragma once
 #include <set>
 #include <string_view>
@@ -23,7 +23,7 @@ class AttributeResolver {
                     bool is_left)
       : names_(names), numbers_(numbers), words_(words), is_left_(is_left) {}
 
-  // One term for each of the operator's attributes, in its order.
+  // One term per attribute of the operator, in its order.
   Result<std::vector<AttributeTerm>> all(const syntax::Term& term, const plan::Operator& op);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using syntax::Comparison;
 using syntax::Expression;
 
-// A parameter of a named guard is written out wherever it stands: texts could grow without bound.
+// A named guard's parameters are expanded wherever they occur, so texts could grow without bound.
 constexpr std::size_t kLongestNumbers = 100000;
 constexpr std::size_t kMostConditions = 256;
 

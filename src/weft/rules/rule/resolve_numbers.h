@@ -1,4 +1,4 @@
-// weft/rules/rule/resolve_numbers.h -- numbers and guards as written, with the values, indices and variables meant.
+// weft/rules/rule/resolve_numbers.h -- resolves the names in numbers and guards.
 #pragma once
 #include <map>
 #include <span>
@@ -14,17 +14,17 @@ namespace weft::rule {
 
 class NumberResolver {
  public:
-  // `left` is what names of values mean: those of the left side that are known so far.
+  // `left`: the values of the left side known so far, by name.
   NumberResolver(Names& names, const std::map<std::string_view, std::uint16_t>& left,
                  std::span<const syntax::Guard> guards)
       : names_(names), left_(left), guards_(guards) {}
 
   Result<Number> number(const syntax::Expression& expression);
-  // Named guards are written out.
+  // Expands named guards.
   Result<std::vector<Condition>> conditions(std::span<const syntax::Comparison> comparisons);
 
  private:
-  using Parameters = std::map<std::string_view, Number>;  // of the guard that is being written out
+  using Parameters = std::map<std::string_view, Number>;  // of the guard being expanded
 
   Result<Number> call(const syntax::Expression& expression);
   Status condition(const syntax::Comparison& comparison, std::vector<Condition>& all);

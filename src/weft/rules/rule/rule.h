@@ -1,4 +1,4 @@
-// weft/rules/rule/rule.h -- a rewrite rule: what to find in a plan, and what may stand there instead.
+// weft/rules/rule/rule.h -- a rewrite rule: what to find in a plan, and what may replace it.
 //
 //   rule merge_products explore
 //     why   one wide product keeps the multipliers busier than two narrow ones
@@ -11,15 +11,17 @@
 //           q = rename(slice(c, along=n, begin=size(v, n), end=size(v, n) + size(w, m)), from=[n], to=[m])
 //     when  size(v, n) <= 4096
 //
-// A lower-case index variable stands for one index, an upper-case one for any number of them, none
-// included. An index of a plan belongs to the variables that occur in just those values that have it:
-// above, what x, p and q share is B, what x, v and w share is K. Two variables may stand for the same
-// index where no value has both, unless `when distinct(n, m)` forbids it. A side is a list of nodes over the
-// operators of ops/; `left` and `right` define the same results. An attribute that the left leaves out has
-// its default; a name there binds it. The order of an input's indices is any, unless it is said to be given
-// `in order`; that of a result follows the left's: a transpose is put in where the right differs.
+// A lower-case index variable stands for one index, an upper-case one for any number of them,
+// including none. An index of a plan belongs to the variables that occur in exactly those values
+// that have it: above, the indices that x, p and q share are B, those that x, v and w share are K.
+// Two variables may stand for the same index if no value has both, unless `when distinct(n, m)`
+// forbids it. A side is a list of nodes over the operators of ops/; `left` and `right` define the
+// same results. An attribute that the left omits has its default; a name there binds it. An input's
+// indices may be in any order, unless it is declared `in order`. Results have the left's index
+// order: a transpose is added if the right's differs.
 //
-// A file may name guards, which rules then use like words of the language, and a rule may hold both ways:
+// A file may define guards, which rules then use like built-in words, and a rule may hold both
+// ways:
 //
 //   guard same_padding(r, p): r = 2 * p + 1
 //
@@ -45,7 +47,7 @@
 
 namespace weft::rule {
 
-enum class Kind : std::uint8_t { normalize, explore };  // always taken, or for the cost to judge
+enum class Kind : std::uint8_t { normalize, explore };  // always applied, or decided by cost
 
 std::string_view name(Kind kind);
 
@@ -56,13 +58,13 @@ struct IndexVariable {
   friend bool operator==(const IndexVariable&, const IndexVariable&) = default;
 };
 
-using IndexList = std::vector<std::uint16_t>;  // into Rule::indices
+using IndexList = std::vector<std::uint16_t>;  // indices into Rule::indices
 
 inline bool has(const IndexList& list, std::uint16_t index) {
   return std::ranges::find(list, index) != list.end();
 }
 
-// A whole number that a match determines.
+// An integer that a match determines.
 struct Number {
   enum class Kind : std::uint8_t {
     literal,
@@ -75,30 +77,31 @@ struct Number {
     multiply,
     divide,
     remainder,
-    open  // not said: of `type=[B, n]`, where n has whatever size it has
+    open  // not stated: in `type=[B, n]`, n has whatever size it has
   };
   Kind kind = Kind::literal;
   std::int64_t literal = 0;
-  std::uint16_t variable = 0;  // of `variable`: into Rule::variables; of `ranks`: the mesh axis' variable
-  std::uint16_t value = 0;    // of `size(x, n)` and `elements(x)`: into the left side's values (inputs first)
-  std::uint16_t index = 0;    // of `size`: into Rule::indices; of an upper-case one: the product of its sizes
-  std::vector<Number> parts;  // of arithmetic: two
+  std::uint16_t variable = 0;  // variable: index into Rule::variables; ranks: the mesh axis's variable
+  std::uint16_t value = 0;     // size(x, n), elements(x): index into the left's values (inputs first)
+  std::uint16_t index = 0;     // size: index into Rule::indices; upper case: the product of its sizes
+  std::vector<Number> parts;   // the two operands of arithmetic
 
   friend bool operator==(const Number&, const Number&) = default;
 };
 
-// What an attribute must be (on the left) or is made (on the right).
+// What an attribute must be (on the left) or becomes (on the right).
 struct AttributeTerm {
   enum class Kind : std::uint8_t { standard, number, real, word, variable, indices, dtype };
-  Kind kind = Kind::standard;  // its default
+  Kind kind = Kind::standard;  // standard: the default
   Number number;
   double real = 0;
   std::string word;
-  std::uint16_t variable = 0;  // binds, or must equal what it was bound to
+  std::uint16_t variable = 0;  // binds, or must equal the earlier binding
   IndexList indices;           // `along=n` is a list of one
-  // Of `broadcast(x, type=[B, n: size(v, n)])` and `split(.., into=[h: heads, e: width])`: one an index.
-  // One that is left open is any on the left; on the right it is the operand's, or else that of the first
-  // value of the left that has the index. The dtype of such a type is the first operand's.
+  // The sizes in `broadcast(x, type=[B, n: size(v, n)])` and `split(.., into=[h: heads, e:
+  // width])`, one per index. An open size matches any size on the left. On the right it is the
+  // operand's size, or else that of the first value of the left that has the index. The dtype of
+  // such a type is the first operand's.
   std::vector<Number> sizes;
   plan::DType dtype = plan::DType::f32;
 
@@ -115,7 +118,7 @@ struct Variable {
 
 // `any unary f`: stands for one operator of a class, the same wherever it occurs.
 struct OperatorVariable {
-  enum class Class : std::uint8_t { unary, binary };  // pointwise of one and two operands
+  enum class Class : std::uint8_t { unary, binary };  // pointwise, with one or two operands
   std::string name;
   Class of = Class::unary;
 
@@ -124,9 +127,9 @@ struct OperatorVariable {
 
 struct PatternNode {
   const plan::Operator* op = nullptr;           // null: an operator variable
-  std::uint16_t operator_variable = 0;          // into Rule::operators
+  std::uint16_t operator_variable = 0;          // index into Rule::operators
   std::vector<std::uint16_t> operands;          // values of this side
-  std::vector<AttributeTerm> attributes;        // one for each of the operator's, in its order
+  std::vector<AttributeTerm> attributes;        // one per attribute of the operator, in its order
   std::uint16_t first_result = 0, results = 1;  // values of this side
 
   friend bool operator==(const PatternNode&, const PatternNode&) = default;
@@ -135,9 +138,9 @@ struct PatternNode {
 // The values of a side are the rule's inputs, then the results of its nodes, in order.
 struct Side {
   std::vector<PatternNode> nodes;
-  std::vector<IndexList> lists;  // of each value, where it is known
+  std::vector<IndexList> lists;  // by value; valid if has_list
   std::vector<bool> has_list;
-  std::vector<std::string> names;  // of each value; empty where the text gives none
+  std::vector<std::string> names;  // by value; empty if the text has none
   std::size_t values = 0;
 
   friend bool operator==(const Side&, const Side&) = default;
@@ -146,15 +149,15 @@ struct Side {
 struct RuleInput {
   std::string name;
   IndexList list;
-  bool in_order = false;  // `x[b, c, h, w] in order`: its indices are just these, in this order
-  // `x[I] partial(sum) on a`. The index of `sliced(n)` is n's place in Rule::indices.
+  bool in_order = false;  // `x[b, c, h, w] in order`: exactly these indices, in this order
+  // `x[I] partial(sum) on a`. The index of `sliced(n)` is an index into Rule::indices.
   std::optional<plan::AxisLayout> layout;
-  std::uint16_t axis = 0;  // of the layout: into Rule::variables
+  std::uint16_t axis = 0;  // of the layout: index into Rule::variables
 
   friend bool operator==(const RuleInput&, const RuleInput&) = default;
 };
 
-// Two numbers compared, or a fact about a value.
+// A comparison of two numbers, or a property of a value.
 struct Condition {
   enum class Kind : std::uint8_t {
     equal,
@@ -172,7 +175,8 @@ struct Condition {
   };
   Kind kind = Kind::equal;
   Number left, right;
-  // Of facts about values: of the left. Of `whole` the other is into Rule::indices, of `distinct` both are.
+  // Properties: a value of the left. whole: `other` is an index into Rule::indices; distinct: both
+  // are.
   std::uint16_t value = 0, other = 0;
 
   friend bool operator==(const Condition&, const Condition&) = default;
@@ -191,7 +195,7 @@ struct Rule {
   Side left, right;
   struct Output {
     std::string name;
-    std::uint16_t left = 0, right = 0;  // values of the sides
+    std::uint16_t left = 0, right = 0;  // values of each side
 
     friend bool operator==(const Output&, const Output&) = default;
   };
@@ -201,11 +205,12 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-// `text` as rules, or the first mistake with its place. `file` is kept in the rules and named in errors.
+// Parses rules, or fails with the first mistake and its location. `file` is stored in the rules and
+// named in errors.
 Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file,
                                       const plan::OperatorSet& operators);
 
-// The rule as text that parses to an equal rule.
+// Text that parses to an equal rule.
 std::string print(const Rule& rule);
 std::string print(const std::vector<Condition>& conditions,
                   const Rule& rule);  // "size(v, n) <= 4096 and groups = 1"

@@ -10,7 +10,7 @@ namespace weft::rule {
 namespace {
 
 constexpr int kSmallDraws = 96, kRuleValueDraws = 64, kFailingDraws = 12, kFieldDraws = 3;
-// Kinds of numbers (real_draws.h), those that people read most easily first.
+// Kinds of numbers (real_draws.h), easiest to read first.
 constexpr std::array kPlainFirst = {0, 4, 0, 2, 6, 5, 1, 7, 3};
 
 bool fails_at(const RuleInstance& instance, Random& random) {
@@ -49,7 +49,7 @@ void describe(const RuleInstance& instance, const InstanceRun<T>& run, Counterex
   if (difference.at >= 0) found.at = coordinates(difference.at, run.left[k].sizes);
 }
 
-// Where it was found, without values.
+// The counterexample's sizes, without values.
 Counterexample begun_at(const Rule& rule, const RuleInstance& instance) {
   Counterexample found;
   found.ranks = instance.distributed() ? instance.mesh.ranks() : 0;
@@ -72,7 +72,7 @@ Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random
   }
   RealDraws draws = draws_for(instance);
   for (int draw = 0; draw < kRuleValueDraws; ++draw) {
-    // Each kind gets a fair number of tries before the next.
+    // Try each kind equally often before the next.
     constexpr int kTries = kRuleValueDraws / static_cast<int>(kPlainFirst.size());
     draws.begin(kPlainFirst[static_cast<std::size_t>(std::min<int>(draw / kTries, kPlainFirst.size() - 1))],
                 random);
@@ -106,7 +106,7 @@ Counterexample counterexample_of(const Rule& rule, const RuleInstance& instance,
 
 Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random) {
   const RuleInstance* smallest = nullptr;
-  // A difference in values says more than a right side that does not fit.
+  // A difference in values is clearer than an ill-typed right side.
   const auto better = [](const RuleInstance& a, const RuleInstance& b) {
     if (a.refusal.has_value() != b.refusal.has_value()) return !a.refusal.has_value();
     return a.elements < b.elements;

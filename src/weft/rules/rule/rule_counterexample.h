@@ -1,4 +1,4 @@
-// weft/rules/rule/rule_counterexample.h -- the smallest case found in which a rule fails.
+// weft/rules/rule/rule_counterexample.h -- finds the smallest case in which a rule fails.
 #pragma once
 #include <span>
 
@@ -8,12 +8,12 @@
 
 namespace weft::rule {
 
-// Looks among the failures in `judged` and among more instances of small sizes. Its values are real numbers on
-// which the two sides differ, small ones if such will do.
+// Searches the failures in `judged` and more instances with small sizes. The values are real
+// numbers on which the two sides differ, small ones if possible.
 // REQUIRES: one of `judged` is not good.
 Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random);
 
-// That run of that instance. REQUIRES: run.difference
+// The counterexample of that run. REQUIRES: run.difference
 Counterexample counterexample_of(const Rule& rule, const RuleInstance& instance, const RealRun& run);
 
 }  // namespace weft::rule

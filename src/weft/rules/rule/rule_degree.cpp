@@ -13,7 +13,7 @@
 namespace weft::rule {
 namespace {
 
-constexpr std::int64_t kLargestRuleDegree = std::int64_t{1} << 58;  // where no bound is left
+constexpr std::int64_t kLargestRuleDegree = std::int64_t{1} << 58;  // beyond, there is no useful bound
 
 template <std::size_t N>
 bool is_one_of(const plan::Operator& op, const std::array<const ops::Operator& (*)(), N>& makers) {
@@ -27,7 +27,7 @@ bool is_move(const plan::Operator& op) {
                                   &ops::slice_across, &ops::permute_ranks, &ops::broadcast_from});
 }
 
-// Operators that multiply nothing: sums, choices and moves.
+// Operators without products: sums, selections and moves.
 bool is_linear(const plan::Operator& op) {
   static constexpr std::array kSuch = {&ops::add,       &ops::sub,      &ops::neg,    &ops::maximum,
                                        &ops::minimum,   &ops::relu,     &ops::reduce, &ops::broadcast,
@@ -37,8 +37,8 @@ bool is_linear(const plan::Operator& op) {
   return is_one_of(op, kSuch) || ops::find_communication(op) != nullptr;
 }
 
-// Operations on elements, and the nodes that do them: a sum of two products that becomes one has as many of
-// the first, a regrouping with other broadcasts as many of the second. Distributing a factor changes both.
+// Element operations, and the nodes that do them. Merging two products into one keeps the former;
+// regrouping with other broadcasts keeps the latter. Distributing a factor changes both.
 struct DegreeArithmetic {
   double elements = 0, nodes = 0;
 
@@ -48,7 +48,8 @@ struct DegreeArithmetic {
   }
 };
 
-// What a node compares: its operand with zero, its operands, elements of one operand along an index.
+// What a node compares: its operand with zero, its operands with each other, or elements of one
+// operand along an index.
 enum class Choice : std::uint8_t { none, with_zero, operands, along };
 
 Choice choice_of(const plan::NodeView& node) {
@@ -65,7 +66,8 @@ Choice choice_of(const plan::NodeView& node) {
   return word == "max" || word == "min" || word == "largest" ? Choice::along : Choice::none;
 }
 
-// The nodes of the left come before the first that only the right has.
+// The products and quotients of nodes [first, last). The left side's nodes come before those that
+// only the right side has.
 std::array<DegreeArithmetic, 2> arithmetic_of(const plan::Graph& graph, std::size_t first, std::size_t last) {
   DegreeArithmetic products, quotients;
   for (std::size_t id = first; id < last; ++id) {
@@ -85,7 +87,7 @@ bool regroups(const std::array<DegreeArithmetic, 2>& left, const std::array<Degr
   });
 }
 
-// Of a power: by a constant; otherwise it is a function of which nothing is known.
+// The exponent of a power by a constant; otherwise that of an uninterpreted function.
 std::int64_t exponent_of(const plan::NodeView& power) {
   const plan::NodeView exponent = power.graph().view(power.graph().value(power.input(1)).producer);
   if (&exponent.op() != &ops::constant()) return 4;
@@ -130,7 +132,7 @@ std::int64_t degree(const RuleInstance& instance) {
       degrees[node.result(k).value] = std::clamp<std::int64_t>(made, 1, kLargestRuleDegree);
     largest = std::max(largest, std::clamp<std::int64_t>(made, 1, kLargestRuleDegree));
   }
-  return 2 * largest;  // of a quotient's numerator times the other's denominator
+  return 2 * largest;  // one quotient's numerator times the other's denominator
 }
 
 bool is_polynomial(const RuleInstance& instance) {
@@ -152,7 +154,7 @@ Comparisons comparisons(const RuleInstance& instance) {
   const auto is_variable = [&](const plan::Operator& op) {
     return std::ranges::find(instance.bindings.operators, &op) != instance.bindings.operators.end();
   };
-  // Numbers that are only moved, or chosen among, are counted where they come from, and once.
+  // Numbers that are only moved or selected are counted once, at their origin.
   std::vector<int> counted(graph.value_count(), 0);
   std::vector<bool> chosen(graph.value_count(), false);
   const auto count = [&](const auto& self, plan::ValueId value, int numbers) -> void {

@@ -1,4 +1,4 @@
-// weft/rules/rule/rule_degree.h -- how complicated the two sides of an instance are: for the error bound.
+// weft/rules/rule/rule_degree.h -- degree and comparisons of an instance, for the error bound.
 #pragma once
 #include <cstdint>
 
@@ -8,18 +8,19 @@
 
 namespace weft::rule {
 
-// The largest degree of an output as a polynomial in the inputs, results of functions counted as inputs. Of
-// quotients it is that of the polynomials that are equal when they are.
+// The largest degree of an output as a polynomial in the inputs; results of functions count as
+// inputs. For quotients, the degree of the cross-multiplied polynomials.
 std::int64_t degree(const RuleInstance& instance);
 
-// Whether all operators add, multiply or move numbers: then the field knows all about them.
+// Whether all operators add, multiply or move numbers, so that the field is conclusive.
 bool is_polynomial(const RuleInstance& instance);
 
-// In the operators of both sides, but for those that a variable stands for: what holds for a function of
-// which nothing is known, as half of the instances have it, holds for one that compares.
+// The comparisons in both sides, except by operators that a variable stands for. Half of the
+// instances use an uninterpreted function for those, and what holds for it also holds for one that
+// compares.
 Comparisons comparisons(const RuleInstance& instance);
 
-// How floating point fares, from instances at which both sides are equal but not the same floats.
+// Classifies rounding from instances at which both sides are equal but not bitwise.
 Rounding classify_rounding(std::span<const RuleInstance* const> instances);
 
 }  // namespace weft::rule

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostAtoms = 256;
 
-// All conditions worth trying, those that say most plainly what is wrong first.
+// All candidate conditions, the most informative first.
 class Atoms {
  public:
   explicit Atoms(const Rule& rule) : rule_(rule) {
@@ -116,7 +116,7 @@ class Atoms {
   std::vector<Condition> all_;
 };
 
-// One bit for each instance.
+// One bit per instance.
 using Bits = std::vector<std::uint64_t>;
 
 std::size_t common(const Bits& a, const Bits& b) {
@@ -158,7 +158,7 @@ class RuleGuardSearch {
     }
     for (std::size_t atom = from; atom < holds_.size(); ++atom) {
       const Bits next = both(held, holds_[atom]);
-      // Each condition must help, and leave more than what was found already leaves.
+      // Each condition must exclude failures and keep more successes than the best guard so far.
       if (common(next, bad_) == failures || common(next, good_) <= best_good_) continue;
       chosen.push_back(atom);
       extend(chosen, next, atom + 1, more - 1);

@@ -20,12 +20,12 @@ using ops::Numbers;
 using ops::Rounded;
 using ops::Tensor;
 
-// An error this large beside a number, and how far the number is off says nothing.
+// With a larger relative error, a number's difference is not meaningful.
 constexpr double kDoubles = 1e-6, kSixteenBits = 0.1;
 
 bool is_input(const plan::NodeView& node) { return &node.op() == &ops::input(); }
 
-// draw(dtype, input, type) gives one element.
+// draw(dtype, input) returns one element.
 template <class T, class Draw>
 std::vector<Tensor<T>> fill_inputs(const plan::Graph& graph, Draw draw) {
   std::vector<Tensor<T>> inputs;
@@ -47,7 +47,7 @@ class Run {
   Run(const RuleInstance& instance, const plan::Graph& graph, Random& random, Numbers<T> numbers)
       : instance_(instance), graph_(graph), random_(random), numbers_(numbers) {}
 
-  // Both sides; a difference where the ranks hold them in other ways.
+  // Runs both sides. Different layouts on the two sides are a difference.
   Result<InstanceRun<T>> run(std::vector<Tensor<T>> inputs) {
     made_.inputs = std::move(inputs);
     WEFT_TRY_STATUS(instance_.distributed() ? on_mesh() : on_one_device());
@@ -101,7 +101,7 @@ class Run {
     return {};
   }
 
-  // What the ranks hold as one tensor. Where each has a value of its own, all of them one after the other.
+  // The ranks' shares as one tensor; a varying value is the concatenation of all ranks' values.
   Result<Tensor<T>> whole(const spmd::MeshTensor<T>& held, std::size_t output) {
     const bool varies =
         std::ranges::any_of(held.layout.axes, [](const plan::AxisLayout& axis) { return axis.is_varying(); });
@@ -126,7 +126,7 @@ class Run {
   InstanceRun<T> made_;
 };
 
-// Compares all outputs. A difference that no rounding explains is the first one found.
+// Compares all outputs. Returns the first difference that rounding cannot explain.
 std::optional<Difference> compare_all(const InstanceRun<Rounded>& run, RealEvidence& evidence,
                                       double telling) {
   std::optional<Difference> difference;
@@ -140,8 +140,8 @@ std::optional<Difference> compare_all(const InstanceRun<Rounded>& run, RealEvide
   return difference;
 }
 
-// How far the sides are apart, of the larger number; infinity where that cannot be told. Numbers that f32 holds as 0
-// are the same: a double's last exponents leave them few digits.
+// The largest relative difference; infinity if undefined. Numbers that are 0 in f32 count as equal:
+// doubles near underflow have few digits left.
 double largest_apart(const InstanceRun<Rounded>& run) {
   constexpr double kNothing = 1e-60;
   double most = 0;
@@ -156,8 +156,8 @@ double largest_apart(const InstanceRun<Rounded>& run) {
   return most;
 }
 
-// Whether the sides are as close as the digits of f32 would leave them: a last bit of s in exp(s * c) counts as often as
-// s * c is large, up to 745 in a double. Constants of fewer digits change results for good.
+// Whether the sides are as close as f32 allows: in exp(s * c), the last bit of s is amplified by s
+// * c, up to 745 in a double. Constants with fewer digits change results fundamentally.
 bool is_small(const InstanceRun<Rounded>& run) {
   constexpr double kDigitsLost = 0x1p-12;
   return largest_apart(run) <= kDigitsLost;
@@ -193,7 +193,7 @@ std::optional<std::size_t> add_compared(const Tensor<Rounded>& left, const Tenso
     if (agreement == ops::Agreement::same) continue;
     evidence.same &=
         a.value == b.value || a.is_lost() || b.is_lost() || (std::isnan(a.value) && std::isnan(b.value));
-    // Where rounding left little of a number, how far it is off says nothing.
+    // If a number is mostly rounding error, its difference is not meaningful.
     const double scale = std::max(std::abs(a.value), std::abs(b.value));
     if (agreement != ops::Agreement::different && a.error + b.error <= telling * scale)
       evidence.apart = std::max(evidence.apart, std::abs(a.value - b.value) / scale);
@@ -252,14 +252,14 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
   if (made.difference) return made;
   RealEvidence found;
   auto difference = compare_all(made, found, kDoubles);
-  // A comparison that rounding may have turned over explains any difference.
+  // A comparison that rounding may have flipped explains any difference.
   if (!notes.doubt) made.difference = std::move(difference);
   if (notes.doubt || made.difference) found.conclusive = 0;
   if (made.difference && instance.held && instance.judges_held && is_small(made)) {
-    // What is left of a rounded constant, where the written one makes none.
+    // Whether the difference comes only from rounding a constant: run with the exact constants.
     WEFT_TRY(written, run_on(instance.graph, false));
     RealEvidence as_written;
-    constexpr double kLastBit = 0x1p-44;  // a written 0.1 is a rounded one too
+    constexpr double kLastBit = 0x1p-44;  // an exact 0.1 is rounded to a double too
     const bool same = !compare_all(written, as_written, kDoubles) || largest_apart(written) <= kLastBit;
     if (same && !notes.doubt) {
       made.difference.reset();
@@ -280,10 +280,11 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
   if (difference) {
     const auto output = static_cast<std::size_t>(difference->output),
                at = static_cast<std::size_t>(difference->at);
-    // Too large for sixteen bits in another order of the same operations: that is rounding.
+    // Overflow of 16 bits by another order of the same operations counts as rounding.
     const bool too_large =
         short_run.left[output].data[at].is_overrun() || short_run.right[output].data[at].is_overrun();
-    // A comparison turned over by it is the same without a cast; with one, the cast may not go.
+    // Without a cast, a comparison flipped by rounding is harmless; with one, the cast must not be
+    // removed.
     if (too_large || (notes.doubt && !has_cast(instance.graph))) difference.reset();
   }
   if (difference) {
@@ -301,7 +302,8 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
 Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& random) {
   Numbers<Field> numbers;
   numbers.key = random.next();
-  // Hardly any number of the field names a row or a class; but small numbers alone have polynomials that vanish.
+  // Random field elements rarely name a row or class, so draw small ones; but not always, since
+  // nonzero polynomials may vanish on small numbers.
   const PlaceUses uses = place_uses(instance.graph);
   const bool places = random.below(4) != 0;
   const auto inputs = fill_inputs<Field>(instance.graph, [&](plan::DType dtype, std::size_t input) {

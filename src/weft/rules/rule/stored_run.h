@@ -1,10 +1,10 @@
-// weft/rules/rule/stored_run.h -- both sides on one device, every value as its dtype holds it.
+// weft/rules/rule/stored_run.h -- runs both sides with every value rounded to its dtype.
 //
 //   x*x at x = 2e19, in f32       too large
 //   x*x at x = 1e-30, in f32      0
 //
-// run_instance.h keeps the digits of doubles where no dtype is shorter than f32. Here f32 rounds as well and has an
-// end, or, to tell that end from other rounding, exponents have none.
+// run_instance.h computes in doubles unless a dtype is shorter than f32. Here f32 also rounds and
+// overflows; or, to separate overflow from rounding, exponents are unbounded.
 #pragma once
 #include <vector>
 
@@ -15,10 +15,10 @@ namespace weft::rule {
 enum class Exponents : std::uint8_t { of_dtype, unbounded };
 
 struct StoredRun : InstanceRun<ops::Rounded> {
-  bool doubt = false;  // a comparison or a whole part that rounding may have turned over
+  bool doubt = false;  // rounding may have flipped a comparison or changed an integer part
 };
 
-// As on one device, also where ranks communicate. REQUIRES: the inputs are those of the instance
+// Runs as on one device, even if ranks communicate. REQUIRES: the inputs are those of the instance
 StoredRun run_stored(const RuleInstance& instance, const RealInputs& inputs, Exponents exponents,
                      std::uint64_t key);
 

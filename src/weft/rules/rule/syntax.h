@@ -1,11 +1,11 @@
-// weft/rules/rule/syntax.h -- a rule as it is written, before its names mean anything.
+// weft/rules/rule/syntax.h -- the syntax tree of a rule, before names are resolved.
 //
 //   p = slice(c, along=n, begin=0, end=size(v, n))
 //
 //   Statement{names: [p], term: Term{slice, operands: [c],
 //                                    attributes: [along: name n, begin: 0, end: call size]}}
 //
-// A rule that holds both ways is written once and given its meaning twice, with the sides in either role.
+// A rule that holds both ways is parsed once and resolved twice, once in each direction.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,11 +17,11 @@
 namespace weft::rule::syntax {
 
 struct Word {
-  std::string_view text;  // of the file
+  std::string_view text;  // a view into the file
   Span span;
 };
 
-// What an attribute is given, or a guard compares.
+// The value of an attribute, or an operand of a guard.
 struct Expression {
   enum class Kind : std::uint8_t {
     number,      // 3
@@ -29,14 +29,14 @@ struct Expression {
     name,        // stride
     quoted,      // 'sum'
     call,        // size(v, n)
-    arithmetic,  // a + b; of a minus sign in front: 0 - a
-    list  // [B, n: size(v, n)]: names; `parts` holds one for each, of kind `none` where no size is given
+    arithmetic,  // a + b; unary minus is 0 - a
+    list         // [B, n: size(v, n)]: names; `parts` has one per name, `none` if it has no size
   };
   Kind kind = Kind::number;
   Span span;
   std::int64_t number = 0;
   double real = 0;
-  Word name;  // of a name, a quoted word (without its quotes), a call
+  Word name;  // of a name, a quoted word (without quotes), a call
   char op = '+';
   std::vector<Expression> parts;  // of a call, arithmetic, a list
   std::vector<Word> names;        // of a list
@@ -60,11 +60,11 @@ struct Statement {
   Term term;
 };
 
-// `a < b`, or a call such as even(a) or a named guard's.
+// `a < b`, or a call such as even(a) or of a named guard.
 struct Comparison {
   enum class Kind : std::uint8_t { fact, equal, unequal, less, less_equal };
   Kind kind = Kind::fact;
-  Expression left, right;  // of a fact: the call is `left`
+  Expression left, right;  // for a fact, `left` is the call
   Span span;
 };
 
@@ -100,7 +100,7 @@ struct File {
   std::vector<Rule> rules;
 };
 
-// The words in the result are parts of `text`.
+// The words in the result are views into `text`.
 Result<File> parse(std::string_view text);
 
 }  // namespace weft::rule::syntax

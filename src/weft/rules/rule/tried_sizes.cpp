@@ -10,7 +10,7 @@
 namespace weft::rule {
 namespace {
 
-// Whether a condition states the variable outright: k = 3.
+// Whether a condition fixes the variable: k = 3.
 bool states(const Condition& condition, std::uint16_t variable) {
   const auto is_variable = [&](const Number& number) {
     return number.kind == Number::Kind::variable && number.variable == variable;

@@ -1,8 +1,8 @@
-// weft/rules/rule/tried_sizes.h -- what a rule was tried at, and what that leaves out.
+// weft/rules/rule/tried_sizes.h -- what a rule was tried at, and what is missing.
 //
-// At size 1 a maximum is a sum and a softmax is 1. A rule that was tried with single elements alone, or with one value
-// of an attribute that its guard does not state, or that names a number beyond all that was drawn, has not been tried;
-// nor one of which a quotient was 0 throughout.
+// At size 1 a maximum is a sum and a softmax is 1. So a rule counts as untried if it was tried only
+// with single elements, or with only one value of an attribute that its guard does not fix, or if
+// it names a number beyond everything drawn, or if one of its quotients was always 0.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -15,14 +15,14 @@
 namespace weft::rule {
 
 struct TriedSizes {
-  std::vector<std::int64_t> elements;              // the most, by input
-  std::vector<std::int64_t> sizes;                 // the largest, by index variable; 0: none was drawn
+  std::vector<std::int64_t> elements;              // the maximum, by input
+  std::vector<std::int64_t> sizes;                 // the maximum, by index variable; 0: none was drawn
   std::vector<std::set<std::int64_t>> attributes;  // the values, by variable
-  std::vector<bool> quotients;                     // by division of the rule: whether it was ever more than 0
+  std::vector<bool> quotients;                     // by division of the rule: whether it was ever nonzero
 
-  // Whether what was larger than 1 there is so here.
+  // Whether every size that exceeded 1 in `other` does so here.
   bool spreads_like(const TriedSizes& other) const;
-  // "x was tried with one element alone"; empty where nothing is missing.
+  // "x was tried with one element alone"; empty if nothing is missing.
   std::string missing(const Rule& rule) const;
 };
 

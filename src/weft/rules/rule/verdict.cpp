@@ -26,7 +26,7 @@ std::string_view name(Rounding rounding) {
 }
 
 std::string print(const FloatRange& range) {
-  // Bounds within the range: a little is taken from what was sampled.
+  // Shrink the sampled range slightly, to stay within the true one.
   const auto up = [](double bound) { return 1.05 * bound; };
   const auto down = [](double bound) { return 0.95 * bound; };
   const std::string_view finite = range.finite_only ? "finite numbers, " : "";

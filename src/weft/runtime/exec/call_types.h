@@ -1,4 +1,4 @@
-// weft/runtime/exec/call_types.h -- what a plan's types and monoids are to a communicator.
+// weft/runtime/exec/call_types.h -- converts plan dtypes and monoids to communicator types.
 #pragma once
 #include "weft/base/check.h"
 #include "weft/communication/comm/call.h"
@@ -16,7 +16,7 @@ inline comm::ElementType element_type_of(plan::DType dtype) {
     case plan::DType::i32: return comm::ElementType::i32;
     case plan::DType::i64: return comm::ElementType::i64;
     case plan::DType::boolean:
-    case plan::DType::f8e4m3:  // is moved, never summed
+    case plan::DType::f8e4m3:  // sent as bytes, never reduced
     case plan::DType::f8e5m2: return comm::ElementType::u8;
   }
   WEFT_CHECK(false, "an element type that does not exist");

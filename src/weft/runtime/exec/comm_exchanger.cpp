@@ -22,7 +22,8 @@ bool are_equal(std::span<const std::int64_t> counts) {
   return std::ranges::all_of(counts, [&](std::int64_t count) { return count == counts.front(); });
 }
 
-// counts[from * ranks + to] of an all-to-all, of which each rank knows what it gives and takes itself.
+// counts[from * ranks + to] of an all-to-all. Each rank knows only what it sends and receives
+// itself.
 Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange& exchange) {
   const auto ranks = static_cast<std::size_t>(group.size());
   const auto me = static_cast<std::size_t>(group.rank());
@@ -44,7 +45,7 @@ Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange
 comm::Options training_options(comm::TransportKind transport) {
   comm::Options options;
   options.transport = transport;
-  options.background = false;  // the rank's mover waits for what it starts
+  options.background = false;  // the rank's exchange thread waits for the calls it starts
   options.statistics = "none";
   return options;
 }
@@ -68,7 +69,7 @@ Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, 
 Result<CommExchanger::Group> CommExchanger::make_group(std::size_t axis) {
   Group group;
   if (mesh_.axes[axis].ranks < 2) return group;
-  // The first rank of a group names it.
+  // The lowest rank of a group is the group's colour.
   const std::int32_t colour = mesh_.group(world_.rank(), axis).front();
   WEFT_TRY(made, world_.split(colour, mesh_.coordinate(world_.rank(), axis)));
   group.own = std::move(made);
@@ -76,7 +77,7 @@ Result<CommExchanger::Group> CommExchanger::make_group(std::size_t axis) {
   return group;
 }
 
-// All ranks have the same exchanges, so all come to the same splits.
+// All ranks have the same exchanges, so all make the same splits.
 Status CommExchanger::open_low_groups(std::span<const Exchange* const> exchanges) {
   low_groups_.resize(groups_.size());
   for (std::size_t axis = 0; axis < groups_.size(); ++axis) {
@@ -91,7 +92,7 @@ Status CommExchanger::open_low_groups(std::span<const Exchange* const> exchanges
   return {};
 }
 
-// Servers come to the same splits.
+// Summation servers make the same splits.
 Status CommExchanger::open_served_groups(std::span<const Exchange* const> exchanges) {
   if (!served_.empty()) return {};
   for (ServedGroup& group : served_groups(exchanges, mesh_)) {
@@ -135,14 +136,14 @@ Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
   return {};
 }
 
-// Ranks that ran different algorithms would wait for each other for ever, and nobody could say why.
+// Ranks that run different algorithms would deadlock without an error.
 Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges) {
   if (world_.size() == 1) return {};
   const bool has_stages =
       std::ranges::any_of(exchanges, [](const Exchange* e) { return is_message(e->kind); });
   if (!has_stages && agreement_ == Agreement::of_all) return agree_on(exchanges, world_, {});
-  // Every stage and every replica that takes its own number of micro-batches has collectives of its own; those of a
-  // group have the same.
+  // Stages, and replicas with different numbers of micro-batches, have different collectives.
+  // Within a group they are the same.
   for (std::size_t axis = 0; axis < groups_.size(); ++axis)
     if (groups_[axis].communicator != nullptr)
       WEFT_TRY_STATUS(agree_on(exchanges, *groups_[axis].communicator, mesh_.axes[axis].name));
@@ -191,7 +192,7 @@ Status CommExchanger::pass(const Ready& ready, Kind kind) {
   return ready.mailbox->take({static_cast<std::byte*>(ready.call.output), bytes}, ready.other, ready.tag);
 }
 
-// The communicator's own choice where the program leaves it that.
+// The algorithm that the program names; if it names none, the communicator chooses.
 Result<comm::NamedAlgorithm> CommExchanger::named(Communicator& group, const Exchange& exchange,
                                                   const comm::Call& call) {
   const program::ChosenAlgorithm& chosen = exchange.algorithm;
@@ -241,7 +242,8 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   } else if (exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter) {
     ready.counts = exchange.counts;
   }
-  // Ranks compare their calls: where counts say it all, nothing of this rank's own may stand beside them.
+  // Ranks compare their calls: if `counts` describes the call, `count` must not contain per-rank
+  // values.
   if (ready.counts.empty()) {
     call.count = exchange.counts.at(0);
   } else if (are_equal(ready.counts)) {
@@ -258,7 +260,7 @@ CommExchanger::Ready& CommExchanger::ready_for(const Exchange& exchange, const s
   Ready& ready = found->second;
   ready.call.input = operand;
   ready.call.output = result;
-  // A sum by servers runs in place.
+  // Sums by servers run in place.
   const bool is_in_place = ready.communicator == nullptr || ready.call.kind == comm::Kind::custom;
   std::byte* const place = ready.longer.empty() ? result : ready.longer.data();
   if (is_in_place && operand != place && ready.bytes > 0)
@@ -307,7 +309,7 @@ Status CommExchanger::wait(Handle handle) {
     const std::lock_guard lock(mutex_);
     work = under_way_[handle.number];
   }
-  if (!work) return {};  // a rank alone
+  if (!work) return {};  // a group of one rank
   Status status = work->wait();
   if (status.ok()) finish(ready_.at(&exchange));
   const std::lock_guard lock(mutex_);
@@ -316,8 +318,9 @@ Status CommExchanger::wait(Handle handle) {
 }
 
 void CommExchanger::stop(const Error& why) {
-  // A call that was started has begun here, since its communicator has no other under way: it cannot be taken
-  // back (comm::Work::cancel). And the others would wait for those that this rank does not start any more.
+  // A started call is already running, since its communicator has no other call in flight; it
+  // cannot be cancelled (comm::Work::cancel). Failing the communicators releases ranks that wait
+  // for calls this rank will not start.
   for (const std::vector<Group>* groups : {&groups_, &low_groups_})
     for (const Group& group : *groups)
       if (group.communicator != nullptr) group.communicator->fail(why);

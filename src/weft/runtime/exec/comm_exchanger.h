@@ -1,20 +1,23 @@
-// weft/runtime/exec/comm_exchanger.h -- exchanges as collectives of weft::comm.
+// weft/runtime/exec/comm_exchanger.h -- runs exchanges as collectives of weft::comm.
 //
-//   mesh node=2, gpu=3          axis node: groups {0,3} {1,4} {2,5}     a communicator for each axis, made of
-//   ranks 0 1 2                 axis gpu:  groups {0,1,2} {3,4,5}       the ranks that differ along it alone
+//   mesh node=2, gpu=3          axis node: groups {0,3} {1,4} {2,5}     one communicator per axis, with
+//   ranks 0 1 2                 axis gpu:  groups {0,1,2} {3,4,5}       the ranks that differ only in it
 //         3 4 5
 //
-// What a program names runs: its algorithm, compiled once, and its priority. A name that does not exist, or is
-// not for these ranks, fails in prepare(), as do ranks whose programs name different ones.
+// Runs exactly the algorithm that the program names, compiled once, with the named priority.
+// prepare() fails if the algorithm does not exist or does not apply to these ranks, or if ranks'
+// programs name different ones.
 //
-// Exchanges of low priority have communicators of their own: nobody who comes after them has to wait.
+// Low-priority exchanges have their own communicators, so that later exchanges do not wait for
+// them.
 //
-// What one stage sends another goes through a mailbox (mailbox.h), which its ranks open where their programs have
+// Messages between stages go through a mailbox (mailbox.h), which exists only for axes with
 // messages.
 //
-// Which algorithm runs a collective must not differ between two runs of one plan: sums in another order have
-// other bits. So where the program leaves it to the communicator, that is to be opened with
-// training_options(): no measured times, direct access where ranks share memory.
+// The algorithm of a collective must be the same in every run of a plan: a different order of
+// summation changes the bits. So if the program leaves the choice to the communicator, open it with
+// training_options(), which ignores measured times and uses direct access between ranks that share
+// memory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -32,16 +35,17 @@
 
 namespace weft::exec {
 
-// Of a communicator whose results have the same bits on every run.
+// Options of a communicator whose results are bit-identical in every run.
 comm::Options training_options(comm::TransportKind transport);
 
-// Who must run the same exchanges: all ranks, or those of a group along an axis where groups have numbers of their own.
+// Which ranks must run the same exchanges: all, or only those of a group along an axis.
 enum class Agreement : std::uint8_t { of_all, of_groups };
 
 class CommExchanger final : public Exchanger {
  public:
-  // Collective over `world`, which must outlive it and have the mesh's ranks in order. `whole` has these and then
-  // servers, where sums are given to some (served_sums.h), and must outlive it too.
+  // Collective over `world`, which must have the mesh's ranks in order. `whole` has the same ranks
+  // followed by the summation servers, if there are any (served_sums.h). Both must outlive the
+  // exchanger.
   static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh,
                                                      Agreement agreement = Agreement::of_all,
                                                      comm::Communicator* whole = nullptr);
@@ -58,21 +62,21 @@ class CommExchanger final : public Exchanger {
 
  private:
   struct Group {
-    comm::Communicator* communicator = nullptr;  // null: a rank alone
+    comm::Communicator* communicator = nullptr;  // null: a group of one rank
     std::unique_ptr<comm::Communicator> own;
   };
-  // An exchange as the call that runs it, but for its memory.
+  // The call that runs an exchange, without its buffers.
   struct Ready {
     comm::Communicator* communicator = nullptr;
     comm::Call call;
     std::vector<std::int64_t> counts;
-    std::int64_t bytes = 0;  // of a rank alone, and of a sum by servers: what is copied
+    std::int64_t bytes = 0;  // copied by a group of one rank or a sum by servers
     std::uint32_t number = 0;
-    // Of a message.
+    // For messages.
     Mailbox* mailbox = nullptr;
     std::int32_t other = 0;
     comm::Tag tag = 0;
-    // Of a sum by servers whose chunks are longer than the data.
+    // For sums by servers whose padded chunks are longer than the data.
     std::vector<std::byte> longer;
     std::byte* result = nullptr;
   };
@@ -103,12 +107,12 @@ class CommExchanger final : public Exchanger {
   const plan::Mesh mesh_;
   const Agreement agreement_;
   std::vector<Group> groups_;                        // by axis
-  std::vector<Group> low_groups_;                    // likewise, where there are exchanges of low priority
-  std::vector<Served> served_;                       // this rank's
-  std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; none where no messages go
+  std::vector<Group> low_groups_;                    // by axis, if there are low-priority exchanges
+  std::vector<Served> served_;                       // groups of this rank
+  std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; null without messages
   std::unordered_map<const program::Exchange*, Ready> ready_;
-  std::mutex mutex_;                                  // of what follows
-  std::vector<std::optional<comm::Work>> under_way_;  // by number of the exchange: its handle
+  std::mutex mutex_;                                  // guards under_way_
+  std::vector<std::optional<comm::Work>> under_way_;  // by exchange number, which is its handle
   std::vector<const program::Exchange*> by_number_;
 };
 

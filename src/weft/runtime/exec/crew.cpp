@@ -19,7 +19,7 @@
 namespace weft::exec {
 namespace {
 
-// Tells the processor that this loop waits for another one.
+// Hints to the processor that this is a spin-wait loop.
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -28,12 +28,13 @@ void relax() {
 #endif
 }
 
-// What it guards takes a fraction of a microsecond: a mutex would put its loser to sleep for longer.
+// Guards critical sections shorter than a microsecond, for which sleeping on a mutex takes too
+// long.
 class SpinLock {
  public:
   void lock() {
     for (int tries = 0; held_.test_and_set(std::memory_order_acquire); ++tries) {
-      constexpr int kPatience = 1000;  // then the holder was probably put aside
+      constexpr int kPatience = 1000;  // after this, the holder was probably preempted
       while (held_.test(std::memory_order_relaxed) && tries < kPatience) relax(), ++tries;
       if (tries >= kPatience) std::this_thread::yield();
     }
@@ -44,7 +45,7 @@ class SpinLock {
   std::atomic_flag held_;
 };
 
-// Where one thread sleeps until another has news. News that comes after the look at `seen` ends the wait.
+// Lets a thread sleep until another rings. A ring after the call of seen() ends the wait.
 class Bell {
  public:
   std::uint32_t seen() const { return rung_.load(std::memory_order_acquire); }
@@ -57,8 +58,8 @@ class Bell {
   }
 
  private:
-  // The library's own wait yields a few times before it sleeps, and where a busy program shares the core each yield
-  // lasts that program's whole turn.
+  // Avoids std::atomic::wait, which yields several times before it sleeps. If a busy process shares
+  // the core, each yield costs a full time slice of that process.
   void futex(int operation, std::uint32_t value) {
     syscall(SYS_futex, &rung_, operation, value, nullptr, nullptr, 0);
   }
@@ -69,7 +70,7 @@ class Bell {
 }  // namespace
 
 struct Crew::State {
-  // A thread that moves, and its stream. Apart from the others': their `ready` is looked at all the time.
+  // The thread of one exchange stream. Cache-line aligned, because `ready` is polled.
   struct alignas(64) Mover {
     std::vector<std::uint32_t> moves;
     std::size_t next = 0;
@@ -104,8 +105,8 @@ struct Crew::State {
     ready.reserve(task_count);
   }
 
-  // -- with the lock held --
-  // True when a worker can take it; movers look for their own.
+  // -- REQUIRES: the lock is held --
+  // Returns true if the task is for workers; movers find their own tasks.
   bool make_ready(std::uint32_t task) {
     if (is_move[task]) return false;
     ready.push_back(task);
@@ -129,7 +130,8 @@ struct Crew::State {
     return work != nullptr && !failed && mover.next < mover.moves.size() &&
            waiting[mover.moves[mover.next]] == 0;
   }
-  // Tells movers what they may do. A bit for each that sleeps and must be woken, without the lock.
+  // Updates the movers' `ready` flags. Returns a bit per sleeping mover to wake after releasing the
+  // lock.
   std::uint64_t note_moves() {
     std::uint64_t sleepers = 0, bit = 1;
     for (Mover& mover : movers) {
@@ -143,10 +145,10 @@ struct Crew::State {
   bool has_news(int worker) const {
     return (!ready.empty() && !failed) || stopping || (worker == 0 && is_over());
   }
-  // -- --
+  // -- end of functions that require the lock --
 
-  // Does a task that was taken, and wakes whom that concerns. `spare`: how many of the tasks that it sets
-  // free this thread will do itself.
+  // Runs a task and wakes the threads it unblocks. `spare`: how many of the unblocked tasks this
+  // thread will run itself.
   void do_task(std::unique_lock<SpinLock>& guard, std::uint32_t task, int worker, std::size_t spare) {
     const Work& doing = *work;
     guard.unlock();
@@ -180,7 +182,7 @@ struct Crew::State {
     }
   }
 
-  // Takes and does tasks; worker 0 until all are done, the others until the crew is dismissed.
+  // The loop of a worker. Worker 0 returns when all tasks are done, the others at shutdown.
   void labour(int worker) {
     std::unique_lock guard(lock);
     for (;;) {
@@ -194,7 +196,7 @@ struct Crew::State {
     }
   }
 
-  // Looks for something for a while: most waits are over before a sleep would be.
+  // Spins for a while: most waits end before a sleep would pay off.
   template <class Look>
   bool comes_soon(Look look) const {
     constexpr int kPatience = 20'000;  // some 50 us
@@ -205,7 +207,7 @@ struct Crew::State {
     return false;
   }
 
-  // Looks for work for a while, then sleeps until there is news.
+  // Spins for work, then sleeps until woken.
   void rest(std::unique_lock<SpinLock>& guard, int worker) {
     guard.unlock();
     const bool soon = comes_soon([&] {
@@ -224,7 +226,7 @@ struct Crew::State {
     --asleep;
   }
 
-  // `number` of the movers.
+  // The loop of mover `number`.
   void move(std::size_t number) {
     Mover& mover = movers[number];
     std::unique_lock guard(lock);
@@ -234,7 +236,7 @@ struct Crew::State {
         do_task(guard, mover.moves[mover.next++], options.workers + static_cast<int>(number), 0);
         continue;
       }
-      // Between steps there is nothing to look for.
+      // Between steps it sleeps without spinning.
       if (work != nullptr && mover.next < mover.moves.size() && !failed) {
         guard.unlock();
         const bool soon = comes_soon([&] { return mover.ready.load(std::memory_order_acquire); });
@@ -253,16 +255,17 @@ struct Crew::State {
 
   const CrewOptions options;
   const std::size_t task_count;
-  std::vector<std::vector<std::uint32_t>> after;  // who waits for each
+  std::vector<std::vector<std::uint32_t>> after;  // successors of each task
   std::vector<std::uint32_t> first_waiting, waiting;
-  std::vector<bool> is_move;         // of a mover
-  std::vector<std::uint32_t> ready;  // a heap, the first in the program on top
+  std::vector<bool> is_move;         // the task belongs to a mover
+  std::vector<std::uint32_t> ready;  // a heap; the first in program order on top
   std::size_t left = 0, running = 0;
   int asleep = 0;
   bool failed = false, stopping = false;
   const Work* work = nullptr;
   std::vector<std::thread> threads;
-  // Apart from what the lock's holder writes, and from each other: they are looked at all the time.
+  // On separate cache lines from each other and from data written under the lock, because they are
+  // polled.
   alignas(64) SpinLock lock;
   alignas(64) std::atomic<std::size_t> ready_count{0};
   std::atomic<bool> finished{false};

@@ -1,24 +1,25 @@
-// weft/runtime/exec/crew.h -- the workers of a rank, and how they share its tasks.
+// weft/runtime/exec/crew.h -- a rank's worker threads and the scheduling of its tasks.
 //
-//   waiting --(all it waits for are done)--> ready --(a worker takes it)--> running --> done
+//   waiting --(all dependencies done)--> ready --(taken by a worker)--> running --> done
 //
-// Workers take the ready task that comes first in the program. They look for work for a moment
-// before they sleep, so that a step of many small tasks pays for no waking. One worker alone runs
-// the tasks in order and touches no lock.
+// Workers take the ready task that comes first in program order. They spin briefly before they
+// sleep, so that steps with many small tasks pay no wake-up latency. A single worker runs the tasks
+// in order without locks.
 //
-// Tasks that move bytes between ranks belong to movers, a thread for each stream that moves
-// (program/tasks/stream.h), which takes those of its stream strictly in the order of the program. Meanwhile workers
-// compute.
+// Tasks that exchange data between ranks belong to movers, one thread per exchange stream
+// (program/tasks/stream.h). A mover runs the tasks of its stream strictly in program order, while
+// workers compute.
 //
 //   worker 0     [product 1][product 2][product 3].........[update 3][update 2]
 //   mover gpu    ..........[reduce 1 ....][reduce 2 ....][reduce 3]
 //   mover node   ..............[gather ........]
 //
-// Ranks never wait for each other in a circle. All have the same exchanges in the same order; those of a group
-// are all of one stream, so all ranks of the group begin them in that order. Take the first exchange of the
-// program that some rank has not finished. What it waits for comes before it in the program: exchanges that
-// are over, and tasks of workers, who wait for no other rank. The mover of its stream is free on every rank,
-// as all before it there are over. So all of its group come to it, and it ends; then the next is the first.
+// This cannot deadlock. All ranks have the same exchanges in the same order, and the exchanges of a
+// group are all on one stream, so all ranks of the group start them in that order. Take the first
+// exchange in program order that some rank has not finished. Its dependencies precede it: finished
+// exchanges, and worker tasks, which wait for no other rank. Its mover is idle on every rank,
+// because all earlier exchanges of the stream are finished. So all ranks of the group reach it and
+// it completes; the argument then applies to the next exchange.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,30 +33,32 @@
 namespace weft::exec {
 
 struct CrewOptions {
-  int workers = 1;              // counts the thread that calls run()
-  bool overlap = true;          // moves run beside computing; false: nothing else runs while one does
-  bool oversubscribed = false;  // more threads than processors: whoever waits sleeps at once
+  int workers = 1;              // includes the thread that calls run()
+  bool overlap = true;          // exchanges overlap compute; false: they run exclusively
+  bool oversubscribed = false;  // more threads than processors: sleep without spinning
 };
 
 class Crew {
  public:
-  // `streams` that move: the tasks of each, ascending. Fails to start threads with std::system_error.
+  // `streams`: the tasks of each exchange stream, ascending. Throws std::system_error if a thread
+  // cannot start.
   Crew(const CrewOptions& options, std::span<const program::Task> tasks,
        std::vector<std::vector<std::uint32_t>> streams = {});
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // Whether to go on. `worker` is workers() and more for the movers, in the order of their streams. Must not
-  // throw.
+  // Returns whether to continue. `worker` is at least workers() for movers, in the order of their
+  // streams. Must not throw.
   using Work = std::function<bool(std::uint32_t task, int worker)>;
 
-  // Calls work(task, worker) once for every task, in an order that respects what they wait for; returns when
-  // all are done. When one says no, the rest is left undone: true when none did.
+  // Calls work(task, worker) once per task, in an order that respects dependencies, and returns
+  // when all are done. If a call returns false, the remaining tasks are skipped and run() returns
+  // false.
   bool run(const Work& work);
 
   int workers() const;
-  std::size_t movers() const;  // threads that move; none where moves do not overlap
+  std::size_t movers() const;  // exchange threads; 0 if exchanges do not overlap
 
  private:
   void dismiss();

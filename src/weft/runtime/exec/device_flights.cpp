@@ -15,9 +15,10 @@ namespace weft::exec {
 namespace {
 
 constexpr std::size_t kStepsKept = 32;
-constexpr std::uint32_t kUnitsBetweenWords = 64;  // a word costs about a microsecond
-constexpr std::size_t kWordBytes = 64;            // so far apart that no two share a line
-// Whoever asks a driver holds others up that launch: short waits are asked after at once, long ones ever less often.
+constexpr std::uint32_t kUnitsBetweenWords = 64;  // a progress write takes about a microsecond
+constexpr std::size_t kWordBytes = 64;            // one cache line each
+// Polling the driver delays launches by other threads: poll without pause at first, then less and
+// less often.
 constexpr std::chrono::microseconds kWithoutPause{100}, kShortPause{20}, kLongPause{1000};
 constexpr int kPausesOfAWait = 256;
 
@@ -98,7 +99,8 @@ Status DeviceFlights::launched(std::size_t stream, std::uint32_t task, device::S
   if (!options_.unit_by_unit) return {};
   Status ended = finish(stream, on);
   if (ended.ok()) return {};
-  // An exchange has no turn: a unit that failed beside it is told of first.
+  // Exchanges do not hold the launch lock. Taking it here lets a unit that failed at the same time
+  // be reported first.
   const auto after = stream > 0 ? turn() : std::unique_lock<std::mutex>();
   return explain(ended.error());
 }
@@ -143,7 +145,7 @@ Status DeviceFlights::finish(std::size_t stream, device::Stream& on) {
   device::Event& ended = *lanes_[stream].ended;
   on.record(ended);
   Status waited = wait(ended);
-  return device_->is_abandoned() ? waited : on.synchronize();  // a stream says more than its event
+  return device_->is_abandoned() ? waited : on.synchronize();  // a stream reports more detail than its event
 }
 
 std::string DeviceFlights::who() const {

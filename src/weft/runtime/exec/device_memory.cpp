@@ -19,13 +19,13 @@ std::int64_t bytes_of(const program::Place& place) {
   return place.buffer.valid() ? place.elements() * plan::size_in_bytes(place.dtype) : 0;
 }
 
-// Where the next input begins, in bytes: fast to copy from on any device.
+// Rounds up to an alignment that is fast to copy from on any device.
 std::int64_t aligned(std::int64_t bytes) {
   constexpr std::int64_t kLine = 256;
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-// Grows to the most that was asked for.
+// Returns `bytes` bytes, reallocating if the memory is too small.
 Result<std::span<std::byte>> room(device::Device& device, std::unique_ptr<device::HostMemory>& memory,
                                   std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
@@ -65,7 +65,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take_spilling(std::shared_pt
                                                                   const program::Program& program,
                                                                   const std::string& folder) {
   if (!device->host_accessible()) {
-    // To the host's memory, not to a file.
+    // Spills to host memory, not to a file.
     std::unique_ptr<DeviceMemory> there(new DeviceMemory(std::move(device)));
     WEFT_TRY_STATUS(there->own(there->device_->allocate_spilled(
         program.bytes(), program.spilled_bytes, program.persistent_bytes + program.work_bytes)));
@@ -137,7 +137,7 @@ Status DeviceMemory::send_ahead() {
   sending_->wait(*taken_);
   for (const Input& input : inputs_) sending_->copy_in(input.ahead, input.bytes);
   sending_->record(*sent_);
-  // A device that is given up is waited for by nobody.
+  // Do not wait for a device that was abandoned.
   for (constexpr std::chrono::microseconds kBetweenLooks{50}; !sent_->is_done();
        std::this_thread::sleep_for(kBetweenLooks))
     if (device_->is_abandoned()) return device_->fault().heard();
@@ -191,7 +191,7 @@ void DeviceMemory::forget(device::Address from, std::int64_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(device_->host(from));
   const std::uintptr_t first = (begin + page - 1) / page * page,
                        last = (begin + static_cast<std::uintptr_t>(bytes)) / page * page;
-  // Where the machine does not take it, it stays: nothing is wrong then.
+  // Ignores failure: then the pages just stay allocated.
   if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 

@@ -18,7 +18,7 @@ comm::Kind collective_of(ExchangeKind kind) {
     case ExchangeKind::permute_ranks:
     case ExchangeKind::halo: return comm::Kind::all_to_all;
     case ExchangeKind::send:
-    case ExchangeKind::receive: break;  // of a mailbox
+    case ExchangeKind::receive: break;  // go through a mailbox
   }
   WEFT_CHECK(false, "an exchange that does not exist");
   return comm::Kind::all_reduce;

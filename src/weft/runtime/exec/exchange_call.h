@@ -1,4 +1,4 @@
-// weft/runtime/exec/exchange_call.h -- an exchange of a program as the collective that moves it.
+// weft/runtime/exec/exchange_call.h -- converts a program's exchange to a collective call.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,10 +8,12 @@
 
 namespace weft::exec {
 
-// Its kind, type, operation and root; memory and counts are its caller's affair. REQUIRES: no message.
+// Sets kind, type, operation and root; the client of the call sets buffers and counts. REQUIRES:
+// not a message.
 comm::Call call_of(const program::Exchange& exchange);
 
-// counts[from * ranks + to] of a permutation: an all-to-all in which everyone gives to one rank alone.
+// counts[from * ranks + to] of a permutation, as an all-to-all in which each rank sends to one
+// rank.
 std::vector<std::int64_t> shifted_counts(std::int64_t ranks, std::int64_t shift, std::int64_t count);
 
 }  // namespace weft::exec

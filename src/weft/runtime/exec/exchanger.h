@@ -1,14 +1,15 @@
-// weft/runtime/exec/exchanger.h -- what a rank asks to have its values moved to and from other ranks.
+// weft/runtime/exec/exchanger.h -- the interface through which a rank exchanges values with other ranks.
 //
-//   program    [product][Exchange all_reduce][update]        the rank's crew hands over each Exchange when what
-//                         │                                  it waits for is done
+//   program    [product][Exchange all_reduce][update]        the rank's crew passes on each Exchange when its
+//                         │                                  dependencies are done
 //                         ▼
 //   Exchanger  start(exchange, operand, result) ──▶ handle   comm_exchanger.h: over weft::comm
 //              wait(handle)
 //
-// Several streams (program/tasks/stream.h) may have an exchange under way at the same time, each its own thread that
-// asks; those of one stream are asked for one at a time, in the program's order, which is the same on all
-// ranks. run() is start() and wait() in one: for a rank with one stream, and without what a handle costs.
+// Several streams (program/tasks/stream.h) may each have one exchange in flight, each from its own
+// thread. The exchanges of one stream are issued one at a time in program order, which is the same
+// on all ranks. run() combines start() and wait() without the cost of a handle, for ranks with one
+// stream.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,23 +25,24 @@ class Exchanger {
  public:
   virtual ~Exchanger() = default;
 
-  // Whether it takes the exchange's places in the memory of the rank's device, and not in the host's.
+  // Whether the exchange reads and writes device memory rather than host memory.
   virtual bool is_on_device(const program::Exchange& exchange) const {
     (void)exchange;
     return false;
   }
 
-  // Such an exchange, given to a stream of the device: it waits for what the stream was given before, and what the
-  // stream is given later waits for it. Returns when all who take part have given theirs. REQUIRES: is_on_device().
+  // Enqueues such an exchange on a device stream, in stream order. Returns when all participants
+  // have enqueued theirs. REQUIRES: is_on_device().
   virtual Status enqueue(const program::Exchange& exchange, const std::byte* operand, std::byte* result,
                          device::Stream& stream) {
     (void)stream;
     return run(exchange, operand, result);
   }
 
-  // Whether steps of all ranks can be written down as one (device/recording.h). Collective, as what follows is:
-  // between the first two calls the ranks' streams write down what they are given; the third does it: it is done when
-  // the event is.
+  // Whether the steps of all ranks can be recorded as one graph (device/recording.h). Collective,
+  // like the functions below. Between start_recording() and end_recording() the ranks' streams
+  // record what they are given. run_recorded() launches the recording and returns the event of its
+  // completion.
   virtual bool records() { return false; }
   virtual Status start_recording(std::span<device::Stream* const> streams) {
     (void)streams;
@@ -52,19 +54,19 @@ class Exchanger {
   }
   virtual Result<device::Event*> run_recorded() { return nullptr; }
 
-  // Before the first step: all exchanges of the program, in its order. Collective.
+  // Called before the first step with all exchanges of the program, in its order. Collective.
   virtual Status prepare(std::span<const program::Exchange* const> exchanges) = 0;
 
-  // An exchange under way, until wait() has been called for it.
+  // An exchange in flight, until wait() returns.
   struct Handle {
     std::uint32_t number = 0;
   };
-  // Both places are the exchange's until wait() returns. An error is final: whoever else takes part hears of
-  // it, and every later exchange fails.
+  // Both buffers belong to the exchange until wait() returns. Errors are final: all participants
+  // are notified, and every later exchange fails.
   virtual Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
                                std::byte* result) = 0;
   virtual bool test(Handle handle) = 0;  // whether wait() would return at once
-  // Returns when the result is complete and the operand may be written again. Once for each handle.
+  // Returns when the result is complete and the operand may be overwritten. Call once per handle.
   virtual Status wait(Handle handle) = 0;
 
   virtual Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) {
@@ -72,12 +74,12 @@ class Exchanger {
     return wait(handle);
   }
 
-  // The step cannot go on, since something failed on this rank: what is under way fails, on all ranks that
-  // take part in it, and so does all that comes later. From any thread.
+  // Aborts the step after a failure on this rank. Exchanges in flight fail on all participants, and
+  // so do all later ones. Callable from any thread.
   virtual void stop(const Error& why) = 0;
 
-  // Memory that exchanges reach without copying, zero until written; null where there is no better than any
-  // other. Freed with the exchanger at the latest, after the rank that lies in it.
+  // Zero-initialized memory that exchanges can access without copying; null if there is none. Freed
+  // at the latest with the exchanger, after the rank that uses it.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void free(std::byte* memory) = 0;
 };

@@ -28,7 +28,7 @@ bool GpuExchanger::is_on_device(const Exchange& exchange) const { return !is_mes
 
 Status GpuExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(inner_.prepare(exchanges));
-  std::map<std::string, std::uint32_t> met;  // exchanges along each axis
+  std::map<std::string, std::uint32_t> met;  // number of exchanges per axis so far
   bool has_messages = false;
   for (const Exchange* const exchange : exchanges) {
     if (is_message(exchange->kind)) {
@@ -68,7 +68,7 @@ Status GpuExchanger::move(GpuMeeting::Place& place, device::Stream& stream) {
     call.counts = place.counts;
     memory.emplace_back(call.input, call.output);
   }
-  // A program's places are the same in every step.
+  // A program uses the same addresses in every step, so this binds once.
   if (place.ready == nullptr || memory != place.bound) {
     WEFT_TRY(ready, comm::gpu::GpuDirect::bind(meeting_->gpu_, place.calls));
     WEFT_TRY(done, meeting_->gpu_->make_event());
@@ -100,7 +100,7 @@ Status GpuExchanger::enqueue(const Exchange& exchange, const std::byte* operand,
   place.exchanges[mine.place] = &exchange;
   place.given[mine.place] = mine.given.get();
   WEFT_TRY_STATUS(meeting_->gather(lock, place.gathering, mine.ranks, [&] { return move(place, stream); }));
-  // Not recorded again before this rank has come again.
+  // `done` is recorded again only after this rank has arrived again.
   stream.wait(*place.done);
   return {};
 }
@@ -123,7 +123,7 @@ Status GpuExchanger::start_recording(std::span<device::Stream* const> streams) {
     recorded.stream->record(*recorded.begun);
     return {};
   }));
-  // Whoever waits for what is written down is written down too.
+  // Streams that wait on a recorded event join the recording.
   for (device::Stream* const stream : streams) stream->wait(*recorded.begun);
   return {};
 }

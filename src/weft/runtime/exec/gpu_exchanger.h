@@ -1,14 +1,16 @@
-// weft/runtime/exec/gpu_exchanger.h -- exchanges of ranks that are threads of one process and lie on one GPU.
+// weft/runtime/exec/gpu_exchanger.h -- exchanges between ranks that are threads sharing one GPU.
 //
-//   rank 0   [product]..........................[update]      whoever comes last to an exchange launches it for all:
-//   rank 1   ...[product]──▶ one kernel over all ───▶ ...     one kernel that reads and writes every rank's memory
-//   rank 2   [product]..........................[update]      (comm/gpu/gpu_direct.h), beside what they compute
+//   rank 0   [product]..........................[update]      the last rank to arrive launches the
+//   rank 1   ...[product]──▶ one kernel over all ───▶ ...     exchange: one kernel that reads and writes
+//   rank 2   [product]..........................[update]      every rank's memory (comm/gpu/gpu_direct.h),
+//                                                             beside the ranks' own kernels
 //
-// Ranks come when they have launched what it waits for, not when that is done: the kernel's stream waits for the
-// events of all, and theirs for the kernel's. So the host is ahead of the device, and from the second step on the
-// step of all ranks is one recording. Nobody on the device waits by turning round, so ranks cannot keep each other
-// from its processors. Messages between stages and all that ranks agree on go through the host, by the exchanger
-// that they have as threads; steps with messages are not recorded.
+// A rank arrives when it has launched the exchange's dependencies, not when they are done. The
+// kernel's stream waits for the events of all ranks, and their streams wait for the kernel's event.
+// So the host runs ahead of the device, and from the second step on, the step of all ranks is one
+// recording. No kernel spins on the device, so ranks cannot starve each other of SMs. Messages
+// between stages, and the agreement of ranks in prepare(), go through the host by the threads' own
+// exchanger. Steps with messages are not recorded.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -33,43 +35,44 @@
 
 namespace weft::exec {
 
-// Where the ranks of a run meet. Outlives their exchangers.
+// The rendezvous of a run's ranks. Outlives their exchangers.
 class GpuMeeting {
  public:
-  // Fails where the device is no GPU.
+  // Fails if the device is not a GPU.
   static Result<std::shared_ptr<GpuMeeting>> make(const std::shared_ptr<device::Device>& device);
   explicit GpuMeeting(std::shared_ptr<device::cuda::Gpu> gpu) : gpu_(std::move(gpu)) {}
 
  private:
   friend class GpuExchanger;
 
-  // An axis, the first rank of a group along it, and which of the axis' exchanges.
+  // An axis, the lowest rank of a group along it, and the number of the exchange on that axis.
   using Key = std::tuple<std::string, std::int32_t, std::uint32_t>;
-  // Some come, the last does something for all.
+  // A barrier whose last rank acts for all.
   struct Gathering {
     std::size_t come = 0;
-    std::uint64_t times = 0;  // that all had come
-    Status status;            // of the last time
+    std::uint64_t times = 0;  // completed rounds
+    Status status;            // of the last round
   };
   struct Place {
     Gathering gathering;
-    std::vector<comm::Call> calls;  // of those that have come, by place in the group
+    std::vector<comm::Call> calls;  // of the ranks that have arrived, by position in the group
     std::vector<const program::Exchange*> exchanges;
-    std::vector<const device::Event*> given;  // when their operands are there
+    std::vector<const device::Event*> given;  // recorded when their operands are ready
     std::vector<std::int64_t> counts;
     std::unique_ptr<comm::gpu::GpuDirect> ready;
-    std::vector<std::pair<const void*, void*>> bound;  // the memory that it is ready for
+    std::vector<std::pair<const void*, void*>> bound;  // the buffers that `ready` is bound to
     std::unique_ptr<device::Event> done;
   };
-  // A step of all ranks.
+  // A recorded step of all ranks.
   struct Recorded {
-    std::unique_ptr<device::Stream> stream;  // on which it was written down, and runs
+    std::unique_ptr<device::Stream> stream;  // it was recorded on, and runs on
     std::unique_ptr<device::Event> begun, done;
-    std::vector<std::unique_ptr<device::Event>> ended = {};  // of every stream of every rank
+    std::vector<std::unique_ptr<device::Event>> ended = {};  // one per stream of every rank
     std::unique_ptr<device::Recording> recording = nullptr;
   };
 
-  // With the lock held: waits until `ranks` have come; the last calls `last` for all.
+  // Waits until `ranks` have arrived; the last one calls `last` for all. REQUIRES: the lock is
+  // held.
   template <class Last>
   Status gather(std::unique_lock<std::mutex>& lock, Gathering& gathering, std::size_t ranks,
                 const Last& last) {
@@ -87,10 +90,10 @@ class GpuMeeting {
   }
 
   const std::shared_ptr<device::cuda::Gpu> gpu_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<Key, Place> places_;
-  std::size_t prepared_ = 0;  // ranks
+  std::size_t prepared_ = 0;  // number of ranks
   bool has_messages_ = false;
   Gathering all_;
   Recorded recorded_;
@@ -99,9 +102,9 @@ class GpuMeeting {
 
 class GpuExchanger final : public Exchanger {
  public:
-  // `inner` and the meeting must outlive it. `rank` of the mesh.
+  // `inner` and `meeting` must outlive it. `rank` is a rank of the mesh.
   GpuExchanger(std::shared_ptr<GpuMeeting> meeting, CommExchanger& inner, plan::Mesh mesh, std::int32_t rank);
-  // Whoever still waits for this rank hears that it is gone.
+  // Ranks that still wait for this one fail with an error.
   ~GpuExchanger() override;
 
   bool is_on_device(const program::Exchange& exchange) const override;
@@ -118,7 +121,7 @@ class GpuExchanger final : public Exchanger {
   Status wait(Handle handle) override { return inner_.wait(handle); }
   Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) override;
   void stop(const Error& why) override;
-  // The host's is no better for them.
+  // The memory of the inner exchanger has no advantage on a GPU.
   std::byte* allocate(std::size_t) override { return nullptr; }
   void free(std::byte*) override {}
 
@@ -128,7 +131,7 @@ class GpuExchanger final : public Exchanger {
     std::size_t place = 0, ranks = 1;  // in the group
     std::unique_ptr<device::Event> given;
   };
-  // By whoever comes last, for all that wait.
+  // Launches the exchange. Called by the last rank to arrive.
   Status move(GpuMeeting::Place& place, device::Stream& stream);
   std::size_t all() const { return static_cast<std::size_t>(mesh_.ranks()); }
   void leave(const Error& why);

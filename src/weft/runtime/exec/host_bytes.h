@@ -1,4 +1,4 @@
-// weft/runtime/exec/host_bytes.h -- bytes of a rank as the host sees them: in place, or a copy.
+// weft/runtime/exec/host_bytes.h -- bytes of a rank accessible to the host: a view or a copy.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -11,7 +11,7 @@ class HostBytes {
  public:
   explicit HostBytes(std::span<const std::byte> in_place) : bytes_(in_place) {}
   explicit HostBytes(std::vector<std::byte> copied) : copy_(std::move(copied)), bytes_(copy_) {}
-  HostBytes(HostBytes&&) = default;  // a copy stays where it is
+  HostBytes(HostBytes&&) = default;  // a copy keeps its address
   HostBytes& operator=(HostBytes&&) = default;
 
   std::span<const std::byte> bytes() const { return bytes_; }

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kFile = "last";
 constexpr std::int64_t kMostBytes = 1 << 20;
 
-// Beside that of the kernels.
+// The folder is beside the kernel cache.
 std::string flights_folder() {
   const std::string kernels = device::cuda::cache_folder();
   return kernels.empty() ? std::string() : kernels.substr(0, kernels.rfind('/')) + "/flights";

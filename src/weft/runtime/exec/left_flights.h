@@ -1,6 +1,7 @@
-// weft/runtime/exec/left_flights.h -- what a rank said of its device when that failed, for `weft doctor` to read later.
+// weft/runtime/exec/left_flights.h -- keeps a rank's flight record after a device failure, for `weft doctor`.
 //
-// One text in ~/.cache/weft/flights: that of the last failure of this user's. A job that ended cannot be asked.
+// A single text in ~/.cache/weft/flights: the user's most recent failure, because a job that has
+// ended cannot be queried.
 #pragma once
 #include <sys/types.h>
 
@@ -11,12 +12,12 @@
 namespace weft::exec {
 
 struct LeftFlights {
-  pid_t process = 0;  // that left them
-  std::string time;   // when, "2026-01-31 14:05:00 UTC"
-  std::string text;   // as DeviceFlights::print() has it
+  pid_t process = 0;  // that wrote the record
+  std::string time;   // "2026-01-31 14:05:00 UTC"
+  std::string text;   // from DeviceFlights::print()
 };
 
-// Where they cannot be kept, nothing is.
+// Does nothing if the text cannot be stored.
 void leave_flights(std::string_view text);
 std::optional<LeftFlights> find_left_flights();
 

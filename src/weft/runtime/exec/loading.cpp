@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
 
-// Of each tensor the first task that reads it, or writes it: nothing may be copied over what a step learned.
+// The first task that reads or writes each tensor: a late copy must not overwrite the results of a
+// step.
 std::vector<std::uint32_t> first_tasks(const program::Program& program, std::span<const Loaded> weights) {
   std::map<program::BufferId, std::uint32_t> first;
   for (std::uint32_t task = 0; task < program.tasks.size(); ++task)
@@ -35,7 +36,7 @@ std::vector<std::size_t> order_of_use(std::span<const std::uint32_t> first) {
   return order;
 }
 
-// By as many threads as it is worth: one does not keep up with a bus.
+// Copies with several threads, because one cannot saturate the bus.
 void copy_bytes(std::span<const std::byte> from, std::byte* to) {
   constexpr std::size_t kPart = 1 << 20;
   do_all((from.size() + kPart - 1) / kPart, [&](std::size_t part) {
@@ -65,7 +66,7 @@ LoadingGroups loading_groups(const program::Program& program, std::span<const Lo
                              const LoadingPace& pace) {
   const std::vector<std::uint32_t> first = first_tasks(program, weights);
   const std::vector<std::size_t> order = order_of_use(first);
-  // What is computed from one tensor's first reader to the next one's, all tasks being alike.
+  // The compute time between the first readers of consecutive tensors, assuming equal tasks.
   const auto tasks = static_cast<std::uint32_t>(program.tasks.size());
   const double each = tasks > 0 ? pace.step_seconds / tasks : 0;
   std::vector<partition::Tensor> chain;
@@ -132,7 +133,7 @@ void Loading::give(const Copy& copy) {
   if (staged_.empty()) return copies_->copy_in(copy.to, copy.from);
   for (std::size_t at = 0; at < copy.from.size();) {
     Staged& piece = staged_[filled_++ % staged_.size()];
-    // Where the device failed this says so, and the copies' stream will again.
+    // The failure of the device is reported here, and again by the copy stream.
     if (!wait_(*piece.copied).ok()) return;
     const std::size_t bytes = std::min(staged_bytes_, copy.from.size() - at);
     copy_bytes(copy.from.subspan(at, bytes), piece.memory->bytes().data());
@@ -153,17 +154,17 @@ void Loading::give_until(std::int32_t group) {
 
 void Loading::await(std::uint32_t task, device::Stream& stream) {
   if (needs_[task] <= awaited_) return;
-  awaited_ = needs_[task];  // groups come in their order: who has waited for one has all before it
+  awaited_ = needs_[task];  // groups arrive in order, so waiting for one covers all before it
   give_until(awaited_);
   stream.wait(*there_[static_cast<std::size_t>(awaited_)]);
 }
 
-// What no task reads is there too when the step is over.
+// Also completes tensors that no task reads.
 Status Loading::finish() {
   give_until(static_cast<std::int32_t>(there_.size()) - 1);
   copies_->record(*all_there_);
   WEFT_TRY_STATUS(wait_(*all_there_));
-  return copies_->synchronize();  // a stream says more than its event
+  return copies_->synchronize();  // a stream reports more detail than its event
 }
 
 }  // namespace weft::exec

@@ -1,13 +1,14 @@
-// weft/runtime/exec/loading.h -- weights on their way to a device while the first step already computes.
+// weft/runtime/exec/loading.h -- loads weights to a device while the first step already computes.
 //
 //   copies   [a b c][d e][f g h i]             groups, in the order in which the step first reads them
-//   step     .......[1][2]..[3]...[4]          a task waits for the group that it reads, not for all
+//   step     .......[1][2]..[3]...[4]          a task waits only for the groups that it reads
 //
-// How many go together is partition/buckets.h's question: parameters that are loaded before a layer runs.
+// partition/buckets.h determines the groups, like those of parameters that are gathered before a
+// layer.
 //
-// What lies in page-locked memory is copied by the device alone, all of it asked for when the step begins. Anything
-// else goes through two pieces of such memory: the host fills one while the device copies the other, just before it
-// launches what reads it, so that filling, copying and computing go on at the same time.
+// Page-locked weights are copied by DMA, all enqueued at the start of the step. Other weights go
+// through two page-locked staging buffers: the host fills one while the device copies the other,
+// just before it launches the tasks that read them. So filling, copying and computing overlap.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,45 +24,46 @@
 
 namespace weft::exec {
 
-// A tensor that a program keeps, and where the host has what belongs there.
+// A tensor that a program keeps, and its new contents on the host.
 struct Loaded {
   const program::Port* port = nullptr;
   std::span<const std::byte> bytes;
   bool is_page_locked = false;
 };
 
-// What loading is planned with.
+// Parameters for planning the groups.
 struct LoadingPace {
-  partition::Wire wire = {.latency = 10e-6, .bytes_per_second = 50e9};  // to the device
-  double step_seconds = 0;                                              // when all is there
+  partition::Wire wire = {.latency = 10e-6, .bytes_per_second = 50e9};  // from host to device
+  double step_seconds = 0;                                              // with all weights loaded
 };
 
-// Which tensors go together, in the order of copying, each as numbers of `weights`. Found once for a program: it takes
-// longer than many a step.
+// Groups of tensors in copy order, as indices into `weights`. Compute once per program: it can take
+// longer than a step.
 using LoadingGroups = std::vector<std::vector<std::size_t>>;
 LoadingGroups loading_groups(const program::Program& program, std::span<const Loaded> weights,
                              const LoadingPace& pace);
 
-// So many bytes go together, at least, in the same order: found at once, where nothing is known of a step's time.
+// Groups of at least `bytes` bytes in the same order. Fast, and needs no step time.
 LoadingGroups groups_of_bytes(const program::Program& program, std::span<const Loaded> weights,
                               std::size_t bytes);
 
-inline constexpr std::size_t kStagedBytes = 8 << 20;  // of a piece of page-locked memory
+inline constexpr std::size_t kStagedBytes = 8 << 20;  // per staging buffer
 
 class Loading {
  public:
-  // How the host waits for the device: a device that is lost is not waited for for ever.
+  // Waits for an event, with a timeout in case the device is lost.
   using Wait = std::function<Status(device::Event&)>;
 
-  // What the host has must stay until the step that follows is over.
+  // The host data must stay alive until the next step ends.
   static Result<std::unique_ptr<Loading>> make(device::Device& device, const program::Program& program,
                                                device::Address memory, std::span<const Loaded> weights,
                                                const LoadingGroups& groups, std::size_t staged_bytes,
                                                Wait wait);
 
-  // When the step's inputs are on their way: copies to a device go one after the other, and all tasks wait for those.
+  // Call after the step's inputs are enqueued: copies to a device are serialized, and all tasks
+  // wait for the inputs.
   void start();
-  // Before a task's launch on a stream: it waits for what the task reads.
+  // Call before a task's launch: makes the stream wait for the weights that the task reads.
   void await(std::uint32_t task, device::Stream& stream);
   Status finish();
 
@@ -82,13 +84,13 @@ class Loading {
   Wait wait_;
   std::unique_ptr<device::Stream> copies_;
   std::unique_ptr<device::Event> all_there_;
-  std::vector<std::unique_ptr<device::Event>> there_;  // a group
-  std::vector<std::int32_t> needs_;                    // by task: its last group; -1: none
+  std::vector<std::unique_ptr<device::Event>> there_;  // per group
+  std::vector<std::int32_t> needs_;                    // by task: the last group it needs; -1: none
   std::int32_t awaited_ = -1;
-  std::vector<Staged> staged_;  // none: all is page-locked
+  std::vector<Staged> staged_;  // empty: all weights are page-locked
   std::size_t staged_bytes_ = 0;
-  std::size_t filled_ = 0;  // pieces, so far
-  std::size_t given_ = 0;   // of `all_`
+  std::size_t filled_ = 0;  // staging buffers filled so far
+  std::size_t given_ = 0;   // copies of `all_` enqueued so far
 };
 
 }  // namespace weft::exec

@@ -8,7 +8,8 @@
 namespace weft::exec {
 namespace {
 
-// Of one receive: shorter than a box takes to say that all others have left, which is for whoever waits to hear.
+// Timeout of one receive. It is shorter than the delay after which a receive fails because all
+// other ranks have left: the postman keeps running then, since that only concerns ranks that wait.
 constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace
@@ -22,7 +23,8 @@ Mailbox::~Mailbox() {
     closing_ = true;
   }
   changed_.notify_all();
-  // The postman sleeps until something comes: a word of one's own wakes it. Where the group has failed, that did.
+  // Wakes the receiver thread by a message to itself. If the group has failed, it has already
+  // stopped.
   (void)group_.send_tagged(nullptr, 0, comm::ElementType::u8, group_.rank(), 0);
   postman_.join();
 }
@@ -41,7 +43,7 @@ void Mailbox::collect(std::size_t largest) {
       else if (*came)
         kept_[{(*came)->from, (*came)->tag}].emplace_back(room.begin(), room.begin() + (*came)->count);
     }
-    changed_.notify_all();  // without the lock: who wakes would only wait for it
+    changed_.notify_all();  // without the lock, which the woken thread needs
     if (failed) return;
   }
 }

@@ -1,11 +1,11 @@
-// weft/runtime/exec/mailbox.h -- values between two ranks: sent when they are made, kept until they are asked for.
+// weft/runtime/exec/mailbox.h -- messages between two ranks: sent when ready, buffered until received.
 //
 //   rank 0   send 7 ──▶  rank 1's postman ──▶ [7][9]  ──▶ take 9, take 7
 //            send 9 ──▶
 //
-// A thread of the mailbox takes whatever comes, so that a send never waits for what its receiver does: stages
-// whose schedules send in one order and read in another cannot wait for each other. Messages of one rank with one
-// tag come out in the order they were sent.
+// A thread of the mailbox (the postman) receives all messages, so that a send never waits for the
+// receiver's program. Pipeline schedules that send in one order and receive in another therefore
+// cannot deadlock. Messages with the same sender and tag are delivered in order.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -26,15 +26,15 @@ namespace weft::exec {
 
 class Mailbox {
  public:
-  // `group` must outlive it. `largest`: bytes of the longest message that comes.
+  // `group` must outlive it. `largest`: bytes of the longest incoming message.
   Mailbox(comm::Communicator& group, std::size_t largest);
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Returns when the bytes may be written again. From any thread.
+  // Returns when the buffer may be overwritten. Callable from any thread.
   Status send(std::span<const std::byte> bytes, std::int32_t to, comm::Tag tag);
-  // Waits for it. Fails where no message comes any more, or one of another length.
+  // Waits for the message. Fails if no more messages can arrive, or if the length differs.
   Status take(std::span<std::byte> bytes, std::int32_t from, comm::Tag tag);
   bool has(std::int32_t from, comm::Tag tag);
 

@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What moves bytes between ranks, in the program's order.
+// All exchanges, in program order.
 std::vector<const program::Exchange*> exchanges_of(const program::Program& program) {
   std::vector<const program::Exchange*> exchanges;
   for (const program::Task& task : program.tasks) {
@@ -53,7 +53,7 @@ struct Rank::State {
         device(std::move(where)),
         room(options.memory_limit > 0 ? options.memory_limit - options.memory_held : 0) {}
 
-  // False when an exchange failed: `failure` then says how.
+  // Returns false after a failure, described by `failure`.
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
     if (const device::Kernel* const kernel = kernels[what.unit].get()) {
@@ -72,20 +72,21 @@ struct Rank::State {
     return go_on(move(task, worker));
   }
 
-  // False: it cannot, and all that wait for this rank hear of it.
+  // Records a failed status and returns false; ranks that wait for this one are notified.
   bool go_on(Status status) {
     if (status.ok()) return true;
     {
       const std::lock_guard lock(mutex);
-      if (!failure.ok()) return false;  // by what failed first
+      if (!failure.ok()) return false;  // keep the first failure
       failure = std::move(status);
     }
-    // Other streams have exchanges under way that may wait for what this rank does not do any more.
+    // Exchanges in flight on other streams may wait for work that this rank will not do.
     if (movers > 1 || (flights && exchanger != nullptr)) exchanger->stop(failure.error());
     return false;
   }
 
-  // Only where what the task waits for is done by now, and the host can look.
+  // Evaluates a unit's skip flag. Only possible if its dependencies are done and the host can read
+  // it.
   bool is_left_out(const program::Unit& unit, const device::Stream& stream) const {
     if (!unit.unless || !stream.on_caller()) return false;
     const std::byte* const flag = device->host(at(*unit.unless));
@@ -115,7 +116,7 @@ struct Rank::State {
     return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
   }
 
-  // A worker's, or that of a mover, which come after them.
+  // The stream of a worker, or of a mover; movers are numbered after workers.
   device::Stream& stream_of(int worker) {
     const auto number = static_cast<std::size_t>(worker);
     return number < streams.size() ? *streams[number] : *moving[number - streams.size()];
@@ -128,7 +129,7 @@ struct Rank::State {
     let_go(device->host(memory->address() + at), extent.end - extent.begin);
   }
   bool has_file() const { return spills() && device->host_accessible(); }
-  // What the host touched since the last step.
+  // Releases pages that the host touched since the last step.
   void let_go_of_all() const {
     if (!has_file()) return;
     let_go(device->host(memory->address()), program.spilled_bytes);
@@ -136,19 +137,19 @@ struct Rank::State {
            program.spilled_work_bytes);
   }
 
-  // Where a place begins; null where this rank's share is empty.
+  // The address of a place; null if this rank's share is empty.
   device::Address at(const program::Place& place) const {
     return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
   }
 
-  // Those that the host wrote, unless the step's own are there already.
+  // Sends the inputs written by the host, unless take_ahead() provided this step's inputs.
   void send_inputs() {
     if (!std::exchange(inputs_are_there, false)) memory->send_inputs(*streams.front());
   }
 
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
-    // What is timed or waited for is not to be kept by words about it.
+    // Frequent progress reports would delay steps that are timed or load weights.
     if (flights) flights->begin_step(!std::exchange(told, true) && !loading && clock == nullptr);
     send_inputs();
     if (loading) loading->start();
@@ -157,8 +158,9 @@ struct Rank::State {
     return finish();
   }
 
-  // A device that records gets the second step's launches as one, and so every later one's. The first is done
-  // launch by launch: what libraries load when they are first called cannot be recorded.
+  // On a device that can record, the second step is recorded and replayed as one launch from then
+  // on. The first step launches separately, because the lazy initialization of libraries cannot be
+  // recorded.
   Status step(const Crew::Work& work) {
     device::RecordingStream* const stream = records();
     if (stream == nullptr) return run_all(work);
@@ -179,7 +181,7 @@ struct Rank::State {
     return finish();
   }
 
-  // Null where this step is not one that can be recorded.
+  // Null if this step cannot be recorded.
   device::RecordingStream* records() {
     device::RecordingStream* const stream = device::as_recording(*streams.front());
     const bool is_first = !std::exchange(stepped, true);
@@ -187,8 +189,8 @@ struct Rank::State {
                                                                                                      : stream;
   }
 
-  // The same with the times of all tasks: the host does not launch as fast as the device computes, so what it launches
-  // one by one seems to take longer than it does.
+  // The same with a time for every task. Recording matters here: the host launches more slowly than
+  // the device computes, so separately launched tasks would seem to take longer.
   Status timed_step(device::RecordingStream& stream, const Crew::Work& work, program::Timeline& timeline) {
     if (!failure.ok()) return failure;
     const auto start = Clock::now();
@@ -215,7 +217,7 @@ struct Rank::State {
     return {};
   }
 
-  // The same of all ranks as one.
+  // The same with the steps of all ranks in one recording.
   Status step_of_all(const Crew::Work& work) {
     flights->begin_step(/*often=*/false);
     send_inputs();
@@ -237,7 +239,7 @@ struct Rank::State {
     return finish(flights->wait(**given));
   }
 
-  // What was launched is done; what went wrong on a stream is known only then.
+  // Waits for everything launched; errors on a stream are only known then.
   Status finish(Status known = {}) {
     std::size_t lane = 0;
     for (const auto* const some : {&streams, &moving})
@@ -256,7 +258,7 @@ struct Rank::State {
     return failure;
   }
 
-  // Events, and streams of their own for exchanges, where a launch returns before its work is done.
+  // For asynchronous launches: creates events, and separate streams for exchanges.
   Status launch_elsewhere(bool overlap, const FlightOptions& how) {
     std::vector<DoneBy> done_by;
     for (const program::Task& task : program.tasks) {
@@ -267,12 +269,12 @@ struct Rank::State {
     }
     WEFT_TRY(made, TaskEvents::make(*device, program.tasks, done_by));
     launched = std::move(made);
-    // What others wait for goes before what is computed.
+    // Exchanges have priority over compute, because other ranks wait for them.
     for (std::size_t mover = 0; overlap && mover < movers; ++mover) {
       WEFT_TRY(stream, device->make_stream({.is_urgent = true, .computes = false}));
       moving.push_back(std::move(stream));
     }
-    // Exchanges that the host waits for, without a thread of their own, are the worker's.
+    // Without movers, the worker runs the exchanges that the host waits for.
     WEFT_TRY(record, DeviceFlights::make(device, program, streams.size() + movers, how));
     flights = std::move(record);
     answers = std::make_unique<transport::Answering>([this] { return flights->print(); });
@@ -284,24 +286,24 @@ struct Rank::State {
   Exchanger* const exchanger;
   const std::shared_ptr<device::Device> device;
   std::unique_ptr<DeviceMemory> memory;
-  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
-  std::unique_ptr<DeviceFlights> flights;                // where a launch is not yet done when it returns
-  std::vector<std::unique_ptr<device::Stream>> streams;  // a worker; they write to what is before them
-  std::vector<std::unique_ptr<device::Stream>> moving;   // a mover, where the device exchanges too
-  std::unique_ptr<device::Recording> recorded;           // of a step
+  std::vector<std::unique_ptr<device::Kernel>> kernels;  // per unit; null for an exchange
+  std::unique_ptr<DeviceFlights> flights;                // if launches are asynchronous
+  std::vector<std::unique_ptr<device::Stream>> streams;  // per worker; they write to the members above
+  std::vector<std::unique_ptr<device::Stream>> moving;   // per mover, if the device runs exchanges
+  std::unique_ptr<device::Recording> recorded;           // a whole step
   bool stepped = false, told = false, recorded_with_all = false;
-  bool inputs_are_there = false;                       // of the next step
-  const std::int64_t room;                             // bytes that it may take; 0: what the machine gives
-  std::optional<TaskClock> marks;                      // of a step that is recorded with its times,
-  std::unique_ptr<device::Recording> timed;            // which is this
-  TaskClock* clock = nullptr;                          // while a step is timed on the device
-  std::unique_ptr<Loading> loading;                    // until the next step is over
-  std::unique_ptr<TaskEvents> launched;                // where there are flights
-  std::unique_ptr<transport::Answering> answers;       // to whoever asks about flights
-  std::vector<std::vector<program::Extent>> released;  // by task; empty: no file is
-  std::size_t movers = 0;                              // streams of the program that move bytes between ranks
+  bool inputs_are_there = false;                       // for the next step
+  const std::int64_t room;                             // memory limit in bytes; 0: what the machine has
+  std::optional<TaskClock> marks;                      // of a step recorded with timing
+  std::unique_ptr<device::Recording> timed;            // that recording
+  TaskClock* clock = nullptr;                          // set while a step is timed on the device
+  std::unique_ptr<Loading> loading;                    // until the next step ends
+  std::unique_ptr<TaskEvents> launched;                // together with `flights`
+  std::unique_ptr<transport::Answering> answers;       // answers queries of the flight record
+  std::vector<std::vector<program::Extent>> released;  // by task; empty without a spill file
+  std::size_t movers = 0;                              // number of exchange streams of the program
   std::mutex mutex;
-  Status failure;  // of the exchange that failed first; read when the crew has stopped
+  Status failure;  // the first failure; read after the crew has stopped
   std::unique_ptr<Crew> crew;
 };
 
@@ -321,7 +323,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     return options.memory_limit > 0 && taken > options.memory_limit - options.memory_held;
   };
   if (exceeds(bytes)) return too_large(program, bytes, options.memory_limit, options.memory_held);
-  // Asked of the machine first: a step that does not fit would be killed, not told.
+  // Checks the available memory first: a step that does not fit would be killed without an error
+  // message.
   const std::int64_t available = device->available_memory();
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
                                         print_bytes(static_cast<double>(bytes)), describe());
@@ -365,8 +368,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     state->kernels.push_back(std::move(kernel));
     needed.see(unit, *state->kernels.back());
   }
-  // Threads that do the work themselves are as many streams. A device that does it elsewhere is given all of
-  // it on one stream, in the order of the program.
+  // On a processor each worker thread has a stream. A device with asynchronous launches gets
+  // everything on one stream, in program order.
   int workers = std::max(options.workers, 1);
   const std::int64_t scratch = needed.scratch;
   state->bytes += needed.of(workers);
@@ -388,7 +391,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   }
   if (options.exchanger != nullptr) WEFT_TRY_STATUS(options.exchanger->prepare(exchanges_of(state->program)));
   std::vector<std::vector<std::uint32_t>> moves = program::tasks_by_stream(state->program);
-  moves.erase(moves.begin());  // that of the workers
+  moves.erase(moves.begin());  // the workers' stream
   state->movers = moves.size();
   if (!state->streams.front()->on_caller())
     WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap, options.flights));
@@ -493,7 +496,7 @@ Status Rank::step(program::Timeline& timeline) {
   if (device::RecordingStream* const stream = state.records(); stream != nullptr && state.movers == 0)
     return state.timed_step(
         *stream, [&](std::uint32_t task, int worker) { return state.run(task, worker); }, timeline);
-  // Where a launch returns before the work is done, the device says when it was.
+  // With asynchronous launches, task times come from the device.
   std::optional<TaskClock> clock;
   if (state.launched != nullptr) {
     WEFT_TRY(made, TaskClock::make(*state.device, state.program.tasks.size()));

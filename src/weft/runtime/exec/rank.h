@@ -1,19 +1,19 @@
-// weft/runtime/exec/rank.h -- one rank of this machine: a device's memory, workers, and the program they run.
+// weft/runtime/exec/rank.h -- one rank on this machine: device memory, workers, and the program they run.
 //
 //   WEFT_TRY(rank, Rank::start(std::move(program), {.workers = 2}));
 //   std::ranges::copy(batch, rank->input(rank->program().inputs.front()).begin());
 //   WEFT_TRY_STATUS(rank->step());
 //   WEFT_TRY(loss, rank->number(rank->program().outputs.front()));
 //
-// Where the program lies is the device's affair (device.h): values go there and come back through the rank.
-// Where the host reaches that memory, nothing is copied on the way.
+// The device owns the program's memory (device.h); values go in and out through the rank. If that
+// memory is host-accessible, nothing is copied.
 //
-// A rank that is one of several is given an Exchanger, which moves what its program exchanges with the others
-// (exchanger.h); a step then fails when one of them is lost.
+// A rank of a distributed program gets an Exchanger, which exchanges values with the other ranks
+// (exchanger.h). A step then fails if another rank is lost.
 //
-// All memory is taken when the rank starts; a step allocates nothing, unless a node has no kernel and is
-// computed by its definition, or exchanges of several streams are under way at once. The same contents and
-// number of workers give the same bits.
+// All memory is allocated when the rank starts. A step allocates nothing, unless a node has no
+// kernel and runs its reference implementation, or several streams have exchanges in flight. The
+// same contents and number of workers give the same bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,29 +36,30 @@
 namespace weft::exec {
 
 struct RankOptions {
-  std::shared_ptr<device::Device> device = nullptr;  // none: the processor
-  // Of ranks on one device: its kernels go before those of others; it leaves room for such.
+  std::shared_ptr<device::Device> device = nullptr;  // null: the processor
+  // Stream priority among ranks on one device: high (is_urgent) or low (gives_way).
   bool is_urgent = false, gives_way = false;
-  int workers = 1;                // threads that launch; one where the device itself does the work
-  std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
-  std::int64_t memory_held = 0;   // of the limit, by what lives beside it: what was learned before
+  int workers = 1;                // launching threads; 1 if launches are asynchronous
+  std::int64_t memory_limit = 0;  // bytes; 0: what the machine has
+  std::int64_t memory_held = 0;   // part of the limit in use elsewhere: existing weights
 
-  // Of a rank that is one of several. Must outlive it.
+  // For distributed programs. Must outlive the rank.
   Exchanger* exchanger = nullptr;
-  bool overlap = true;  // exchanges run beside computing, on a thread for each stream that moves
-  // Its memory is the exchanger's, which then copies nothing: where the device computes in the host's memory.
+  bool overlap = true;  // exchanges overlap compute, on one thread per exchange stream
+  // Allocate from the exchanger, which then copies nothing, if the device computes in host memory.
   bool shared_memory = false;
-  bool oversubscribed = false;  // this machine runs more threads than it has processors
-  std::int32_t ranks_here = 1;  // that share this machine's memory
-  // Where what its program spills goes (program/tasks/spill.h); empty: the system's folder for temporary files.
+  bool oversubscribed = false;  // more threads than processors on this machine
+  std::int32_t ranks_here = 1;  // ranks that share this machine's memory
+  // Folder for spilled tensors (program/tasks/spill.h); empty: the system's temporary folder.
   std::string spill_folder = {};
-  // How it is called and watched on a device that does its work elsewhere (device_flights.h).
+  // Identification and monitoring on a device with asynchronous launches (device_flights.h).
   FlightOptions flights = {};
 };
 
 class Rank {
  public:
-  // Fails when the memory cannot be had or is more than the limit. Collective where there are exchanges.
+  // Fails if the memory cannot be allocated or exceeds the limit. Collective if there are
+  // exchanges.
   static Result<std::unique_ptr<Rank>> start(program::Program program, const RankOptions& options);
   ~Rank();
   Rank(const Rank&) = delete;
@@ -66,56 +67,59 @@ class Rank {
 
   const program::Program& program() const;
 
-  // Where the host writes an input: every step from now on takes it from there.
+  // The host buffer of an input, read by every later step.
   std::span<std::byte> input(const program::Port& port);
 
-  // The inputs of the next step, brought to the device while a step runs:
+  // Prefetches the inputs of the next step to the device while a step runs:
   //
-  //   rank.make_room_ahead()            once; false: not here, where the host reaches the device's memory or the
-  //                                     limit leaves no room
-  //   write input(), send_ahead()       by one thread, whatever the others do; after it input() may be written again
-  //   take_ahead()                      between steps: the next one takes what was sent, not what input() holds
+  //   rank.make_room_ahead()            once; false if the device's memory is host-accessible or the limit
+  //                                     leaves no room
+  //   write input(), send_ahead()       on one thread, concurrently with others; then input() may
+  //                                     be overwritten
+  //   take_ahead()                      between steps: the next step reads what was sent, not input()
   bool make_room_ahead();
   Status send_ahead();
   void take_ahead();
 
-  // What the next step finds in a parameter, a state or an input: given, or made by `make`, which is called
-  // once, with room for it that holds what nobody knows.
+  // Sets a parameter, state or input for the next step: to given bytes, or by `make`, which is
+  // called once with an uninitialized buffer.
   Status write(const program::Port& port, std::span<const std::byte> bytes);
   Status write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make);
 
-  // The same for many: they go when the next step begins, and its tasks wait for what they read alone (loading.h). The
-  // bytes must stay until that step is over. Where the host reaches the device's memory they are there at once.
+  // The same for many tensors. They are sent when the next step starts, and each task waits only
+  // for the tensors it reads (loading.h). The bytes must stay alive until that step ends. If the
+  // device's memory is host-accessible they are copied at once.
   Status load(std::span<const Loaded> weights, const LoadingGroups& groups,
               std::size_t staged_bytes = kStagedBytes);
 
-  // What a port or buffer holds, until the next step.
+  // The contents of a port or buffer, valid until the next step.
   Result<HostBytes> read(const program::Port& port) const;
   Result<HostBytes> read(program::BufferId buffer) const;
-  Result<double> number(const program::Port& port) const;  // its first element
+  Result<double> number(const program::Port& port) const;  // the first element
 
-  // The number of the next step, for what is said of it where it fails. From 1 on, unless told otherwise.
+  // Sets the number of the next step for error messages; the default is 1.
   void count_from(std::int64_t step);
-  // Runs every task once. Fails where an exchange or the device does, when nothing runs any more: no later step can be.
+  // Runs every task once. Fails if an exchange or the device fails; then nothing runs any more, and
+  // all later steps fail.
   Status step();
-  // The same, and writes down when each task began and ended; streams that move come after the last worker.
+  // The same, recording when each task ran. Movers are numbered after the last worker.
   Status step(program::Timeline& timeline);
-  // Runs single tasks in a given order on the calling thread: for tests, and to find where a value
-  // went wrong. The order must respect what tasks wait for.
+  // Runs single tasks in the given order on the calling thread: for tests, and to find where a
+  // value went wrong. The order must respect dependencies.
   Status run_in_order(std::span<const std::uint32_t> tasks);
 
-  // All that is kept from step to step, and putting it back later.
+  // Copies everything that is kept between steps, and restores it later.
   Status keep(std::vector<std::byte>& bytes) const;
   Status put_back(std::span<const std::byte> bytes);
 
-  // Gives memory back to the machine, where it is the rank's own: that of a step, or of a port. What was there
-  // is lost. For the end, when what was learned is taken: no step comes after.
+  // Returns memory of a step or a port to the system, if the rank owns it; the contents are lost.
+  // Only for the end, after the weights were read: no step may follow.
   void forget_step();
   void forget(const program::Port& port);
 
   int workers() const;
-  std::size_t reference_units() const;  // nodes that have no kernel
-  // All that it holds in memory, with what its workers have to themselves.
+  std::size_t reference_units() const;  // nodes without a kernel
+  // Total memory, including the workers' scratch memory.
   std::int64_t bytes() const;
 
  private:

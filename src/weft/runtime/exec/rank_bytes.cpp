@@ -10,7 +10,7 @@
 namespace weft::exec {
 namespace {
 
-// By its definition every element of operands and results is a double.
+// The reference implementation stores every element of operands and results as a double.
 std::int64_t definition_bytes(const program::Unit& unit) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   if (call == nullptr) return 0;
@@ -40,7 +40,7 @@ Error too_large(const program::Program& program, std::int64_t bytes, std::int64_
 Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {
   WEFT_TRY_STATUS(device.prepare(program));
   WorkerBytes needed;
-  alignas(64) static std::byte nowhere[64];  // kernels are made for an address, and none of these is run
+  alignas(64) static std::byte nowhere[64];  // kernels need an address, but none of these runs
   for (const program::Unit& unit : program.units) {
     if (std::holds_alternative<program::Exchange>(unit.kernel)) continue;
     WEFT_TRY(kernel, device.make_kernel(program, unit, device::Address(nowhere)));

@@ -15,7 +15,7 @@ using collective::Priority;
 
 namespace {
 
-// Of one priority or another: those that are not low share a group.
+// All priorities other than low share a group.
 Priority group_priority(const program::Exchange& exchange) {
   return exchange.algorithm.priority == Priority::low ? Priority::low : Priority::normal;
 }

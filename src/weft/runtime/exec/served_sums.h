@@ -1,10 +1,10 @@
-// weft/runtime/exec/served_sums.h -- all-reduces in which servers have a part: ranks that hold nothing and add up for others.
+// weft/runtime/exec/served_sums.h -- all-reduces with summation servers: ranks without a model that only sum.
 //
-//   whole    0 1 2 3 | 4 5        workers as the mesh has them, then servers
-//   served   {0 1 4 5} {2 3 4 5}  for each group that sums: its ranks and every server
+//   whole    0 1 2 3 | 4 5        the mesh's ranks (workers), then the servers
+//   served   {0 1 4 5} {2 3 4 5}  per group that sums: its ranks and every server
 //
-// Such a sum runs as its plan names it (algorithm/summation_service.h). Its chunks are equally long, so that data
-// whose count they do not divide is copied to memory that is longer.
+// Such a sum runs the algorithm in its plan (algorithm/summation_service.h). All its chunks have
+// the same length; data that does not divide evenly is copied to a longer buffer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,20 +23,21 @@ bool is_served(const program::Exchange& exchange);
 
 struct ServedGroup {
   std::size_t axis = 0;
-  collective::Priority priority = collective::Priority::normal;  // low ones have groups of their own
-  std::vector<std::int32_t> ranks;                               // of the mesh
+  collective::Priority priority = collective::Priority::normal;  // low-priority sums have their own groups
+  std::vector<std::int32_t> ranks;                               // mesh ranks
 };
-// In the order in which all open them. The exchanges may be those of any rank.
+// In the order in which all ranks open them. The exchanges may be those of any rank.
 std::vector<ServedGroup> served_groups(std::span<const program::Exchange* const> exchanges,
                                        const plan::Mesh& mesh);
-// Collective over `whole`, whose first ranks are the mesh's. Null on a worker that is not of the group.
+// Collective over `whole`, whose first ranks are the mesh's. Null on a worker outside the group.
 Result<std::unique_ptr<comm::Communicator>> open_served(comm::Communicator& whole, const ServedGroup& group,
                                                         const plan::Mesh& mesh);
 
-// Whether a group runs the exchange.
+// Whether the group runs the exchange.
 bool runs(const ServedGroup& group, const program::Exchange& exchange, const plan::Mesh& mesh);
 
-// The call of a rank of the group, but for its memory, and the elements that this must have room for.
+// The call of a rank in the group, without its buffers. `room`: the elements that the buffer must
+// hold.
 struct ServedCall {
   comm::Call call;
   std::int64_t room = 0;

@@ -18,7 +18,7 @@
 namespace weft::exec {
 namespace {
 
-// Without a name where the file system can, else unlinked at once.
+// Opens an unnamed file if the file system supports it, else unlinks a named one at once.
 int open_unnamed(const std::string& folder) {
   constexpr int kMode = 0600;
 #ifdef O_TMPFILE
@@ -57,7 +57,7 @@ Status SpillFile::lay_over(std::byte* at, std::int64_t bytes) {
                           descriptor_, next_);
   if (made == MAP_FAILED)
     return world_error(fmt::format("cannot map the spill file: {}", std::strerror(errno)));
-  // What is used is read through, once.
+  // Tensors are read sequentially, once per use.
   (void)madvise(made, static_cast<std::size_t>(bytes), MADV_SEQUENTIAL);
   next_ += bytes;
   return {};

@@ -1,11 +1,12 @@
-// weft/runtime/exec/spill_file.h -- a file that stands in for memory: what a rank does not hold lies there.
+// weft/runtime/exec/spill_file.h -- a file mapped in place of memory: it holds a rank's spilled tensors.
 //
-//   memory    [ states ........ | parameters, step ]        the file's pages are mapped over a stretch of it, and are
-//   file      [ states ........ ]                           let go of once a task has used them: the next use finds
-//                                                           them in the file, or in the system's cache of it
+//   memory    [ states ........ | parameters, step ]        the file's pages are mapped over memory and
+//   file      [ states ........ ]                           released once a task has used them; the next
+//                                                           use reads them from the file or from the
+//                                                           system's page cache
 //
-// The file has no name and goes with its process. Its room is taken at once, so a full disk is told before the
-// first step and not in the middle of one.
+// The file has no name and disappears with its process. Its space is allocated at once, so that a
+// full disk is reported before the first step rather than during one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +19,15 @@ namespace weft::exec {
 
 class SpillFile {
  public:
-  // In that folder; empty: the system's for temporary files. Fails where there is no room.
+  // In `folder`; empty: the system's temporary folder. Fails if there is not enough space.
   static Result<SpillFile> make(const std::string& folder, std::int64_t bytes);
   SpillFile(SpillFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), next_(other.next_) {}
   SpillFile& operator=(SpillFile&&) = delete;
   ~SpillFile();
 
-  // The next so many bytes of the file take the place of the pages there. REQUIRES: whole pages of this process' own.
+  // Maps the next `bytes` bytes of the file over the pages at `at`. REQUIRES: whole pages owned by
+  // this process.
   Status lay_over(std::byte* at, std::int64_t bytes);
 
  private:
@@ -34,7 +36,7 @@ class SpillFile {
   std::int64_t next_ = 0;
 };
 
-// Lets go of the pages of a stretch that a file is laid over; what was written is in the file.
+// Releases the pages of a mapped range; written data stays in the file.
 void let_go(std::byte* at, std::int64_t bytes);
 
 }  // namespace weft::exec

@@ -1,4 +1,4 @@
-// weft/runtime/measure/bench_batch.h -- the sizes that a bench goes through, and how many calls it times at once.
+// weft/runtime/measure/bench_batch.h -- message sizes of a benchmark, and the number of calls per batch.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace weft::measure {
 
-// "256B..64MiB" by factors of `step`; the last is always among them.
+// "256B..64MiB" in factors of `step`; always includes the last size.
 Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step);
 
-// How many calls take about ten milliseconds, when one takes `seconds`.
+// The number of calls that take about ten milliseconds, if one takes `seconds`.
 std::int64_t calls_of_a_batch(double seconds);
 
 }  // namespace weft::measure

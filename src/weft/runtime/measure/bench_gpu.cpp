@@ -18,7 +18,7 @@ namespace {
 
 using collective::Kind;
 
-// As many channels as fill some processors of the GPU without taking them all.
+// Uses enough channels to occupy some SMs of the GPU, but not all of them.
 std::string shipped_program(Kind kind, std::int32_t ranks) {
   const std::int32_t channels = std::clamp(64 / ranks, 1, 16);
   switch (kind) {

@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// The time left until `deadline`, as poll() takes it, at most `most`.
+// Milliseconds left until `deadline` for poll(), at most `most`.
 int left(Clock::time_point deadline, std::int64_t most) {
   const auto now = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(now, 0, most));
@@ -40,7 +40,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// This process's environment with `more` in place of what has the same names.
+// This process's environment, with the variables in `more` added or replaced.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& more) {
   std::vector<std::string> all;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -53,7 +53,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
-// A child in a group of its own: what is typed at the terminal is for the bench alone.
+// Starts a child in its own process group, so that terminal signals reach only the benchmark.
 Result<pid_t> spawn_one(std::vector<std::string> command, std::vector<std::string> environment, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -62,7 +62,7 @@ Result<pid_t> spawn_one(std::vector<std::string> command, std::vector<std::strin
   posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // The bench may ignore signals (a closed pipe); those it starts must not.
+  // Restores default signal handling, which the benchmark may have changed (a closed pipe).
   sigset_t defaults;
   sigemptyset(&defaults);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGALRM}) sigaddset(&defaults, number);
@@ -145,7 +145,7 @@ Result<std::vector<std::string>> BenchGroup::ask(std::string_view line, std::int
   if (!alive()) return world_error(failure_);
   for (Rank& rank : ranks_)
     if (!rank.line.write(line)) return fail("a rank failed");
-  // Ranks end themselves at the limit; past that and a little more, somebody must.
+  // Ranks exit at the limit; allow a little more before killing them.
   const auto deadline = Clock::now() + std::chrono::seconds(limit + 2);
   std::vector<std::string> answers(ranks_.size());
   std::vector<pollfd> waits;
@@ -181,7 +181,7 @@ Result<BenchAnswer> BenchGroup::turn(const BenchTurn& turn) {
   BenchAnswer all;
   for (const std::string& line : answers) {
     const Result<BenchAnswer> one = parse_bench_answer(line);
-    // What a rank says that it cannot do is no failure of the group.
+    // An operation that a rank does not support is not a failure of the group.
     if (!one.ok() && one.error().fault == Fault::world) return one.error();
     if (!one.ok()) return fail(one.error().message);
     all.seconds = std::max(all.seconds, one->seconds);
@@ -201,7 +201,7 @@ bool BenchGroup::all_started_run() {
   return true;
 }
 
-// The first line of words that anybody wrote: launchers begin with the reason and go on with advice.
+// The first line of output with letters: launchers print the reason first, then advice.
 std::string BenchGroup::first_words() const {
   std::string text(2048, '\0');
   const ssize_t count = pread(words_, text.data(), text.size(), 0);
@@ -220,11 +220,11 @@ Error BenchGroup::fail(std::string reason) {
   if (const std::string words = first_words(); !words.empty()) reason += fmt::format(": {}", words);
   failure_ = std::move(reason);
   for (const Rank& rank : ranks_) kill(rank.process, SIGKILL);
-  end(2000);  // a launcher whose ranks died tidies up after them
+  end(2000);  // gives the launcher time to clean up after its ranks
   return world_error(failure_);
 }
 
-// Hangs up, gives those who were started a moment to end well, then makes them.
+// Closes the connections, waits for started processes to exit, then kills them.
 void BenchGroup::end(std::int64_t patience_milliseconds) {
   ranks_.clear();
   const auto deadline = Clock::now() + milliseconds(patience_milliseconds);

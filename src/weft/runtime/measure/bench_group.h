@@ -1,11 +1,11 @@
-// weft/runtime/measure/bench_group.h -- the ranks of one library, started once and asleep between turns.
+// weft/runtime/measure/bench_group.h -- the ranks of one library, started once, asleep between turns.
 //
 //   WEFT_TRY(group, BenchGroup::start(recipe, 4));
 //   WEFT_TRY(answer, group->turn(turn));          // the slowest rank's time, all ranks' processor time
 //
-// A group whose rank ends, answers nonsense or is silent past the turn's limit is killed, and from then on
-// every turn fails with the reason. Nothing outlives a group: ranks that the bench can no longer reach end
-// by themselves when its socket closes.
+// A group is killed if one of its ranks exits, sends an invalid answer, or is silent past the
+// turn's limit. From then on every turn fails with the reason. No process outlives a group: ranks
+// that the benchmark cannot reach exit when its socket closes.
 #pragma once
 #include <sys/types.h>
 
@@ -22,14 +22,15 @@
 namespace weft::measure {
 
 struct BenchRecipe {
-  std::vector<std::string> command;  // a launcher with its words, or a program that is started once a rank
-  bool each_rank = false;            // ... with RANK and WORLD_SIZE
+  std::vector<std::string> command;  // a launcher with arguments, or a program started once per rank
+  bool each_rank = false;            // the latter, with RANK and WORLD_SIZE set
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
 class BenchGroup {
  public:
-  // Fails, with the first words of who was started, when not all ranks say hello within `limit` seconds.
+  // Fails with the first output of the started processes if not all ranks connect within `limit`
+  // seconds.
   static Result<std::unique_ptr<BenchGroup>> start(const BenchRecipe& recipe, std::int32_t ranks,
                                                    std::int64_t limit = 30);
   ~BenchGroup();
@@ -51,7 +52,7 @@ class BenchGroup {
   explicit BenchGroup(BenchListener listener) : listener_(std::move(listener)) {}
   Status spawn(const BenchRecipe& recipe, std::int32_t ranks);
   Status gather(std::int32_t ranks, std::int64_t limit);
-  // One line from each rank, in the order of ranks.
+  // Sends a line to every rank and returns one line from each, by rank.
   Result<std::vector<std::string>> ask(std::string_view line, std::int64_t limit);
   bool all_started_run();
   Error fail(std::string reason);
@@ -59,9 +60,9 @@ class BenchGroup {
   void end(std::int64_t patience_milliseconds);
 
   BenchListener listener_;
-  std::vector<pid_t> started_;  // by this process
+  std::vector<pid_t> started_;  // children of this process
   std::vector<Rank> ranks_;
-  int words_ = -1;  // what they wrote to standard output and error
+  int words_ = -1;  // a file with their standard output and error
   std::string version_, failure_;
 };
 

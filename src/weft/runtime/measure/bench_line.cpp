@@ -27,7 +27,7 @@ struct Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&where); }
 };
 
-// The first byte stays 0: that is what makes it abstract.
+// An abstract address: the first byte stays 0.
 Address abstract(std::string_view name) {
   Address address;
   address.where.sun_family = AF_UNIX;
@@ -133,7 +133,7 @@ std::optional<BenchListener::Caller> BenchListener::accept() {
     ucred who{};
     socklen_t size = sizeof who;
     if (getsockopt(made, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != getuid()) continue;
-    // Who calls says hello at once, or is not waited for.
+    // A client must send its hello promptly.
     const timeval patience{5, 0};
     setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     return Caller{std::move(line), who.pid};

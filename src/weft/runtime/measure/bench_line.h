@@ -1,7 +1,7 @@
-// weft/runtime/measure/bench_line.h -- lines over a Unix socket, between `weft bench` and one of its ranks.
+// weft/runtime/measure/bench_line.h -- lines over a Unix socket between `weft bench` and one of its ranks.
 //
-// The address is a name of the abstract namespace: no file, nothing to leave behind. Whoever connects must be
-// of the same user.
+// The address is in the abstract namespace, so there is no file to clean up. Clients must belong to
+// the same user.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -15,7 +15,7 @@ namespace weft::measure {
 class BenchLine {
  public:
   static Result<BenchLine> connect(std::string_view name);
-  // Takes over a socket that somebody connected to.
+  // Takes ownership of a connected socket.
   explicit BenchLine(int socket) : socket_(socket) {}
   ~BenchLine();
   BenchLine(BenchLine&& other) noexcept;
@@ -23,12 +23,13 @@ class BenchLine {
 
   int socket() const { return socket_; }
 
-  bool write(std::string_view line);  // its end is added; false when the other side is gone
+  bool write(std::string_view line);  // adds the line end; false if the peer is gone
 
-  // The next line without its end; none when the other side is gone or says more than a line may have.
+  // The next line without its end; empty if the peer is gone or the line is too long.
   std::optional<std::string> read();
 
-  // The same in pieces, for whoever polls several: takes in what is there. False when the other side is gone.
+  // The same without blocking, for polling several: reads what has arrived. Returns false if the
+  // peer is gone.
   bool receive();
   std::optional<std::string> next();
 
@@ -37,7 +38,7 @@ class BenchLine {
   std::string received_;
 };
 
-// Listens under a name that nobody else has.
+// Listens on a unique name.
 class BenchListener {
  public:
   static Result<BenchListener> open();
@@ -50,9 +51,9 @@ class BenchListener {
 
   struct Caller {
     BenchLine line;
-    int process = 0;  // as the kernel says
+    int process = 0;  // pid reported by the kernel
   };
-  // Somebody of this user who has called; none if nobody has.
+  // The next connection from the same user; empty if there is none.
   std::optional<Caller> accept();
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 using collective::Kind;
 
-constexpr double kMostCopied = 256 << 20;  // more takes proportionally longer
+constexpr double kMostCopied = 256 << 20;  // larger sizes are extrapolated
 constexpr double kTurnSeconds = 0.004;
 constexpr int kTurns = 5;
 
@@ -28,10 +28,10 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A limit is what the machine can do, not what it did while others used it.
+// A limit is what the machine can do when other processes do not disturb it.
 double best(const std::vector<double>& seconds) { return *std::ranges::min_element(seconds); }
 
-// How long one thread takes for `bytes`, while others do the same.
+// Measures one thread's time to copy `bytes` while other threads do the same.
 void copy_for_a_while(std::size_t bytes, std::atomic<int>& waiting, double& seconds) {
   const std::unique_ptr<char[]> source(new char[bytes]), target(new char[bytes]);
   std::memset(source.get(), 1, bytes);
@@ -45,7 +45,7 @@ void copy_for_a_while(std::size_t bytes, std::atomic<int>& waiting, double& seco
     const double begin = now_seconds();
     for (int i = 0; i < calls; ++i) {
       std::memcpy(target.get(), source.get(), bytes);
-      // The copy is looked at, as far as the compiler knows.
+      // Keeps the compiler from removing the copy.
       asm volatile("" : : "r"(target.get()) : "memory");
     }
     estimate = (now_seconds() - begin) / calls;
@@ -70,14 +70,14 @@ struct alignas(128) SharedFlag {
 };
 
 double measure_flags() {
-  // Few trips a round: on a machine that others use, some rounds are still undisturbed.
+  // Short rounds, so that on a shared machine some are undisturbed.
   constexpr int kRounds = 50, kTrips = 100;
   SharedFlag ping, pong;
   const auto wait_for = [](const SharedFlag& flag, int value) {
     for (int spins = 0; flag.turn.load(std::memory_order_acquire) < value; ++spins)
       if (spins > 2000) std::this_thread::yield();
   };
-  // On one core there would be no way between cores to measure.
+  // Pins the two threads to different cores, to measure latency between cores.
   cpu_set_t all, one;
   const int here = sched_getcpu();
   const bool apart = sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) > 1 && here >= 0;
@@ -115,7 +115,7 @@ struct Descriptor {
   }
 };
 
-// Two ends of one connection over loopback; false where there is none to be had.
+// Connects two sockets over loopback; returns false on failure.
 bool connect_pair(Descriptor& one, Descriptor& other) {
   Descriptor listener{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   one.number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -218,7 +218,7 @@ double BenchMachine::limit(std::string_view transport, Kind kind, std::int32_t r
     const double sent = rate > 0 ? least_sent(kind, ranks, message_bytes) / rate : 0;
     return std::max(sent, waits ? tcp_latency() : 0);
   }
-  // No more threads than ranks have: a rank copies with one.
+  // At most as many threads as ranks, because a rank copies with one thread.
   const double copied = copy_seconds(least_copied(kind, ranks, message_bytes, in_place),
                                      std::clamp(cores_, 1, std::max(ranks, 1)));
   return std::max(copied, waits ? shm_latency() : 0);

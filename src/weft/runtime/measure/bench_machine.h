@@ -1,21 +1,21 @@
-// weft/runtime/measure/bench_machine.h -- what no collective on this machine can beat, measured and derived.
+// weft/runtime/measure/bench_machine.h -- lower bounds on collective times on this machine.
 //
-// Shared memory. N ranks, message of S bytes (the larger buffer of a rank). Every input must be read and
-// every output written once, whatever the algorithm:
+// Shared memory. N ranks, message of S bytes (the larger buffer of a rank). Every algorithm must
+// read every input and write every output at least once:
 //
 //                    read      written    as copies of S bytes, half of both
 //   all_reduce       N S       N S        N
 //   reduce_scatter   N S       S          (N + 1) / 2
-//   all_gather       S         N S        (N + 1) / 2          in place a rank's own block is already there:
+//   all_gather       S         N S        (N + 1) / 2          in place, a rank's own block is not moved:
 //   all_to_all       N S       N S        N                    N S - S fewer bytes are written (and read)
 //   broadcast        S         (N - 1) S  N / 2
 //
-// so a call takes at least as long as all cores together need to copy that much between buffers of that size.
-// And nobody is done before the others' data came: at least one message one way. (A broadcast's root may run
-// ahead, so that calls in a row are not bound by it.)
+// So a call takes at least as long as all cores together need to copy that much between buffers of
+// that size. It also takes at least one message latency, because every rank needs data from others.
+// (The root of a broadcast can run ahead, so consecutive broadcasts are not bound by latency.)
 //
-// TCP. Through the kernel go at least 2 (N - 1) S bytes for an all_reduce and (N - 1) S for the others, at
-// the rate of as many streams as there are pairs of cores.
+// TCP. At least 2 (N - 1) S bytes pass through the kernel for an all_reduce, and (N - 1) S for the
+// others. The rate is that of one stream per pair of cores.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@
 
 namespace weft::measure {
 
-// Bytes to copy (shm) or to send (tcp) at least, over all ranks.
+// Lower bounds over all ranks: bytes to copy (shm) and bytes to send (tcp).
 double least_copied(collective::Kind kind, std::int32_t ranks, double message_bytes, bool in_place);
 double least_sent(collective::Kind kind, std::int32_t ranks, double message_bytes);
 
@@ -36,11 +36,11 @@ class BenchMachine {
 
   int cores() const { return cores_; }
 
-  // Seconds for `threads` threads to copy `bytes` together, each its part from one buffer to another.
+  // Seconds for `threads` threads to copy `bytes` in total, each between its own buffers.
   double copy_seconds(double bytes, int threads);
-  double shm_latency();  // seconds one way, two threads that spin
-  double tcp_latency();  // over loopback
-  double tcp_rate();     // bytes per second of one stream over loopback
+  double shm_latency();  // one-way seconds between two spinning threads
+  double tcp_latency();  // one-way, over loopback
+  double tcp_rate();     // bytes per second of one loopback stream
 
   double limit(std::string_view transport, collective::Kind kind, std::int32_t ranks, double message_bytes,
                bool in_place);
@@ -49,7 +49,7 @@ class BenchMachine {
   void measure_tcp();
 
   int cores_;
-  std::map<std::pair<std::int64_t, int>, double> copies_;  // by bytes and threads: measured once
+  std::map<std::pair<std::int64_t, int>, double> copies_;  // measured so far, by bytes and threads
   double shm_latency_ = 0, tcp_latency_ = 0, tcp_rate_ = 0;
 };
 

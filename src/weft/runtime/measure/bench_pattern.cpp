@@ -11,11 +11,11 @@ namespace {
 using collective::Kind;
 using device::ElementType;
 
-constexpr std::int64_t kPeriod = 61;   // prime: no block of a power of two begins like its neighbour
-constexpr std::int64_t kRepeats = 64;  // of the period in what is copied at once
+constexpr std::int64_t kPeriod = 61;   // prime, so that power-of-two blocks start differently
+constexpr std::int64_t kRepeats = 64;  // periods per memcpy
 
 std::int64_t value(std::int64_t rank, std::int64_t block, std::int64_t index) {
-  // Three odd multipliers and a shift: neighbours in any of the three differ.
+  // A hash in which neighbouring ranks, blocks and indices differ.
   std::uint64_t mixed = static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15U +
                         static_cast<std::uint64_t>(block) * 0xc2b2ae3d27d4eb4fU +
                         static_cast<std::uint64_t>(index) * 0x165667b19e3779f9U;
@@ -88,7 +88,7 @@ std::int64_t BenchPattern::output_bytes() const {
   return blocks_out() * elements_ * static_cast<std::int64_t>(size_of(type_));
 }
 
-// The sum of the ranks [first, last) over one period, as often as is copied at once.
+// The sum over ranks [first, last) for one period, repeated to the size of one memcpy.
 std::string BenchPattern::period(std::int32_t first, std::int32_t last, std::int32_t block) const {
   std::string once;
   for (std::int64_t i = 0; i < kPeriod; ++i) {

@@ -1,10 +1,10 @@
-// weft/runtime/measure/bench_pattern.h -- numbers by which a collective's result is known to be right.
+// weft/runtime/measure/bench_pattern.h -- input data that makes a collective's result easy to check.
 //
 //   element i of block b of rank r:  1 to 5, drawn from (r, b, i mod 61)
 //
-// Whole numbers so small that every type holds their sums exactly, in any order of adding. They
-// come again every 61 elements, so that filling is copying and checking is comparing: a 64 MiB
-// buffer takes milliseconds.
+// The values are small integers, so every type holds their sums exactly in any order of addition.
+// They repeat every 61 elements, so filling is a memcpy and checking a memcmp: a 64 MiB buffer
+// takes milliseconds.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +22,9 @@ class BenchPattern {
   std::int64_t input_bytes() const;  // of this rank
   std::int64_t output_bytes() const;
 
-  // What this rank puts in; in place, `input` lies in `output` or the other way round.
+  // Writes this rank's input. In place, `input` is part of `output` or vice versa.
   void fill(std::byte* input) const;
-  // How many elements of the result are not what they must be.
+  // The number of wrong elements in the result.
   std::int64_t wrong(const std::byte* output) const;
 
  private:
@@ -34,7 +34,7 @@ class BenchPattern {
 
   collective::Kind kind_;
   device::ElementType type_;
-  std::int64_t elements_;  // of a block
+  std::int64_t elements_;  // per block
   std::int32_t ranks_, rank_;
 };
 

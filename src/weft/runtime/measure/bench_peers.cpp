@@ -55,7 +55,7 @@ class LineUp {
     return all_.groups.size() - 1;
   }
 
-  // Empty, with a sentence in left_out, where the peer cannot be had.
+  // The path of the peer's program. Empty, with a reason in left_out, if the peer is not available.
   std::string find(std::string_view peer, std::string_view launcher, std::string_view package) {
     const std::filesystem::path folder =
         who_.programs.empty() ? this_program().parent_path() : std::filesystem::path(who_.programs);
@@ -77,7 +77,7 @@ class LineUp {
     const std::size_t group = add_group({{this_program().string(), "bench-rank", who_.transport},
                                          true,
                                          {{"WEFT_JOB_SECRET", transport::new_secret()}}});
-    const bool allocates = !over_tcp();  // shared memory is no use to a socket
+    const bool allocates = !over_tcp();  // TCP gains nothing from shared memory
     if (who_.buffers != BenchBuffers::allocated || !allocates)
       all_.contenders.push_back({"weft", "private", group, false});
     if (who_.buffers != BenchBuffers::private_memory && allocates)
@@ -97,7 +97,7 @@ class LineUp {
                                           "--mca",
                                           "mpi_yield_when_idle",
                                           "1"};
-      // It refuses root unless told twice that it is meant.
+      // Open MPI refuses to run as root without this flag.
       if (getuid() == 0) command.emplace_back("--allow-run-as-root");
       for (std::size_t i = 0; i + 1 < options.size(); i += 2) {
         command.emplace_back("--mca");

@@ -1,13 +1,14 @@
-// weft/runtime/measure/bench_peers.h -- who is measured, and with which settings.
+// weft/runtime/measure/bench_peers.h -- the libraries to measure and their settings.
 //
 //               transport shm           transport tcp
 //   weft        private, allocated      private
 //   Open MPI    cma, no cma, ucx        tcp
 //   MPICH       ucx + posix             ucx over tcp
-//   Gloo        TCP, it has no other    TCP
+//   Gloo        TCP (its only one)      TCP
 //
-// Every peer is given what makes it fastest when ranks outnumber cores too: yielding for Open MPI, no binding
-// to cores, large socket buffers, and for Gloo the best of all its algorithms and ways to use sockets.
+// Every peer gets the settings that make it fastest, also when ranks outnumber cores: yielding for
+// Open MPI, no core binding, large socket buffers, and for Gloo the best of all its algorithms and
+// socket modes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,11 +20,11 @@
 
 namespace weft::measure {
 
-// One library with one setting: what a row of the table is about.
+// One library with one setting, the subject of a table row.
 struct BenchContender {
   std::string peer;       // "weft", "openmpi"
-  std::string setting;    // "private", "no cma"; Gloo's is the algorithm that won
-  std::size_t group = 0;  // which of the groups it runs in
+  std::string setting;    // "private", "no cma"; for Gloo the fastest algorithm
+  std::size_t group = 0;  // index of its group
   bool allocated = false;
 };
 
@@ -39,10 +40,10 @@ struct BenchWho {
   std::string transport;  // shm or tcp
   std::vector<std::string> peers;
   BenchBuffers buffers = BenchBuffers::private_memory;
-  std::string programs;  // the folder with weft-peer-*; empty: where this program is
+  std::string programs;  // folder of the weft-peer-* programs; empty: this program's folder
 };
 
-// The peers that there are; empty when the names are right.
+// Fails if a name is not that of a known peer.
 Status check_peers(const std::vector<std::string>& peers);
 BenchLineUp line_up(const BenchWho& who, std::int32_t ranks);
 

@@ -31,7 +31,8 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The two buffers of a turn, private or from the library, kept for the next one where it has the same.
+// The two buffers of a turn, private or from the library. Reused by the next turn if the sizes
+// match.
 class Memory {
  public:
   Memory(BenchLibrary& library, bool allocated) : library_(library), allocated_(allocated) {}
@@ -51,7 +52,7 @@ class Memory {
     }
     BenchLibrary::Buffers buffers{memory_[0], one ? memory_[0] : memory_[1],
                                   block_elements(turn, library_.ranks())};
-    // In place the smaller buffer is this rank's block of the larger.
+    // In place, the smaller buffer is this rank's block of the larger one.
     const std::int64_t mine = library_.rank() * std::min(in, out);
     if (one && in < out) buffers.input += mine;
     if (one && out < in) buffers.output += mine;
@@ -101,7 +102,7 @@ Result<BenchAnswer> take_turn(BenchLibrary& library, const BenchTurn& turn,
   BenchAnswer answer;
   if (turn.warmup > 0) {
     pattern.fill(buffers.input);
-    WEFT_TRY_STATUS(library.barrier());  // in place, nobody may write into what is still being filled
+    WEFT_TRY_STATUS(library.barrier());  // in place, no rank may write to a buffer that is still being filled
     WEFT_TRY_STATUS(library.call());
     answer.wrong = pattern.wrong(library.result(buffers));
   }
@@ -127,7 +128,7 @@ std::string answer_turn(BenchLibrary& library, std::array<Memory, 2>& memories, 
     if (!turn.keep) memory.drop();
     return answer;
   };
-  // Libraries of others throw; what they say is the answer.
+  // Other libraries may throw; the message becomes the answer.
   try {
     const Result<BenchAnswer> answer = worked();
     alarm(0);
@@ -138,7 +139,7 @@ std::string answer_turn(BenchLibrary& library, std::array<Memory, 2>& memories, 
   }
 }
 
-// A message of many lines becomes one.
+// Replaces control characters so that the message fits on one line.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -180,7 +181,7 @@ Result<BenchHello> rank_from_bench_environment() {
   const char* ranks = std::getenv("WORLD_SIZE");
   if (rank == nullptr || ranks == nullptr)
     return user_error("RANK and WORLD_SIZE are not set", "run weft bench instead");
-  // While a rank looks for the others it is deaf to the bench's end: the kernel tells it.
+  // During rendezvous a rank does not notice that the benchmark exits, so let the kernel kill it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   return parse_bench_hello(fmt::format("hello {} {}", rank, ranks));
 }

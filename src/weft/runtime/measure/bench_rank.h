@@ -1,11 +1,11 @@
-// weft/runtime/measure/bench_rank.h -- a rank that `weft bench` measures: does a library's calls when told to.
+// weft/runtime/measure/bench_rank.h -- a rank measured by `weft bench`: runs a library's calls on request.
 //
 //   struct Mine : BenchLibrary { ... };            the library under test, behind five functions
-//   Mine mine;  serve_bench(mine, address);        sleeps, works, answers, until the bench hangs up
+//   Mine mine;  serve_bench(mine, address);        sleeps, works, answers, until the connection closes
 //
-// A turn: fill the input, one call whose result is checked, further calls to warm up, a barrier of the
-// library, then a tight loop of calls between two looks at the clock. Every library is measured by this same
-// loop: Weft's own (bench_weft_rank.cpp) and the peers of bench/peers/collectives.
+// A turn fills the input, checks the result of one call, runs further warm-up calls and a barrier,
+// then times a tight loop of calls. All libraries are measured by this same loop: Weft's own
+// (bench_weft_rank.cpp) and the peers in bench/peers/collectives.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,13 @@ class BenchLibrary {
   virtual std::int32_t rank() const = 0;
   virtual std::int32_t ranks() const = 0;
 
-  // Different ways to do a collective, each of which is given its turns. One word each.
+  // Alternative implementations of a collective, each measured separately. Names of one word.
   virtual std::vector<std::string> variants(collective::Kind kind) const;
 
   virtual Status barrier() = 0;
 
-  // What the calls that follow do. `count` elements a block, as in comm/call.h; in place the buffers overlap
-  // as collective.h says, a broadcast always has one buffer.
+  // Sets up the calls that follow. `count` is elements per block, as in comm/call.h. In place, the
+  // buffers overlap as described in collective.h; a broadcast always has one buffer.
   struct Buffers {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
@@ -39,26 +39,27 @@ class BenchLibrary {
   };
   virtual Status prepare(const BenchTurn& turn, const Buffers& buffers) = 0;
   virtual Status call() = 0;
-  // Where the result lies: a library that only knows its own place says so.
+  // The address of the result, for libraries that write it to their own buffer.
   virtual const std::byte* result(const Buffers& buffers) const { return buffers.output; }
-  virtual void finish() {}  // the turn is over, its buffers may go away
+  virtual void finish() {}  // end of a turn; its buffers may be freed
 
-  // Memory that the library likes best; private memory of this process where it has no opinion.
+  // Memory from the library's own allocator, if it has one.
   virtual Result<std::byte*> allocate(std::size_t bytes);
   virtual void release(std::byte* memory);
 };
 
-// Where a rank finds the bench: the name of an abstract Unix socket.
+// The environment variable with the name of the benchmark's abstract Unix socket.
 inline constexpr const char* kBenchSocket = "WEFT_BENCH_SOCKET";
 
-// Answers turns until the bench hangs up. A rank that is stuck past a turn's limit is ended by SIGALRM, so
-// that nothing is left behind even when the bench was killed.
+// Answers turns until the connection closes. A rank stuck past a turn's limit is killed by SIGALRM,
+// so that no process remains even if the benchmark was killed.
 Status serve_bench(BenchLibrary& library);
 
-// RANK and WORLD_SIZE, for ranks that the bench starts one by one; from then on they die with it.
+// RANK and WORLD_SIZE, for ranks that the benchmark starts one by one; afterwards they are killed
+// when it exits.
 Result<BenchHello> rank_from_bench_environment();
 
-// One rank of Weft's own side; the bench starts it. Does not return before the bench hangs up.
+// Runs a rank of Weft itself, started by the benchmark. Returns when the connection closes.
 Status run_bench_rank(std::string_view transport);
 
 }  // namespace weft::measure

@@ -15,18 +15,19 @@ namespace {
 using measure::BenchRow;
 using measure::BenchSample;
 
-constexpr int kMostStarts = 2;            // in vain, of a group that was there once
-constexpr int kMostEnds = 2;              // of a group, by one variant
-constexpr std::size_t kMostVariants = 3;  // that go on after the first look
-constexpr double kNearBest = 1.5;         // ... as far as they are so near to the best one
-constexpr double kFirstLook = 0.002;      // seconds of a batch by which iterations are chosen
-// Before the first batch. Libraries find things out at their first calls: Open MPI and MPICH connect and
-// register, Weft tries ways to copy.
+constexpr int kMostStarts = 2;            // failed restarts of a group
+constexpr int kMostEnds = 2;              // crashes of a group caused by one variant
+constexpr std::size_t kMostVariants = 3;  // kept after probing
+constexpr double kNearBest = 1.5;         // if at most this much slower than the best
+constexpr double kFirstLook = 0.002;      // seconds of a probing batch
+// Warm-up before the first batch. Libraries initialize in their first calls: Open MPI and MPICH
+// connect and register memory, Weft tries copy methods.
 constexpr double kSettlingSeconds = 0.4;
 constexpr std::int64_t kSettlingCalls = 100;
-constexpr std::int64_t kWarmUps = 2;  // before each batch: another had the caches
-// A variant may hang, as Gloo's blocking sockets do where two ranks send each other more than these hold.
-// After another has answered, so many times its seconds are waited for, and no less than so many seconds.
+constexpr std::int64_t kWarmUps = 2;  // before each batch, because caches hold another library's data
+// A variant may hang, as Gloo's blocking sockets do when two ranks send each other more than their
+// buffers hold. Once another variant has finished, the timeout is kFarBehind times its time, but at
+// least kShortestLimit seconds.
 constexpr double kFarBehind = 100;
 constexpr std::int64_t kShortestLimit = 3;
 
@@ -35,7 +36,7 @@ std::int64_t settling_calls(double seconds) {
   return std::clamp(static_cast<std::int64_t>(fit), kWarmUps, kSettlingCalls);
 }
 
-// As nccl-tests calls them.
+// The names that nccl-tests uses.
 std::string field_name(device::ElementType type) {
   switch (type) {
     case device::ElementType::f64: return "double";
@@ -115,7 +116,7 @@ Result<double> BenchRound::estimate(const BenchContender& contender, const Bench
   return second.seconds;
 }
 
-// A first look at every variant; the best go on.
+// Estimates every variant and keeps the best.
 BenchRound::Entry BenchRound::probe(const BenchContender& contender, const BenchTurn& like) {
   Entry entry;
   revive(contender.group);
@@ -137,7 +138,7 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
     const auto enough = static_cast<std::int64_t>(std::min(*seconds * kFarBehind, 1e6));
     look.limit = std::min(look.limit, std::max(enough, kShortestLimit));
   }
-  revive(contender.group);  // the last may have ended it
+  revive(contender.group);  // the last variant may have crashed it
   if (entry.attempts.empty()) {
     if (entry.failure.empty()) entry.failure = "it failed too often";
     return entry;
@@ -153,7 +154,7 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
 std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t repeats) {
   BenchTurn turn = like;
   turn.warmup = kWarmUps;
-  // Buffers stay from turn to turn unless those of all sides would fill the memory.
+  // Keeps buffers between turns unless those of all libraries together would fill the memory.
   const double held =
       2.0 * static_cast<double>(turn.bytes) * ranks_ * static_cast<double>(who_.contenders.size());
   const auto available = static_cast<double>(available_memory());
@@ -163,7 +164,7 @@ std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t re
   for (const BenchContender& contender : who_.contenders) entries.push_back(probe(contender, turn));
   const std::size_t sides = entries.size();
   for (std::int32_t repeat = 0; repeat < repeats; ++repeat) {
-    // Every side is first as often as the others: who follows whom should not matter, but might.
+    // Rotates the order, so that no library always follows the same one.
     for (std::size_t k = 0; k < sides; ++k) {
       const std::size_t i = (k + static_cast<std::size_t>(repeat)) % sides;
       for (Attempt& attempt : entries[i].attempts) {
@@ -176,7 +177,8 @@ std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t re
           break;
         }
         attempt.samples.push_back({answer->seconds, answer->processor_seconds, answer->wrong});
-        // A first look that was disturbed chose badly; a lucky batch must not make the next one endless.
+        // Corrects a disturbed estimate, but limits the change so that one fast batch does not make
+        // the next too long.
         attempt.iterations =
             std::clamp(calls_of_a_batch(answer->seconds), std::max<std::int64_t>(attempt.iterations / 4, 1),
                        attempt.iterations * 4);
@@ -201,7 +203,7 @@ BenchRow BenchRound::row_of(const BenchContender& contender, const Entry& entry,
   plain.peer = contender.peer;
   plain.setting = contender.setting;
   plain.failure = entry.failure;
-  // The fastest of those that are right; a wrong one only where all are.
+  // The fastest variant with correct results; a wrong one only if all are wrong.
   std::optional<BenchRow> best;
   for (const Attempt& attempt : entry.attempts) {
     BenchRow row = plain;

@@ -1,4 +1,4 @@
-// weft/runtime/measure/bench_round.h -- all sides of one number of ranks and one transport, taking turns.
+// weft/runtime/measure/bench_round.h -- all libraries in turn, on one number of ranks and transport.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,25 +15,26 @@ namespace weft::measure {
 
 class BenchRound {
  public:
-  // Starts all sides; who does not start is left out, with the reason in left_out().
+  // Starts all libraries; those that fail to start are dropped, with the reason in left_out().
   BenchRound(BenchLineUp who, std::int32_t ranks);
 
   const std::vector<std::string>& left_out() const { return who_.left_out; }
   bool empty() const { return who_.contenders.empty(); }
   std::vector<std::pair<std::string, std::string>> versions() const;
 
-  // A row for each side, not compared. `like` says what to do; iterations and variants are found here.
+  // One row per library, not yet compared. `like` describes the call; iterations and variants are
+  // chosen here.
   std::vector<measure::BenchRow> measure(const BenchTurn& like, std::int32_t repeats);
 
  private:
-  // One way in which a contender does the collective.
+  // One variant of a contender's collective.
   struct Attempt {
     std::string variant;
     std::int64_t iterations = 1;
     double estimate = 0;
     std::vector<measure::BenchSample> samples = {};
   };
-  // A contender at one size.
+  // A contender at one message size.
   struct Entry {
     std::vector<Attempt> attempts;
     std::string failure;
@@ -49,7 +50,7 @@ class BenchRound {
   std::int32_t ranks_;
   std::vector<std::unique_ptr<BenchGroup>> groups_;
   std::vector<int> starts_in_vain_;
-  std::map<std::string, int> ends_;  // how often a variant ended its group: "gloo all_reduce bcube:sync"
+  std::map<std::string, int> ends_;  // crashes of its group per variant: "gloo all_reduce bcube:sync"
 };
 
 }  // namespace weft::measure

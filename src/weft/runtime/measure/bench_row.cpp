@@ -35,7 +35,7 @@ void summarize(std::span<const BenchSample> samples, BenchRow& row) {
 }
 
 void compare(std::span<BenchRow> rows) {
-  // A wrong result is no rival, however fast.
+  // Peers with wrong results are ignored, however fast they are.
   const BenchRow* best = nullptr;
   for (const BenchRow& row : rows)
     if (row.measured() && !row.is_weft() && row.wrong == 0 &&

@@ -14,7 +14,7 @@ constexpr std::int64_t kMostTurnBytes = std::int64_t{1} << 40;
 constexpr std::int64_t kMostIterations = 1'000'000'000;
 constexpr double kMostSeconds = 1e6;
 
-// A whole number of [least, most], nothing around it.
+// An integer in [least, most] without surrounding text.
 Result<std::int64_t> number_between(std::string_view what, std::string_view text, std::int64_t least,
                                     std::int64_t most) {
   if (const auto value = read_number<std::int64_t>(text, least, most)) return *value;

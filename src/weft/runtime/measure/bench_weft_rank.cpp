@@ -1,4 +1,4 @@
-// One rank of Weft's side of `weft bench`: the library as a user has it, no settings of its own.
+// A rank of Weft itself in `weft bench`: the library with its default settings.
 #include <cstdlib>
 #include <memory>
 

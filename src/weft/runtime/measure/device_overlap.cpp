@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t kMovedBytes = std::int64_t{64} << 20;
 
-// Does one thing over and over until it is told to stop, and knows how often a second.
+// Repeats an operation until told to stop, and computes its rate.
 class Repeating {
  public:
   Repeating(const Doing& what, const std::atomic<bool>& stop)
       : thread_([this, &what, &stop] {
           using Seconds = std::chrono::duration<double>;
-          status_ = what.once();  // the first also makes what it needs
+          status_ = what.once();  // the first run also initializes
           const auto begin = std::chrono::steady_clock::now();
           std::int64_t times = 0;
           while (status_.ok() && (times == 0 || !stop.load())) {
@@ -36,7 +36,7 @@ class Repeating {
  private:
   Status status_;
   double a_second_ = 0;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // declared last: it uses the members above
 };
 
 Result<double> alone(const Doing& what, std::chrono::milliseconds each) {
@@ -69,7 +69,7 @@ Result<Doing> copying(device::Device& device, bool in) {
 }
 
 struct Reducing {
-  std::vector<std::unique_ptr<device::Memory>> memory;  // of each rank
+  std::vector<std::unique_ptr<device::Memory>> memory;  // per rank
   std::unique_ptr<comm::gpu::GpuDirect> direct;
   std::unique_ptr<device::Stream> stream;
 };

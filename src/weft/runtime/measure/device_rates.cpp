@@ -23,8 +23,8 @@ namespace {
 
 using cluster::Precision;
 
-// Numbers around zero: products of zeros are quicker than any that matter. The same ones again and again, or a device that takes
-// milliseconds would wait for seconds.
+// Fills with values around zero, because products of zeros are faster. Repeats the same values,
+// because drawing them all would take seconds for a measurement of milliseconds.
 void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
   Random random(1);
   constexpr std::size_t kDrawn = std::size_t{1} << 20;
@@ -32,7 +32,8 @@ void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
   for (std::size_t at = 0; at + each <= std::min(bytes.size(), kDrawn); at += each) {
     const float number = static_cast<float>(random.between(-1000, 1000)) / 1000.0f;
     const auto bits = std::bit_cast<std::uint32_t>(number);
-    // The upper half of an f32 is a bf16; as an f16 the same bits are a number of another size, and no infinity.
+    // The upper half of an f32 is a bf16. As f16 the same bits are another value; the mask excludes
+    // infinities.
     const auto half =
         static_cast<std::uint16_t>(dtype == plan::DType::f16 ? (bits >> 16) & 0xbfff : bits >> 16);
     if (each == 4)
@@ -44,7 +45,7 @@ void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
     std::memcpy(&bytes[at], bytes.data(), std::min(kDrawn, bytes.size() - at));
 }
 
-// The plan on the device, its parameters numbers.
+// Starts the plan on the device and fills its parameters.
 Result<std::unique_ptr<exec::Rank>> start(const std::string& text,
                                           const std::shared_ptr<device::Device>& device) {
   WEFT_TRY(graph, plan::read(text, ops::all()));
@@ -57,7 +58,7 @@ Result<std::unique_ptr<exec::Rank>> start(const std::string& text,
   return rank;
 }
 
-// Seconds of a step of the plan, the median of some.
+// The median step time of the plan in seconds.
 Result<double> step_seconds(const std::string& text, const std::shared_ptr<device::Device>& device,
                             int steps) {
   WEFT_TRY(rank, start(text, device));
@@ -73,7 +74,7 @@ Result<double> step_seconds(const std::string& text, const std::shared_ptr<devic
   return seconds[seconds.size() / 2];
 }
 
-// a b, (a b) b, ..: each product waits for the one before it.
+// a b, (a b) b, ..: each product depends on the previous one.
 std::string products_text(std::string_view dtype, std::int64_t side, int products) {
   std::string text = fmt::format(
       "plan products\n%0 = parameter {{name=a, type={0}[m={1},k={1}], init=zeros}}\n"
@@ -88,7 +89,7 @@ std::string products_text(std::string_view dtype, std::int64_t side, int product
   return text + fmt::format("return y=%{}\n", products + 2);
 }
 
-// A loop that reads and writes.
+// A memory-bound loop that reads and writes.
 std::string memory_text(std::int64_t elements) {
   return fmt::format(
       "plan memory\n%0 = parameter {{name=x, type=f32[i={0}], init=zeros}}\n%1 = relu %0 : "
@@ -97,8 +98,8 @@ std::string memory_text(std::int64_t elements) {
       elements);
 }
 
-// Four of a kind that do not wait for each other, so that a launch does not count. Rates are by what the operators say they
-// compute; `figures` has what is known of the device by then.
+// Runs four independent calls, so that launch time does not count. Rates are based on the
+// operators' own FLOP counts. `figures` holds what is known of the device so far.
 Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std::string_view sources,
                                std::string_view call, const std::shared_ptr<device::Device>& device,
                                int steps, const cluster::Device& figures) {
@@ -132,7 +133,7 @@ Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std:
     apart += cost.turning_seconds;
   }
   WEFT_TRY(seconds, step_seconds(text, device, steps));
-  // What is not computing is no more than most of it, whatever was expected.
+  // Limits the share of time spent on layout conversion, in case it was overestimated.
   efficiency *= 1 - std::min(apart / seconds, kMostApart);
   return KernelRate{kind, std::move(shape), flops / seconds, efficiency};
 }
@@ -166,7 +167,7 @@ Result<std::vector<KernelRate>> kernel_rates(const std::shared_ptr<device::Devic
   struct Image {
     int channels, side, kernel;
   };
-  // With windows of one point they are products that memory bounds.
+  // Kernels of size 1 are left out: they are memory-bound matrix products.
   for (const Image& of : {Image{64, 56, 3}, Image{128, 28, 3}, Image{256, 14, 3}, Image{512, 7, 3}}) {
     const std::string x = fmt::format("bf16[b=64,c={0},h={1},w={1}]", of.channels, of.side),
                       y = fmt::format("bf16[b=64,o={0},h={1},w={1}]", of.channels, of.side),

@@ -14,16 +14,16 @@ using Clock = std::chrono::steady_clock;
 using comm::Communicator;
 using comm::ElementType;
 
-constexpr std::int32_t kMostPinged = 8;                                // hosts besides the first
-constexpr double kPingSeconds = 0.02;                                  // to spend on each of them
-constexpr double kRateSeconds = 0.4;                                   // to spend on the rate
-constexpr std::int64_t kFirstBytes = 64 << 10, kMostBytes = 16 << 20;  // to each other host
+constexpr std::int32_t kMostPinged = 8;                                // hosts to ping
+constexpr double kPingSeconds = 0.02;                                  // per host
+constexpr double kRateSeconds = 0.4;                                   // for the rate
+constexpr std::int64_t kFirstBytes = 64 << 10, kMostBytes = 16 << 20;  // sent per rank
 
 double seconds_since(Clock::time_point start) {
   return std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
 }
 
-// Half of the quickest round trip to `peer`; the last says so.
+// Half of the fastest round trip to `peer`; the last message tells it to stop.
 Result<double> ping(Communicator& group, std::int32_t peer) {
   double best = std::numeric_limits<double>::infinity();
   const auto begin = Clock::now();
@@ -51,7 +51,7 @@ Result<double> largest(Communicator& world, double mine) {
   return mine;
 }
 
-// `group`: this rank's place on every host.
+// `group`: the ranks with the same position on every host.
 Result<double> measure_latency(Communicator& world, Communicator& group, bool first_places,
                                std::int32_t hosts) {
   double latency = 0;
@@ -80,7 +80,7 @@ Result<double> measure_rate(Communicator& world, Communicator& group) {
   };
   WEFT_TRY(warm_up, call(1));
   double best = 0, spent = warm_up;
-  // The largest group has the largest share to send: all count as it does.
+  // The slowest rank, usually of the largest group, determines the rate for all.
   for (std::int64_t bytes = kFirstBytes; spent < kRateSeconds; bytes = std::min(2 * bytes, kMostBytes)) {
     const std::int64_t each = std::max<std::int64_t>(bytes / std::max<std::int64_t>(others, 1), 1);
     WEFT_TRY(seconds, call(each));

@@ -1,4 +1,4 @@
-// weft/runtime/measure/machine_profile.h -- what a machine's links, memory and cores do, measured by its ranks together.
+// weft/runtime/measure/machine_profile.h -- rates of a machine's links, memory and cores, measured by ranks.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,24 +15,24 @@
 
 namespace weft::measure {
 
-// What was measured, as rank 0 knows it in the end.
+// The measurements, complete on rank 0.
 struct MachineProfile {
   std::string machine;
   std::int32_t ranks = 1, hosts = 1;
-  double memory_bytes = 0;  // of a host
-  std::int32_t cores = 1;   // of a host
+  double memory_bytes = 0;  // per host
+  std::int32_t cores = 1;   // per host
   std::vector<cost::Rate> rates;
   std::vector<cost::LinkTime> links;
-  std::vector<std::int32_t> host_of = {};  // of each rank; empty: all on one
+  std::vector<std::int32_t> host_of = {};  // by rank; empty: a single host
 };
 
 struct ProfileEffort {
-  std::vector<std::string> transports = {};            // none: shm among the ranks of a host, and tcp
-  bool quick = false;                                  // a tenth of the time
-  std::function<void(std::string_view)> on_note = {};  // rank 0 tells what is being measured, a line each
+  std::vector<std::string> transports = {};            // empty: tcp, and shm within hosts
+  bool quick = false;                                  // in a tenth of the time
+  std::function<void(std::string_view)> on_note = {};  // called on rank 0, one line per measurement
 };
 
-// One rank's part. Collective over the job.
+// Collective over the job.
 Result<MachineProfile> measure_machine(const std::shared_ptr<transport::Job>& job,
                                        const ProfileEffort& effort);
 

@@ -14,7 +14,7 @@ using transport::Wire;
 
 constexpr transport::Capacity kCapacity{.slots = 4, .slot_bytes = 128 << 10};
 constexpr std::size_t kSmall = 8;
-constexpr int kBatches = 9, kStreams = 4;                 // the best counts
+constexpr int kBatches = 9, kStreams = 4;                 // the best one counts
 constexpr std::uint64_t kProfileTopicGroup = 0x70726f66;  // "prof"
 
 enum class MoreFlag : std::uint8_t { more, last };
@@ -30,7 +30,7 @@ std::string print(std::span<const cost::LinkTime> links) {
   return rows.dump();
 }
 
-// Adds what another rank measured.
+// Adds the measurements of another rank.
 Status read(std::string_view text, const transport::Endpoint& endpoint, std::vector<cost::LinkTime>& links) {
   try {
     for (const nlohmann::json& row : nlohmann::json::parse(text))
@@ -42,7 +42,8 @@ Status read(std::string_view text, const transport::Endpoint& endpoint, std::vec
   return {};
 }
 
-// A round trip says the same of both ways, and of a way that was also used together with others.
+// Copies latencies to links without one: a round trip covers both directions, and concurrent use of
+// the same link.
 void share_latencies(std::vector<cost::LinkTime>& links) {
   for (cost::LinkTime& link : links) {
     if (link.latency_seconds > 0) continue;
@@ -53,7 +54,7 @@ void share_latencies(std::vector<cost::LinkTime>& links) {
   }
 }
 
-// One rank's part in all measurements.
+// One rank's share of all measurements.
 class Prober {
  public:
   Prober(transport::Job& job, std::span<const std::int32_t> members, transport::Endpoint& endpoint,
@@ -74,7 +75,7 @@ class Prober {
   transport::Outgoing& to(std::int32_t peer) { return *ends_.outgoing[place({rank(), peer, 0})]; }
   transport::Incoming& from(std::int32_t peer) { return *ends_.incoming[place({peer, rank(), 0})]; }
 
-  // Repeats `attempt` until it is true, asleep in between.
+  // Repeats `attempt` until it succeeds, sleeping in between.
   template <class Attempt>
   Status until(Attempt&& attempt);
   Status send(std::int32_t peer, std::size_t bytes, MoreFlag flag);
@@ -138,7 +139,7 @@ Status Prober::open() {
   return {};
 }
 
-// Half of a round trip, in seconds.
+// Half of a round trip in seconds.
 Result<double> Prober::ping(std::int32_t peer) {
   double best = 0;
   for (int batch = 0; batch < kBatches; ++batch) {
@@ -165,7 +166,7 @@ Status Prober::pong(std::int32_t peer) {
   }
 }
 
-// Bytes a second.
+// Streaming rate to `peer` in bytes per second.
 Result<double> Prober::pour(std::int32_t peer) {
   double best = 0;
   for (int stream = 0; stream < kStreams; ++stream) {
@@ -195,14 +196,14 @@ Status Prober::drain(std::int32_t peer) {
   return {};
 }
 
-// Sends to the next rank while it receives from the one before, until both are done.
+// Sends to the next rank while receiving from the previous one, until both are done.
 Result<double> Prober::pour_round() {
   const std::int32_t next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
   bool sent_last = false, received_last = false;
   std::int64_t received = 0, sent = 0;
   const auto start = Clock::now();
   buffer_[0] = static_cast<std::byte>(MoreFlag::more);
-  bool pending = false;  // a message that was begun must be finished as it is
+  bool pending = false;  // a partially sent message must not change
   while (!sent_last || !received_last) {
     WEFT_TRY_STATUS(until([&] {
       bool moved = false;
@@ -227,7 +228,7 @@ Result<double> Prober::pour_round() {
   return static_cast<double>(received * kCapacity.slot_bytes) / seconds_between(start, Clock::now());
 }
 
-// Gives `mine` to all and waits for theirs; nobody burns a core meanwhile.
+// Exchanges `mine` among all ranks, sleeping while it waits.
 Result<std::vector<transport::Parcel>> Prober::everyone(std::string mine) {
   const std::uint64_t group = kProfileTopicGroup + static_cast<std::uint64_t>(members_.front());
   return job_.exchange(members_, {group, exchanges_++}, {std::move(mine), -1});

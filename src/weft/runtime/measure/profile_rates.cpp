@@ -23,7 +23,7 @@ double seconds_from(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// How often `work` is done a second, over at least `each`.
+// Executions of `work` per second, measured for at least `each`.
 double times_a_second(std::chrono::nanoseconds each, const std::function<void()>& work) {
   work();
   double best = 0;
@@ -39,7 +39,7 @@ double times_a_second(std::chrono::nanoseconds each, const std::function<void()>
   return best;
 }
 
-// The same by several threads at once, each on its own `bytes`: their rates added up.
+// The same on several threads at once, each on its own `bytes`; returns the sum of their rates.
 double times_a_second(std::int32_t threads, std::chrono::nanoseconds each, std::int64_t bytes,
                       const std::function<void(float* target, const float* source)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));

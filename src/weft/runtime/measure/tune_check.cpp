@@ -51,7 +51,8 @@ void judge_choices(const comm::ChoiceTable& table, const comm::Setting& setting,
     const std::string algorithm = setting.allocated && choice.in_place.value_or(false)
                                       ? std::string(name(comm::DirectWay::in_place))
                                       : choice.algorithm;
-    // One that was too far behind to be measured by itself has been measured as the choice.
+    // If the chosen algorithm was too slow to be measured by name, use the communicator's own run
+    // as its time.
     const auto chosen = times.emplace(algorithm, run.mapped()).first;
     findings.as_run.push_back(run.mapped() / chosen->second - 1);
     const auto best = std::ranges::min_element(times, {}, [](const auto& each) { return each.second; });

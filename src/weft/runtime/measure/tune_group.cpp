@@ -17,8 +17,8 @@ using comm::Setting;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kTuneTopicGroup = 0x74756e65;  // "tune"
-constexpr std::int32_t kFewestRounds = 2;              // after the first, whatever the time
-constexpr std::int32_t kMostOverrun = 2;               // times a setting's share, before sizes are left out
+constexpr std::int32_t kFewestRounds = 2;              // after round 0, regardless of time
+constexpr std::int32_t kMostOverrun = 2;               // times a setting's share; beyond it sizes are skipped
 constexpr std::int64_t kTypicalBytes = 64 << 10;
 
 class Conductor {
@@ -27,16 +27,16 @@ class Conductor {
     for (std::int32_t each = 0; each < job.ranks(); ++each) everyone_.push_back(each);
   }
 
-  // Rank 0.
+  // Runs on rank 0.
   Result<Tuned> conduct();
-  // The others, until they are told that it is over.
+  // Runs on the other ranks until rank 0 ends it.
   Status follow();
 
  private:
   Result<std::vector<transport::Parcel>> exchange(std::string mine) {
     return job_.exchange(everyone_, {kTuneTopicGroup, exchanges_++}, {std::move(mine), -1});
   }
-  // What every rank measured.
+  // Sends an order to all ranks and returns their measurements.
   Result<std::vector<TuneTimes>> ask(const TuneOrder& order);
   Status measure_setting(const Setting& setting, Clock::duration time);
 
@@ -83,7 +83,7 @@ Status Conductor::measure_setting(const Setting& setting, Clock::duration time) 
   for (std::int32_t round = 0; round <= plan_.rounds; ++round) {
     const auto round_start = Clock::now();
     for (const std::int64_t bytes : round == 0 ? plan_.sizes : begun) {
-      // Small sizes are quick; large ones are left out where they alone would take more than all the time.
+      // Small sizes are fast; large ones are skipped if they would exceed the time by themselves.
       if (round == 0 && begun.size() >= 2 && Clock::now() > start + kMostOverrun * time) break;
       if (round == 0) begun.push_back(bytes);
       const TuneOrder order = rounds.order(bytes, round);
@@ -112,11 +112,12 @@ Result<Tuned> Conductor::conduct() {
     for (const comm::Kind kind : plan_.kinds) {
       const Setting setting{kind, job_.ranks(), static_cast<std::int32_t>(hosts.size()),
                             std::string(rank_.transport()), allocated};
-      // Only ranks that share memory have buffers that others reach.
+      // Allocated buffers only differ for ranks that share memory.
       if (!allocated || setting.transport == "shm") settings.push_back(setting);
     }
-  // Each has its share of the time that is left, by its number of candidates; but half of what it would have
-  // had if all had kept to theirs, so that the last ones do not pay for the first.
+  // Each setting gets a share of the remaining time in proportion to its candidates. It gets at
+  // least half of its original share, so that overruns of earlier settings do not starve later
+  // ones.
   const auto weight = [](const Setting& setting) {
     return static_cast<double>(comm::candidates_for(setting, kTypicalBytes).size());
   };

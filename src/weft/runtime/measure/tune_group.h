@@ -1,10 +1,10 @@
 // weft/runtime/measure/tune_group.h -- the ranks of one job measure algorithms together.
 //
-//   rank 0                                   everyone
-//   "these candidates, this size"  ───────▶  runs batches of each in turn
-//   ... takes the slowest rank's time  ◀───────  time a call of each candidate, batch by batch
+//   rank 0                                   all ranks
+//   "these candidates, this size"  ───────▶  run batches of each in turn
+//   ... takes the slowest rank's time  ◀───────  time per call of each candidate, by batch
 //
-// Settings come one after the other, sizes in rounds (tune_rounds.h), as many as there is time for.
+// Settings are measured one after the other, and sizes in rounds (tune_rounds.h), as time permits.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,26 +26,26 @@ struct TunePlan {
   comm::TransportKind transport = comm::TransportKind::automatic;
   std::vector<comm::Kind> kinds = {};
   std::vector<std::int64_t> sizes = {};  // ascending
-  // The database that communicators choose from by themselves: what they choose is measured as well. None:
-  // the candidates alone are.
+  // The database that communicators choose from; their choices are measured as well. Empty: only
+  // the candidates are measured.
   std::optional<std::string> chosen_from = {};
-  std::int32_t rounds = 7;                 // after the first, at most
-  std::chrono::milliseconds time{10'000};  // for all of it, about
+  std::int32_t rounds = 7;                 // at most, after round 0
+  std::chrono::milliseconds time{10'000};  // total, approximate
   std::function<void(std::string_view)> on_note = {};
 };
 
 struct Tuned {
   comm::ChoiceTable table;
-  std::int64_t times = 0, disturbed = 0;  // of candidates; and how many of them varied by more than twice
+  std::int64_t times = 0, disturbed = 0;  // candidates measured; those that varied by more than 2x
   std::int64_t measured = 0;              // sizes of settings
-  std::int64_t skipped = 0;               // for want of time
-  std::vector<std::string> dropped;       // candidates that failed, and why
+  std::int64_t skipped = 0;               // for lack of time
+  std::vector<std::string> dropped;       // failed candidates with the reason
 };
 
-// Collective over the job. Rank 0 has the answer, the others an empty one.
+// Collective over the job. Rank 0 gets the result, the others an empty one.
 Result<Tuned> tune_group(const std::shared_ptr<transport::Job>& job, const TunePlan& plan);
 
-// As text and back, from rank 0's process to the one that started it.
+// Text form, sent from rank 0's process to the one that started it.
 std::string print(const Tuned& tuned);
 Result<Tuned> parse_tuned(std::string_view text);
 

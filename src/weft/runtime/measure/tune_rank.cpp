@@ -119,7 +119,7 @@ void TuneRank::drop_group() {
 }
 
 Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
-  // Counts are rounded up to one element a rank.
+  // Counts are rounded up to at least one element per rank.
   const std::int64_t bytes = std::max(order.bytes, kElement * ranks());
   if (!order.allocated) {
     const auto elements = static_cast<std::size_t>((bytes + kElement - 1) / kElement);
@@ -129,7 +129,7 @@ Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
     }
     return Buffers{private_input_.data(), private_output_.data()};
   }
-  // From the group that is measured: to any other this is private memory.
+  // Must be allocated from the measured group, because other groups treat the memory as private.
   if (allocated_bytes_ < bytes) {
     free_allocated();
     WEFT_TRY(input, group_->allocate(static_cast<std::size_t>(bytes)));
@@ -144,7 +144,7 @@ Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
 
 Result<double> TuneRank::run_batch(const comm::Call& call, const TuneOrder::Turn& turn, bool warm_up) {
   group_->use(turn.algorithm == kChosen ? "" : turn.algorithm);
-  // Decides, opens what it needs, warms what it uses.
+  // Chooses the algorithm, opens connections and warms caches.
   if (warm_up) WEFT_TRY_STATUS(group_->run(call));
   WEFT_TRY_STATUS(control_->barrier());
   const auto start = Clock::now();
@@ -156,8 +156,8 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   TuneTimes times;
   times.batches.resize(order.turns.size());
   times.troubles.resize(order.turns.size());
-  // A rank whose group is broken, or that has no memory, must still keep in step with the others:
-  // a sum tells.
+  // A rank with a failed group or without memory must stay in step with the others, so all ranks
+  // agree by an all-reduce.
   const auto any_rank = [this](bool mine) -> Result<bool> {
     const float one = mine ? 1.0f : 0.0f;
     float all = 0;
@@ -186,7 +186,7 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   for (std::int32_t batch = 0; batch < order.batches; ++batch)
     for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
       const Result<double> seconds = run_batch(call, order.turns[turn], order.warm_up);
-      if (!seconds.ok()) {  // and with it the group: those that come after it are not measured
+      if (!seconds.ok()) {  // the group failed too: later turns are not measured
         times.troubles[turn] = seconds.error().message;
         broken_ = true;
         return times;

@@ -10,19 +10,19 @@
 namespace weft::measure {
 namespace {
 
-constexpr double kNear = 3;                          // times the best: may still win
-constexpr double kFarBehindBest = 2 * kNear;         // said by a few calls alone
-constexpr double kNearIfLarge = 2;                   // each call costs much of the time
-constexpr std::int64_t kBandwidthBound = 256 << 10;  // from here on the order of candidates hardly changes
-constexpr std::int64_t kLarge = 16 << 20;            // one call takes long and is steady
+constexpr double kNear = 3;                          // times the best: may still turn out fastest
+constexpr double kFarBehindBest = 2 * kNear;         // for estimates from few calls
+constexpr double kNearIfLarge = 2;                   // large calls are expensive to measure
+constexpr std::int64_t kBandwidthBound = 256 << 10;  // above this, the ranking hardly changes
+constexpr std::int64_t kLarge = 16 << 20;            // single calls are long and stable
 constexpr double kTuneBatchSeconds = 2e-3;
 constexpr std::int32_t kFirstBatches = 3, kFirstLargeBatches = 2, kBatchesARound = 2;
 constexpr std::int32_t kFirstCalls = 4, kFewestIterations = 2, kMostTuneIterations = 1000;
 
-// What is used without any measurement, and what would be used: never left out.
+// The default without measurements, and the communicator's choice: never skipped.
 bool is_asked_for(std::string_view name) { return name == comm::kDirect || name == kChosen; }
 
-// A batch is over when its slowest rank is.
+// The time of a batch is that of its slowest rank.
 std::vector<double> slowest_of(std::span<const TuneTimes> ranks, std::size_t turn) {
   std::vector<double> slowest;
   for (const TuneTimes& rank : ranks) {
@@ -78,7 +78,7 @@ TuneOrder TuneRounds::order(std::int64_t bytes, std::int32_t round) const {
   order.batches = bytes < kLarge ? kFirstBatches : kFirstLargeBatches;
   auto names = comm::candidates_for(setting_, bytes);
   if (purpose_ == Purpose::check) names.emplace_back(kChosen);
-  // The size before, where it tells enough.
+  // The times at the previous size, if it is large enough to predict this one.
   const auto after = by_size_.lower_bound(bytes);
   const auto* before = after != by_size_.begin() && std::prev(after)->first >= kBandwidthBound
                            ? &std::prev(after)->second
@@ -106,7 +106,7 @@ void TuneRounds::add(const TuneOrder& order, std::int32_t round, std::span<const
         dropped_.push_back(fmt::format("{} of {}: {}", name, collective::name(order.kind), trouble));
       continue;
     }
-    if (batches.empty()) continue;  // came after one that failed
+    if (batches.empty()) continue;  // came after a failed turn
     if (round == 0) {
       sizes[name].first = std::ranges::min(batches);
     } else {

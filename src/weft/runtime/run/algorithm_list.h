@@ -1,4 +1,4 @@
-// weft/runtime/run/algorithm_list.h -- what runs the collectives of a program, in their order, as text and back.
+// weft/runtime/run/algorithm_list.h -- the algorithms of a program's collectives, in order, as text and back.
 #pragma once
 #include <span>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace weft::run {
 
-std::string print_algorithms(std::span<const program::ChosenAlgorithm> algorithms);  // a line, JSON
+std::string print_algorithms(std::span<const program::ChosenAlgorithm> algorithms);  // one line of JSON
 Result<std::vector<program::ChosenAlgorithm>> read_algorithms(const std::string& text);
 
 }  // namespace weft::run

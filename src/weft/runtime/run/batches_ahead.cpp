@@ -11,7 +11,7 @@ BatchesAhead::BatchesAhead(exec::Rank& rank, std::function<void(std::int64_t ste
   try {
     reader_ = std::thread([this] { read_batches(); });
   } catch (const std::system_error&) {
-    // No thread to be had: batches come one at a time.
+    // Without a thread, batches are read one at a time.
   }
 }
 
@@ -26,7 +26,7 @@ void BatchesAhead::bring(std::int64_t step) {
   const Batch read = *std::exchange(batch_, std::nullopt);
   if (read.thrown) std::rethrow_exception(read.thrown);
   if (!read.is_sent) {
-    // The step sends it itself, and knows best what to say of a device that fails.
+    // The step then sends the inputs itself, and reports a device failure in more detail.
     lock.unlock();
     stop();
     return fill_(step);
@@ -35,7 +35,7 @@ void BatchesAhead::bring(std::int64_t step) {
   begin(lock, step + 1);
 }
 
-// What was asked for before and not taken is lost: the room holds one.
+// Replaces a batch that was read but not used: there is space for only one.
 void BatchesAhead::begin(std::unique_lock<std::mutex>& lock, std::int64_t step) {
   changed_.wait(lock, [&] { return !batch_ || batch_->is_read; });
   batch_.emplace(Batch{.step = step});

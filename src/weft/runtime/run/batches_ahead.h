@@ -1,12 +1,14 @@
-// weft/runtime/run/batches_ahead.h -- the batch of the next step, read and brought to the device while this one runs.
+// weft/runtime/run/batches_ahead.h -- prefetches the next step's batch to the device during a step.
 //
-//   reader      [batch 0][batch 1].......[batch 2].......     reads into page-locked memory, copies to the device
-//   bring(i)    .........[0].............[1].............[2]  waits for batch i, and has the reader begin i + 1
+//   reader      [batch 0][batch 1].......[batch 2].......     reads into page-locked memory, copies
+//                                                             to the device
+//   bring(i)    .........[0].............[1].............[2]  waits for batch i, then starts
+//                                                             reading batch i + 1
 //   rank        ............[step 0].....[step 1].....
 //
-// Where the host reaches the device's memory there is no reader: a batch is written where it is read, which no copy
-// could make faster. The batches are the same either way, and what reading one throws is thrown by bring() of its
-// step: one that was read and not asked for is nobody's trouble.
+// If the device's memory is host-accessible there is no reader: batches are written directly to
+// where the step reads them. The batches are the same either way. An exception while reading is
+// rethrown by bring() for that step, and dropped if the batch is never requested.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -24,18 +26,18 @@ namespace weft::run {
 
 class BatchesAhead {
  public:
-  // `fill` writes the batch of a step into the rank's inputs, by another thread than this one. Nobody else writes
-  // there meanwhile.
+  // `fill` writes a step's batch to the rank's inputs, on another thread. Nothing else may write to
+  // them meanwhile.
   BatchesAhead(exec::Rank& rank, std::function<void(std::int64_t step)> fill);
   BatchesAhead(exec::Rank& rank, const Feed& feed);
   ~BatchesAhead() { stop(); }
   BatchesAhead(const BatchesAhead&) = delete;
   BatchesAhead& operator=(const BatchesAhead&) = delete;
 
-  // Between steps: the rank's next one takes the batch of `step`. Steps are expected one after the other; any other
-  // is read when it is asked for.
+  // Call between steps: makes the rank's next step use the batch of `step`. Consecutive steps are
+  // prefetched; any other batch is read on request.
   void bring(std::int64_t step);
-  // When it returns nobody reads any more, and the rank's inputs are the caller's.
+  // Stops the reader; afterwards the rank's inputs may be used again.
   void stop();
 
  private:
@@ -52,9 +54,9 @@ class BatchesAhead {
   const std::function<void(std::int64_t step)> fill_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Batch> batch_;  // asked for, and perhaps read
+  std::optional<Batch> batch_;  // requested, possibly already read
   bool stops_ = false;
-  std::thread reader_;  // none: the caller reads
+  std::thread reader_;  // not running: the calling thread reads
 };
 
 }  // namespace weft::run

@@ -28,13 +28,13 @@ using collective::Buffer;
 using collective::Kind;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kReports = 1;  // the exchange of outcomes
+constexpr std::uint64_t kReports = 1;  // exchange number of the outcomes
 constexpr std::int64_t kLeastSlotBytes = 4096;
-constexpr std::chrono::milliseconds kLookUp{50};  // for deaths, while nothing moves
+constexpr std::chrono::milliseconds kLookUp{50};  // interval of checks for failed ranks while idle
 constexpr std::chrono::milliseconds kFarewell{1000};
 
-// How many chunks the message size covers. A custom collective without promises has no buffers but those that
-// the program declares.
+// Chunks covered by the message size. A custom collective without a specification has only the
+// buffers that the program declares.
 std::int64_t message_chunks(const collective::Program& program) {
   if (program.collective.kind != Kind::custom) return collective::loop_chunks(program.collective);
   std::int64_t most = 1;
@@ -44,7 +44,7 @@ std::int64_t message_chunks(const collective::Program& program) {
   return most;
 }
 
-// No longer than a message can be: a slot more or less of memory is a slot for every connection.
+// Not longer than a message can be, because every connection allocates this much per slot.
 std::int64_t slot_bytes(const CollectiveTrial& trial) {
   std::int64_t most = 1;
   for (const collective::RankProgram& rank : trial.program->ranks)
@@ -70,7 +70,7 @@ Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const tr
     }
     const auto still = Clock::now() - last_move;
     for (const transport::Death& death : job.deaths())
-      // Who left in peace may have sent all it had to.
+      // A rank that left normally may have sent everything already.
       if (!death.left || still > kFarewell)
         return world_error(fmt::format("rank {} failed: {}", death.rank, death.how));
     if (still > job.timeout()) {
@@ -144,7 +144,7 @@ Result<TrialOutcome> run_alone(const CollectiveTrial& trial, transport::Endpoint
       outcome.first_wrong = fmt::format("the input of rank {} was changed", endpoint.rank());
   }
   for (std::int32_t turn = 0; turn <= trial.repeat; ++turn) {
-    // In place the last result is this input.
+    // In place, the previous result has overwritten the input.
     if (turn == 0 || trial.in_place) buffers.fill(Values::rough);
     const std::int64_t begin = nanoseconds();
     WEFT_TRY_STATUS(drive(*ready->start(buffers.call()), endpoint, job));
@@ -207,7 +207,7 @@ Result<std::vector<TrialOutcome>> run_trial(const CollectiveTrial& trial,
   Result<std::unique_ptr<transport::Endpoint>> endpoint = make_endpoint(job, transport);
   const Result<TrialOutcome> mine =
       endpoint.ok() ? run_alone(trial, **endpoint, *job) : Result<TrialOutcome>(endpoint.error());
-  // A rank that failed says so to all, and none ends before all have.
+  // Shares outcomes, including failures, with all ranks; no rank exits before all have reported.
   std::vector<std::int32_t> members(static_cast<std::size_t>(job->ranks()));
   std::iota(members.begin(), members.end(), 0);
   auto reports = job->exchange(members, {.group = 0, .number = kReports}, {to_text(mine), -1});
@@ -234,7 +234,7 @@ Result<std::vector<TrialOutcome>> run_trial_on_threads(const CollectiveTrial& tr
         outcomes[rank] = run_trial(trial, job, "inproc");
       });
   }
-  // The error of a rank that failed itself, rather than of one that heard of it.
+  // Returns the first error, by rank.
   for (auto& outcome : outcomes)
     if (!outcome->ok()) return std::move(*outcome);
   return std::move(*outcomes.front());

@@ -13,7 +13,7 @@
 namespace weft::run {
 namespace {
 
-// All ranks' buffers, here and on the device.
+// All ranks' buffers on the host and on the device.
 class DeviceBuffers {
  public:
   static Result<std::unique_ptr<DeviceBuffers>> make(const CollectiveTrial& trial, device::Device& gpu) {
@@ -88,7 +88,7 @@ Result<std::vector<TrialOutcome>> run_trial_on_gpu(const CollectiveTrial& trial,
   }
   for (const bool again : {false, true}) {
     if (again) {
-      // One right after another, as a step has them; what they compute in place is not looked at.
+      // Runs back to back, as in a step. In-place results of these runs are not checked.
       std::vector<std::unique_ptr<device::Event>> marks;
       for (std::int32_t turn = 0; turn <= trial.repeat; ++turn) {
         WEFT_TRY(mark, gpu->make_event());

@@ -20,16 +20,16 @@ using collective::Want;
 using comm::ElementType;
 using comm::ReduceOp;
 
-constexpr std::int64_t kMostExact = 256;  // up to here bf16 has every whole number
-constexpr std::int64_t kMostFactors = 6;  // of 2 in a product: 64
+constexpr std::int64_t kMostExact = 256;  // bf16 represents all integers up to this
+constexpr std::int64_t kMostFactors = 6;  // factors of 2 in a product, at most 64
 constexpr std::int64_t kMostCheckedElements = std::numeric_limits<std::int32_t>::max();
 
 std::uint64_t scrambled(std::int32_t rank, std::int64_t place) {
   return mix(static_cast<std::uint64_t>(place) + (static_cast<std::uint64_t>(rank + 1) << 44));
 }
 
-// The exact value at a place of a rank's input. Simple enough for loops over it to be vectorised: all ranks'
-// inputs are drawn again at every rank.
+// The exact value at a position of a rank's input. Simple enough to vectorize, because every rank
+// recomputes the inputs of all ranks.
 class ExactValue {
  public:
   ExactValue(ReduceOp op, std::int32_t ranks)
@@ -39,7 +39,7 @@ class ExactValue {
 
   std::int32_t operator()(std::int32_t rank, std::int64_t place) const {
     const auto low = static_cast<std::uint32_t>(place), from = static_cast<std::uint32_t>(rank);
-    // One in so many ranks has a factor 2, which ones depends on the place.
+    // One in `apart_` ranks contributes a factor 2; which ones depends on the position.
     if (product_) return (low + from) % apart_ == 0 ? 2 : 1;
     std::uint32_t drawn = (low + from * 0x9e846af9u) * 0xb1a615d5u;
     drawn = (drawn ^ (drawn >> 15)) * 0xe9846af9u;
@@ -51,7 +51,7 @@ class ExactValue {
   const std::uint32_t apart_, most_;
 };
 
-// 0 to 2048.
+// Converts 0 to 2048 to f16.
 std::uint16_t small_half(std::int64_t value) {
   if (value == 0) return 0;
   const int exponent = 63 - std::countl_zero(static_cast<std::uint64_t>(value));
@@ -83,7 +83,7 @@ void put_exact(ElementType type, std::byte* at, std::int64_t value) {
   }
 }
 
-// From a half to 2, every digit drawn; integers are any.
+// Floats between 1/2 and 2 with random mantissas; arbitrary integers.
 void put_rough(ElementType type, std::byte* at, std::uint64_t drawn) {
   switch (type) {
     case ElementType::f64: return put(at, (drawn & 0x000fffffffffffff) | 0x3fe0000000000000);
@@ -101,13 +101,13 @@ void put_rough(ElementType type, std::byte* at, std::uint64_t drawn) {
   }
 }
 
-// Draws what a stretch of output must hold: elements that are made of the same ranks' inputs, in a row.
+// Computes the expected output for consecutive elements that combine the same ranks' inputs.
 class Reference {
  public:
   explicit Reference(const ElementCollective& what)
       : op_(what.call.op), ranks_(what.ranks()), exact_(what.call.op, what.ranks()) {}
 
-  // `parts` has the first element of each input that the stretch is made of.
+  // `parts`: the first element of each input that contributes.
   void draw(std::span<const collective::Contribution> parts, std::int64_t scale,
             std::vector<std::int32_t>& stretch) const {
     for (std::size_t i = 0; i < stretch.size(); ++i) stretch[i] = at(parts[0], scale, i);
@@ -137,7 +137,7 @@ class Reference {
       }
   }
 
-  // The inputs that `want` names; none where nobody wants anything.
+  // The inputs named by `want`; empty if any value is allowed.
   std::vector<collective::Contribution> parts(const Want& want) const {
     switch (want.what) {
       case Want::What::anything: return {};
@@ -160,7 +160,8 @@ class Reference {
   const ExactValue exact_;
 };
 
-// How many elements from `place` on follow each other in the inputs, too: those of a block.
+// The number of elements from `place` on that are also consecutive in the inputs: those of one
+// block.
 std::int64_t stretch_at(const ElementCollective& what, std::int32_t rank, std::int64_t place,
                         std::int64_t end) {
   const Kind kind = what.call.kind;
@@ -210,7 +211,7 @@ Result<Expected> expected_output(const ElementCollective& what, std::int32_t ran
   expected.bytes.resize(static_cast<std::size_t>(elements * element));
   const Reference reference(what);
   const bool custom = what.program.collective.kind == Kind::custom;
-  // Of the others a chunk is made an element: want() then speaks of elements.
+  // For collectives other than custom, a chunk is one element, so that want() refers to elements.
   collective::Collective wanted = what.program.collective;
   if (custom) {
     expected.wanted.assign(static_cast<std::size_t>(elements), true);
@@ -218,7 +219,7 @@ Result<Expected> expected_output(const ElementCollective& what, std::int32_t ran
     wanted.chunks = static_cast<std::int32_t>(std::max<std::int64_t>(1, what.call.count));
     wanted.counts.assign(what.call.counts.begin(), what.call.counts.end());
   }
-  const std::int64_t scale = custom ? what.call.count : 1;  // elements a chunk
+  const std::int64_t scale = custom ? what.call.count : 1;  // elements per chunk
   std::vector<std::int32_t> stretch;
   for (std::int64_t place = 0; place < elements; place += static_cast<std::int64_t>(stretch.size())) {
     stretch.resize(static_cast<std::size_t>(stretch_at(what, rank, place, elements)));

@@ -1,10 +1,10 @@
-// weft/runtime/run/collective_values.h -- what ranks put into a collective that is tried out, and what comes out.
+// weft/runtime/run/collective_values.h -- test inputs of a collective and its expected outputs.
 //
-//   exact    whole numbers so small that every type holds every result exactly: right or wrong is no question
-//   rough    numbers with all their digits, so that another order of additions shows in the last bit
+//   exact    small integers, so that every type holds every result exactly and outputs can be compared
+//   rough    numbers with random digits, so that a different order of additions changes the last bits
 //
-// A value depends on its rank and its place in the rank's input, nothing else: every rank can tell what all
-// others had.
+// A value depends only on the rank and the position in its input, so every rank can compute the
+// inputs of all others.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,20 +18,20 @@ namespace weft::run {
 
 enum class Values : bool { exact, rough };
 
-// A collective of one kind, with elements for chunks: `call` says how many.
+// A collective in terms of elements instead of chunks, with counts from `call`.
 struct ElementCollective {
   const collective::Program& program;
   const comm::Call& call;
 
   std::int32_t ranks() const { return program.collective.ranks; }
-  // Of a rank's input or output.
+  // The number of elements in a rank's input or output.
   std::int64_t elements(collective::Buffer buffer, std::int32_t rank) const;
 };
 
 void fill_input(const ElementCollective& what, std::int32_t rank, Values values, std::byte* input);
 
-// What the output of `rank` must be where the inputs were exact. `wanted` tells which elements matter: a
-// custom collective may promise nothing about some.
+// The required output of `rank` for exact inputs. `wanted` marks the elements to compare: a custom
+// collective may not specify all of them.
 struct Expected {
   std::vector<std::byte> bytes;
   std::vector<bool> wanted;  // empty: all

@@ -19,9 +19,9 @@ struct Complaints::Board {
   std::atomic<std::int32_t> next{0};
 };
 
-// Memory of a new file is zero, which is an empty place.
+// New shared memory is zero, which means an empty slot.
 struct Complaints::Slot {
-  std::atomic<std::int32_t> place{0};  // in the order of failures, from 1; 0: none
+  std::atomic<std::int32_t> place{0};  // order of failure, from 1; 0: none
   Fault fault = Fault::world;
   std::array<char, 2048> message = {};
   std::array<char, 512> hint = {};

@@ -1,6 +1,6 @@
-// weft/runtime/run/complaints.h -- what ranks of this machine say when they fail, where all of them can write it.
+// weft/runtime/run/complaints.h -- the errors of ranks on this machine, in memory that all of them can write.
 //
-//   starter    Complaints::make(4) ──fd──▶ each rank    Complaints::open(fd, 4)      shared memory, a place a rank
+//   starter    Complaints::make(4) ──fd──▶ each rank    Complaints::open(fd, 4)      one slot per rank
 //
 // Included by the files of run/ only.
 #pragma once
@@ -17,18 +17,18 @@ namespace weft::run {
 class Complaints {
  public:
   static Result<Complaints> make(std::int32_t ranks);
-  // Of the process that made it; the descriptor stays the caller's.
+  // Opens memory made by the starter process; the descriptor stays with the calling code.
   static Result<Complaints> open(int descriptor, std::int32_t ranks);
 
   Complaints(Complaints&& other) noexcept;
   Complaints& operator=(Complaints&&) = delete;
   ~Complaints();
 
-  int descriptor() const { return descriptor_; }  // to be given to ranks; closes on exec
+  int descriptor() const { return descriptor_; }  // to pass to ranks; closes on exec
 
   void write(std::int32_t rank, const Error& error);
   bool has(std::int32_t rank) const;
-  std::optional<RankFailure> first() const;  // by time
+  std::optional<RankFailure> first() const;  // the earliest
 
  private:
   struct Board;
@@ -39,7 +39,7 @@ class Complaints {
   Status map(int descriptor);
   Slot& slot(std::int32_t rank) const;
 
-  int descriptor_ = -1;  // where it is this process' own
+  int descriptor_ = -1;  // if this process owns it
   std::int32_t ranks_ = 0;
   Board* board_ = nullptr;
 };

@@ -1,10 +1,11 @@
-// weft/runtime/run/epoch_orders.h -- the order in which each epoch sees the rows.
+// weft/runtime/run/epoch_orders.h -- the shuffled order of rows in each epoch.
 //
-//   rank 0   epoch 3 . . . . | epoch 4 .           one rank is in the next epoch already
+//   rank 0   epoch 3 . . . . | epoch 4 .           one rank is already in the next epoch
 //   rank 1   epoch 3 . . |                         the other still reads the order of this one
 //
-// Ranks that are threads share a feed, so an order never changes once it is drawn: the last two are kept, and who
-// reads an older one has it until he is done. Every order is drawn from the file's own, so any can be had first.
+// Ranks that are threads share a feed, so an order never changes once it is drawn. The last two are
+// kept, and a reader of an older one holds a reference to it. Each order is drawn independently
+// from the file's order, so epochs can be requested in any order.
 //
 // Thread-safe. Included by the files of run/ only.
 #pragma once
@@ -33,7 +34,7 @@ class EpochOrders {
   const std::int64_t rows_;
   const std::uint64_t seed_;
   mutable std::mutex mutex_;
-  mutable std::array<Drawn, 2> last_;  // the newest first
+  mutable std::array<Drawn, 2> last_;  // newest first
 };
 
 }  // namespace weft::run

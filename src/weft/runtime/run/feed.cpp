@@ -21,7 +21,7 @@ bool is_table(std::string_view path) {
   return path.ends_with(".csv") || path.ends_with(".npy") || path.ends_with(".npz");
 }
 
-// Each input has a file, and each file an input.
+// Each input must have one file, and each file one input.
 Status check_files(std::span<const DataFile> files, std::span<const FeedInput> inputs) {
   if (files.size() == 1 && files[0].input.empty()) return {};
   std::vector<std::string_view> names;

@@ -1,12 +1,11 @@
-// weft/runtime/run/feed.h -- the data of a training run: which examples each step sees.
+// weft/runtime/run/feed.h -- training data: which examples each step reads.
 //
-//   table   .csv, .npy: a row is an example, its values the inputs one after the other; .npz, and a file
-//           for each input: a row of each is an example
-//   text    any other file: an example is a window of bytes, and the same one byte further on
+//   table   .csv, .npy: a row is an example that holds the values of all inputs in order; .npz, and one
+//           file per input: an example is one row of each
+//   text    any other file: an example is a window of bytes, with the window one byte later as target
 //
-// The batch of a step depends on the step's number and the seed alone. Rows come in an order that is
-// shuffled anew each time all were seen, windows from anywhere in the text. The last part of the data
-// may be held out: training does not see it.
+// The batch of a step depends only on the step's number and the seed. Rows are shuffled anew in
+// every epoch; windows start at random positions. Part of the data can be held out from training.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,62 +21,63 @@
 
 namespace weft::run {
 
-// A file, and the input that it is for; none: it has all of them.
+// A file and the input it is for; if `input` is empty, the file holds all inputs.
 struct DataFile {
   std::string input, path;
 };
 
 struct FeedOptions {
-  std::int64_t holdout = 0;  // rows, or bytes of a text, kept for testing
+  std::int64_t holdout = 0;  // rows, or bytes of a text, held out for testing
   std::uint64_t seed = 0;
-  bool partial_batches = false;  // fewer rows than a step takes are enough: for testing alone
-  bool holdout_drawn = false;    // by the seed, from anywhere; else it is the end
+  bool partial_batches = false;  // allow fewer rows than a batch; only for testing
+  bool holdout_drawn = false;    // held-out rows are drawn by the seed; otherwise the end
 };
 
-// Where one input of a batch goes, or the part of it that a rank takes: whole rows, one after the other.
+// The memory of one input of a batch, or of a rank's consecutive rows of it.
 struct InputMemory {
   plan::DType dtype = plan::DType::f32;
   std::span<std::byte> bytes;
-  std::int64_t first = 0, rows = 0;  // of the batch
+  std::int64_t first = 0, rows = 0;  // within the batch
 };
 
 class Feed {
  public:
   virtual ~Feed() = default;
 
-  virtual std::string_view example() const = 0;        // "rows" or "tokens": what throughput counts
-  virtual std::int64_t examples_per_step() const = 0;  // of that
-  // Writes the batch of a step, counted from 0: one memory for each input of the plan, in its order. Rows
-  // that nobody takes are not made.
+  virtual std::string_view example() const = 0;        // unit of throughput: "rows" or "tokens"
+  virtual std::int64_t examples_per_step() const = 0;  // in that unit
+  // Writes the batch of a step, counted from 0. `inputs` has one entry per input of the plan, in
+  // its order. Rows that no entry covers are not computed.
   virtual void fill(std::span<const InputMemory> inputs, std::int64_t step) const = 0;
-  // The same into a rank's inputs.
+  // Writes it to a rank's inputs.
   void fill(exec::Rank& rank, std::int64_t step) const;
 
-  // Whether the inputs begin with the index of the examples. If not, a step takes one, all of every input.
+  // Whether all inputs start with the batch index. If not, a step reads one example.
   virtual bool has_batch() const { return true; }
 
-  // Rows or windows for testing: those held out, or all where none are.
+  // Rows or windows for testing: those held out, or all if none are held out.
   virtual std::int64_t test_examples() const = 0;
-  // Fills the rank's inputs with as many of them as its batch takes, from `first` on.
+  // Fills the rank's inputs with a batch of test examples, starting at `first`.
   virtual void fill_test(exec::Rank& rank, std::int64_t first) const = 0;
 
-  // From what another process makes the same feed: see open_recipe(). Empty: it cannot.
+  // A description from which another process can create the same feed with open_recipe(); empty if
+  // that is not possible.
   virtual std::string recipe() const { return {}; }
 
-  // Of all examples and of the order they come in: what tells it from the feed of another host.
+  // A digest of all examples and their order, to compare the feeds of several hosts.
   virtual Digest digest() const = 0;
 };
 
-// Reads the data for the inputs of a plan. Fails when the file does not fit them or is too short.
+// Opens data for the inputs of a plan. Fails if a file does not fit them or is too short.
 Result<std::unique_ptr<Feed>> open_feed(std::span<const DataFile> files, const plan::Graph& graph,
                                         const FeedOptions& options);
 Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
                                         const FeedOptions& options);
 
-// Numbers made up to fit the inputs, for measuring where no data is given.
+// Made-up numbers that fit the inputs, for measuring without data.
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed);
 
-// The feed of a recipe, for a plan with the same inputs as that of the feed it comes from.
+// Opens the feed of a recipe. The plan must have the same inputs as the plan of the original feed.
 Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan::Graph& graph);
 
 }  // namespace weft::run

@@ -15,14 +15,14 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Whether results are elements of the operands, or of other ranks' operands.
+// Whether the results are copies of elements of the operands, or of other ranks' operands.
 bool hands_on(const NodeView& node) {
   const plan::Operator* const op = &node.op();
   return op->is_view() || op == &ops::slice() || op == &ops::transpose() || op == &ops::concat() ||
          op == &ops::local_exchange() || ops::find_communication(*op) != nullptr;
 }
 
-// What reads a value, looking through what hands it on: a rank may hold more labels than it counts.
+// Finds the consumers of a value, looking through copies, and sets the input's limit from them.
 void find_limit(const plan::Graph& graph, ValueId value, FeedInput& input) {
   for (std::size_t n = graph.value(value).producer.value + 1; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -35,7 +35,8 @@ void find_limit(const plan::Graph& graph, ValueId value, FeedInput& input) {
         limit = node.input_type(is_linear ? 1 : 0).size_of(node.symbol(0));
         input.may_be_negative = true;
       }
-      // Where classes are cut the loss is written out; what counts its rows still says that these are labels.
+      // If classes are sliced, the loss is decomposed; the op that counts its rows still identifies
+      // labels.
       if (&node.op() == &ops::labelled()) {
         limit = node.integer(0);
         input.may_be_negative = true;

@@ -1,6 +1,6 @@
-// weft/runtime/run/feed_inputs.h -- what the inputs of a plan take, and how numbers get into them.
+// weft/runtime/run/feed_inputs.h -- the value ranges of a plan's inputs, and conversion of numbers to them.
 //
-//   INPUT tokens[b, s] OF int32      begins with the batch's index; must be below the rows of the table it picks from
+//   INPUT tokens[b, s] OF int32      starts with the batch index; values must be below the rows of its table
 //   INPUT x[b, f]                    any numbers
 //
 // Included by the files of run/ only.
@@ -23,21 +23,21 @@ struct FeedInput {
   std::string name;
   plan::Type type;
   plan::ValueId value;
-  // Whole numbers must be below it: they pick rows of a table or name classes. 0: no limit known.
+  // Integer values must be below this: they index a table or name classes. 0: no known limit.
   std::int64_t limit = 0;
-  bool may_be_negative = false;  // a label that says "ignore this row"
+  bool may_be_negative = false;  // negative labels mean "ignore this row"
 };
 
 std::vector<FeedInput> inputs_of(const plan::Graph& graph);
 
-// Whether the inputs begin with one index, that of the examples in a batch. A graph's do not: its nodes and its
-// edges are counted apart.
+// Whether all inputs start with the same index, the batch index. Those of a graph do not: nodes and
+// edges have separate indices.
 bool has_batch(std::span<const FeedInput> inputs);
 
-// Fails where there is no input at all.
+// Fails if there are no inputs.
 Status check_inputs(const plan::Graph& graph, std::span<const FeedInput> inputs);
 
-// How many examples a batch takes: the first index of every input.
+// The batch size: the size of the first index of every input.
 Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const FeedInput> inputs);
 
 std::vector<InputMemory> memory_of(exec::Rank& rank);
@@ -45,10 +45,10 @@ std::vector<InputMemory> memory_of(exec::Rank& rank);
 // See open_recipe().
 std::string file_recipe(std::span<const DataFile> files, const FeedOptions& options);
 
-// The random numbers that say what is held out: no epoch's, no step's.
+// The random stream that selects held-out data; distinct from those of epochs and steps.
 inline constexpr std::uint64_t kHoldoutStream = ~std::uint64_t{0};
 
-// Numbers become the elements of an input, from element `first` on.
+// Converts numbers to elements of an input, starting at element `first`.
 template <class T>
 void write_numbers(const InputMemory& input, std::int64_t first, std::span<const T> numbers) {
   const plan::DType dtype = input.dtype;

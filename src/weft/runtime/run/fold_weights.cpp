@@ -19,7 +19,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Which nodes read weights and numbers alone, with at least one weight among them.
+// Finds nodes that depend only on weights and constants, with at least one weight.
 class WeightsOnly {
  public:
   explicit WeightsOnly(const Graph& graph) : of_(graph.value_count(), From::elsewhere) {
@@ -32,7 +32,7 @@ class WeightsOnly {
     }
   }
 
-  // Worth keeping: work that is done on weights, and leaves no more than there are of them.
+  // Worth computing once: work on weights whose results are no larger than the weights.
   bool is_kept(const NodeView& node) const {
     if (node.result_count() == 0 || ops::is_source(node.op()) || program::is_placed_view(node.op()))
       return false;
@@ -59,7 +59,7 @@ class WeightsOnly {
   std::int64_t bytes_ = 0;
 };
 
-// Nodes of the plan made again in another, those that are needed there.
+// Copies selected nodes of a plan to another plan.
 class Copier {
  public:
   Copier(const Graph& from, Graph& to) : from_(from), to_(to), plant_(from, to), values_(from.value_count()) {
@@ -90,7 +90,7 @@ class Copier {
   const Graph& from_;
   Graph& to_;
   plan::Transplant plant_;
-  std::vector<ValueId> values_;  // of the plan, there
+  std::vector<ValueId> values_;  // in the new plan, by value of the old one
 };
 
 struct Cut {
@@ -98,7 +98,8 @@ struct Cut {
   std::vector<ValueId> kept;
 };
 
-// From the outputs back: what is kept is cut off there, and what it needs is needed once.
+// Walks backwards from the outputs. Cuts at results that are kept; what they depend on is computed
+// once.
 Cut cut_at_weights(const Graph& graph) {
   const WeightsOnly weights(graph);
   Cut cut{std::vector<bool>(graph.node_count()), std::vector<bool>(graph.node_count()), {}};
@@ -141,7 +142,7 @@ Result<std::optional<FoldedPlan>> fold_weights(const Graph& graph) {
     WEFT_TRY_STATUS(batch.read_as_parameter(cut.kept[i], names[cut.kept[i].value]));
   }
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    // An input that nothing reads is still fed.
+    // Unused inputs are copied too, because the feed still fills them.
     const bool fed = &graph.view(NodeId(n)).op() == &ops::input();
     if (cut.in_once[n]) WEFT_TRY_STATUS(once.copy(NodeId(n)));
     if (cut.in_batch[n] || fed) WEFT_TRY_STATUS(batch.copy(NodeId(n)));

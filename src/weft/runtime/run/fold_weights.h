@@ -1,12 +1,12 @@
-// weft/runtime/run/fold_weights.h -- what depends on weights alone, computed once and not for every batch.
+// weft/runtime/run/fold_weights.h -- computes what depends only on weights once instead of for every batch.
 //
 //   x ─────────────┐                    once                       every batch
 //   w ─┐           ├─ conv ─▶ y         w ─┐                       x ──────────┐
 //   g ─┴─ mul ─────┘                    g ─┴─ mul ─▶ (kept) 0      (kept) 0 ───┴─ conv ─▶ y
 //
-// A rewrite that moves a scale into the weights saves work for each row of a batch and adds some for the
-// weights; as long as these do not change, that is paid once. What merely looks at a weight in another way, a
-// transpose or a slice, costs nothing and stays.
+// A rewrite that moves a scale into the weights saves work per row of a batch and adds some on the
+// weights. As long as these do not change, the added work is done once. Views of weights, such as
+// transposes or slices, cost nothing and stay in the batch plan.
 #pragma once
 #include <optional>
 
@@ -18,14 +18,14 @@
 namespace weft::run {
 
 struct FoldedPlan {
-  plan::Graph once;   // the outputs are what the other reads as parameters of the same names
-  plan::Graph batch;  // the plan's own outputs
+  plan::Graph once;   // its outputs are parameters of `batch` with the same names
+  plan::Graph batch;  // has the original outputs
 };
 
-// Nothing where no work depends on weights alone. States that a step renews are no weights.
+// Empty if no work depends only on weights. States that a step updates do not count as weights.
 Result<std::optional<FoldedPlan>> fold_weights(const plan::Graph& graph);
 
-// The outputs of a plan that reads weights alone.
+// Computes the outputs of a plan that reads only weights.
 Result<Tensors> compute_once(plan::Graph once, const Weights& weights, const PlanRunOptions& options = {});
 
 }  // namespace weft::run

@@ -1,6 +1,7 @@
-// weft/runtime/run/json_number.h -- numbers of JSON that programs hand on and files keep, before they become an enum or an index.
+// weft/runtime/run/json_number.h -- strict conversion of JSON numbers to integers and enums.
 //
-// The library's own conversions take 1.5 and true for 1 and cut what does not fit.
+// For numbers from other programs and from files. The library's own conversions accept 1.5 and true
+// as 1, and truncate values that do not fit.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace weft::run {
 
-// None where it is no whole number from `low` to `high`.
+// Empty unless the value is an integer from `low` to `high`.
 template <class Json>
 std::optional<std::int64_t> read_whole(const Json& value, std::int64_t low, std::int64_t high) {
   if (!value.is_number_integer()) return std::nullopt;
@@ -21,7 +22,7 @@ std::optional<std::int64_t> read_whole(const Json& value, std::int64_t low, std:
   return whole;
 }
 
-// Empty unless the number is a value of the enum, whose last one is `last`.
+// Empty unless the number is a value of the enum, whose largest is `last`.
 template <class Enum, class Json>
 std::optional<Enum> read_enum(const Json& value, Enum last) {
   const auto whole = read_whole(value, 0, static_cast<std::int64_t>(last));
@@ -29,7 +30,7 @@ std::optional<Enum> read_enum(const Json& value, Enum last) {
   return static_cast<Enum>(*whole);
 }
 
-// Whoever the error belongs to: no other number makes it a success.
+// Any value other than 1 (user) is read as a world fault, so an error cannot become a success.
 template <class Json>
 Fault read_fault(const Json& value) {
   return read_whole(value, 1, 1) ? Fault::user : Fault::world;

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using transport::Job;
 
-// Ranks, and then servers.
+// The number of ranks plus summation servers.
 std::int32_t everyone_of(const LocalRanksOptions& options) {
   return options.ranks + servers_of(options.algorithms);
 }
@@ -54,15 +54,16 @@ std::optional<RankFailure> on_threads(const LocalRanksOptions& options, const Ow
   return complaints.first();
 }
 
-// The ranks that were started, watched to their end.
+// The started rank processes.
 class Children {
  public:
   ~Children() { end(Clock::now()); }
 
   void add(std::int32_t rank, pid_t process) { children_.push_back({rank, process}); }
 
-  // Waits for all of them until `deadline`, then kills who is left. Whoever ended by a signal or with a code
-  // of its own before that, the first found.
+  // Waits for all processes until `deadline`, then kills the rest. Returns the first one found
+  // before that which was killed by a signal, or exited with an error code without reporting an
+  // error.
   std::optional<RankFailure> end(Clock::time_point deadline, const Complaints* complaints = nullptr) {
     std::optional<RankFailure> lost;
     bool killed = false;
@@ -100,7 +101,7 @@ class Children {
 
 std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const OwnPart& mine,
                                         const RankWork& work, Complaints& complaints) {
-  static std::atomic<int> runs{0};  // a name for each, so that no two meet
+  static std::atomic<int> runs{0};  // for unique rendezvous names
   transport::Rendezvous meeting;
   meeting.ranks = everyone_of(options);
   meeting.name = fmt::format("local-{}-{}", getpid(), runs.fetch_add(1));
@@ -121,7 +122,7 @@ std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const 
   auto joined = transport::join(meeting);
   std::shared_ptr<Job> job = joined.ok() ? std::move(*joined) : nullptr;
   const Status status = joined.ok() ? do_part([&] { return mine(job); }) : Status(joined.error());
-  // Before the rank leaves: the others complain of that.
+  // Before the rank leaves, because other ranks report errors when it does.
   if (!status.ok()) complaints.write(0, status.error());
   job.reset();
   const auto lost = children.end(Clock::now() + options.grace, &complaints);
@@ -160,7 +161,7 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
 
 namespace {
 
-std::shared_ptr<Job> joined;  // a process is one rank of one job for as long as it lives
+std::shared_ptr<Job> joined;  // a process joins one job, for its whole lifetime
 
 }  // namespace
 
@@ -199,12 +200,12 @@ std::string launch_name() {
 bool launch_is_elastic() { return std::getenv("WEFT_ELASTIC") != nullptr; }
 
 Result<std::string> from_first_rank(std::string mine) {
-  static std::atomic<std::uint64_t> asked{0};  // a topic for each
+  static std::atomic<std::uint64_t> asked{0};  // unique topic numbers
   WEFT_TRY(job, launched_job());
   if (job == nullptr) return mine;
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(job->ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  // Rank 0 alone has something to say; a long text comes in parcels, of which all but the last are full.
+  // Only rank 0 sends. A long text is split into parcels, of which all but the last are full.
   std::string heard;
   for (std::size_t at = 0;; at += Job::kMostBytes) {
     transport::Parcel parcel;

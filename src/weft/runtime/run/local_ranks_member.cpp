@@ -35,7 +35,7 @@ std::vector<std::int64_t> shape_of_type(const plan::Type& type) {
   return shape;
 }
 
-// Of some words of it, which `seed` draws; of all where they are few.
+// A hash of some words selected by `seed`, or of everything if it is short.
 std::uint64_t sample_of(std::span<const std::byte> bytes, std::uint64_t seed) {
   constexpr std::size_t kWords = 64, kWord = sizeof(std::uint64_t);
   Hasher hasher;
@@ -49,7 +49,7 @@ std::uint64_t sample_of(std::span<const std::byte> bytes, std::uint64_t seed) {
   return hasher.digest().low;
 }
 
-// What each of these ranks gives of a tensor: its share, where none before it has the same.
+// How many bytes of a tensor each rank contributes: its share, unless an earlier rank has the same.
 std::vector<std::int64_t> bytes_from(const SharedSource& source, plan::DType dtype,
                                      std::span<const std::int32_t> numbers) {
   std::vector<std::int64_t> bytes;
@@ -75,7 +75,8 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                                               const LocalRanksOptions& options, const Weights& weights) {
   WEFT_TRY(sources, shared_sources(plan));
   std::unique_ptr<Member> member(new Member(plan, std::move(sources)));
-  // The mesh is laid over the ranks host by host: what talks most is on one host, whatever order they are in.
+  // Assigns mesh positions host by host, so that the most frequent communication stays within a
+  // host regardless of rank order.
   const std::vector<std::int32_t> order = transport::find_hosts(*job).by_host();
   const auto place = static_cast<std::int32_t>(std::ranges::find(order, job->rank()) - order.begin());
   WEFT_TRY(program, compile_for_rank(plan, place, options));
@@ -100,29 +101,29 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                                                            plan.whole_mesh(), member->world_->rank());
     moves = member->on_gpu_.get();
   }
-  // A stage that waited for another before it computed would keep that one waiting.
+  // Without overlap, a stage that waits for a message before computing could delay the stage that
+  // waits for it.
   const bool overlap = options.overlap || plan.time.has_value();
   const int movers = overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
   const std::int32_t here = transport::ranks_on_this_machine(*job, order);
   const int threads = here * (options.workers + movers);
-  WEFT_TRY(rank, exec::Rank::start(
-                     std::move(program),
-                     {.device = options.gpu,
-                      .workers = options.workers,
-                      .memory_limit = options.memory_limit,
-                      .exchanger = moves,
-                      .overlap = overlap,
-                      // What one rank spills is its own, and ranks take memory together or not at all.
-                      .shared_memory = options.shared_memory && !options.spills,
-                      .oversubscribed = threads > available_processors(),
-                      .ranks_here = here,
-                      .spill_folder = options.spill_folder,
-                      .flights = {.rank = member->number(),
-                                  .ranks = options.ranks,
-                                  .timeout = options.device_timeout,
-                                  .unit_by_unit = options.unit_by_unit}}));
+  WEFT_TRY(rank, exec::Rank::start(std::move(program),
+                                   {.device = options.gpu,
+                                    .workers = options.workers,
+                                    .memory_limit = options.memory_limit,
+                                    .exchanger = moves,
+                                    .overlap = overlap,
+                                    // Spilling is per rank; shared memory is allocated by all ranks together.
+                                    .shared_memory = options.shared_memory && !options.spills,
+                                    .oversubscribed = threads > available_processors(),
+                                    .ranks_here = here,
+                                    .spill_folder = options.spill_folder,
+                                    .flights = {.rank = member->number(),
+                                                .ranks = options.ranks,
+                                                .timeout = options.device_timeout,
+                                                .unit_by_unit = options.unit_by_unit}}));
   member->rank_ = std::move(rank);
-  // All have asked for their memory before any of them fills it.
+  // All ranks allocate their memory before any rank fills it.
   WEFT_TRY_STATUS(member->wait_for_all());
   WEFT_TRY_STATUS(member->fill(weights));
   member->steps_alone_ = distribute::steps_between_sums(plan.graph);
@@ -184,7 +185,7 @@ Status Member::fill(const Weights& weights) {
   return {};
 }
 
-// The ranks that have other examples and else the same.
+// The group has the ranks with the same shares that read different examples.
 Status Member::start_averages(const Weights& weights, const OuterUpdate& outer) {
   const std::vector<std::size_t> data = distribute::data_axes(plan_);
   std::int32_t colour = 0;
@@ -194,7 +195,7 @@ Status Member::start_averages(const Weights& weights, const OuterUpdate& outer) 
   WEFT_TRY(group, world_->split(colour, number()));
   averages_.emplace(*rank_, std::move(group), outer);
   std::vector<std::byte> share;
-  // Parameters before the states that they are rounded from.
+  // Parameters first, then the states that they are rounded from.
   for (const SharedSource::Kind kind : {SharedSource::Kind::parameter, SharedSource::Kind::state})
     for (const SharedSource& source : sources_) {
       const Port* const port = source.kind == kind ? port_of(source) : nullptr;
@@ -216,7 +217,7 @@ Status Member::start_averages(const Weights& weights, const OuterUpdate& outer) 
 
 void Member::take_input(const SharedSource& source, const Port* port) {
   inputs_.push_back({source.type.dtype, {}});
-  if (port == nullptr) return;  // this rank needs none of it
+  if (port == nullptr) return;  // this rank does not read it
   const std::span<const plan::Share> mine = shares(source);
   InputMemory& input = inputs_.back();
   input.bytes = rank_->input(*port);
@@ -270,7 +271,7 @@ Status Member::compare_replicas(std::int64_t step) {
     if (source.kind == SharedSource::Kind::input) continue;
     std::vector<bool> seen(source.shares.size());
     for (std::size_t first = 0; first < source.shares.size(); ++first) {
-      std::vector<RankValue> copies;  // of the share of rank `first`
+      std::vector<RankValue> copies;  // of the share that rank `first` holds
       for (std::size_t rank = first; rank < source.shares.size(); ++rank) {
         if (seen[rank] || !source.is_held(rank) || source.shares[rank] != source.shares[first]) continue;
         seen[rank] = true;
@@ -356,7 +357,7 @@ Result<std::vector<std::byte>> Member::gather_shares(comm::Communicator& group,
 
 Status Member::keep_copy(std::int64_t step) {
   std::swap(copies_[0], copies_[1]);
-  copies_[0].step = -1;  // until it is whole
+  copies_[0].step = -1;  // until the copy is complete
   WEFT_TRY_STATUS(rank_->keep(copies_[0].bytes));
   copies_[0].step = step;
   return {};
@@ -373,7 +374,7 @@ Result<Weights> Member::rescue(Weights weights) {
   std::int64_t lacks = step < 0 || copy == copies_.end() || numbers.front() != 0;
   for (const SharedSource& source : sources_) {
     if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
-    // Values of one's own are gone with the rank.
+    // Values that only the failed rank had are lost.
     if (!source.has_copies) lacks = 1;
   }
   WEFT_TRY_STATUS(left->all_reduce(&lacks, &lacks, 1, ElementType::i64, comm::ReduceOp::max));

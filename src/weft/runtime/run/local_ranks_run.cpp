@@ -24,9 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kStepsLookedAt = 5;  // at most, at each look at how quick the ranks are
+constexpr std::int64_t kStepsLookedAt = 5;  // maximum per measurement of rank speeds
 
-// A rank's timelines and when its steps began, as bytes and back.
+// A rank's timelines and the start times of its steps, with serialization.
 class MeasuredSteps {
  public:
   void add(Clock::time_point begin, program::Timeline timeline) {
@@ -50,7 +50,7 @@ class MeasuredSteps {
     return bytes;
   }
 
-  // Of a rank of this run: written by this same program.
+  // The bytes come from the same program on another rank of this run.
   static MeasuredSteps from_bytes(std::span<const std::byte> bytes) {
     MeasuredSteps steps;
     const auto take = [&](void* to, std::size_t count) {
@@ -71,7 +71,7 @@ class MeasuredSteps {
     return steps;
   }
 
-  // The ranks of a machine read one clock.
+  // Shifts times relative to `first`; the ranks of a machine share a clock.
   std::vector<program::Timeline> counted_from(const MeasuredSteps& first) && {
     for (std::size_t i = 0; i < timelines_.size() && i < first.begins_.size(); ++i) {
       const double later = begins_[i] - first.begins_[i];
@@ -85,10 +85,10 @@ class MeasuredSteps {
   std::vector<program::Timeline> timelines_;
 };
 
-// One rank's steps.
+// The training loop of one rank.
 class Loop {
  public:
-  // `everywhere`: all ranks keep what rank 0 does.
+  // `everywhere`: all ranks keep what rank 0 keeps.
   Loop(Member& member, const Feed& feed, const DistributedRun& run, Weights weights, bool everywhere)
       : member_(member),
         batches_(member.rank(), [&member, &feed](std::int64_t step) { member.feed(feed, step); }),
@@ -101,15 +101,15 @@ class Loop {
     weights_.launch = run.launch;
   }
 
-  // This rank is a process that LOCAL started.
+  // Marks this rank as a process started by LOCAL.
   void is_process() { is_process_ = true; }
 
-  // `step` is written on the way: where it was when it failed.
+  // Updates `step` as it goes, so that it is known after a failure.
   Status run(std::int64_t& step) {
     const TrainingRun& training = run_.training;
     const auto begin = Clock::now();
     member_.rank().count_from(training.first_step + 1);
-    Status trouble;  // of rank 0, with which the others stop in peace
+    Status trouble;  // of rank 0; makes the others stop normally
     for (std::int64_t i = 0;; ++i) {
       WEFT_TRY(said, member_.hear(is_first_ ? what_next(i, trouble) : wish()));
       const Word word = said.word;
@@ -121,10 +121,11 @@ class Loop {
       changes_plan_ = word == kChangePlan;
       if (word >= kChangePlan) break;
       step = training.first_step + i;
-      // By the model's steps: ranks that start again copy, and agree, where those that did not die would.
+      // Based on the model's step, so that restarted ranks copy and average at the same steps as
+      // surviving ones.
       copy_is_due_ = copy_is_due_ || (run_.keep_every > 0 && (i == 0 || step % run_.keep_every == 0));
       if (copy_is_due_ && alike_) {
-        WEFT_TRY_STATUS(member_.agree(/*wholly=*/true));  // what a rank has alone would be lost with it
+        WEFT_TRY_STATUS(member_.agree(/*wholly=*/true));  // values held by one rank would be lost with it
         WEFT_TRY_STATUS(member_.keep_copy(step));
         copy_is_due_ = false;
       }
@@ -177,7 +178,7 @@ class Loop {
     return {};
   }
 
-  // Ranks that learn by themselves part with a step, until it is time to agree, or what they hold is asked for.
+  // With local steps, copies diverge until the next average, or until the tensors are gathered.
   Status agree(std::int64_t done, bool wholly) {
     const std::int64_t alone = member_.steps_alone();
     if (alone == 1) return {};
@@ -186,7 +187,8 @@ class Loop {
     return alike_ ? member_.agree(wholly) : Status();
   }
 
-  // The last steps before a look; the very first has things to do that no other has.
+  // The last steps before a measurement is evaluated. Skips the very first step, which does extra
+  // work.
   bool is_looked_at(std::int64_t i) const {
     return run_.look_every > 0 && i > 0 &&
            i % run_.look_every >= run_.look_every - std::min(run_.look_every, kStepsLookedAt);
@@ -214,7 +216,7 @@ class Loop {
     return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
   }
 
-  // Of a rank that is not the first: one that is a process receives signals of its own.
+  // The word of a rank other than 0: ranks that are processes receive their own signals.
   Word wish() const { return everywhere_ || is_process_ ? asked_to_stop() : kGoOn; }
 
   Word asked_to_stop() const {
@@ -234,7 +236,7 @@ class Loop {
     return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds, outcome_.last_further});
   }
 
-  // Every rank gathers, whatever rank 0 has met: the others do not know of it yet.
+  // All ranks gather even if rank 0 has an error, because the others do not know of it yet.
   Status keep(std::int64_t done, Status& trouble) {
     weights_.step = done;
     WEFT_TRY_STATUS(member_.gather(weights_, false));
@@ -260,7 +262,7 @@ class Loop {
   bool is_process_ = false;
   TrainingOutcome outcome_;
   bool wants_other_plan_ = false, changes_plan_ = false;
-  bool alike_ = true;  // what ranks hold copies of
+  bool alike_ = true;  // copies on different ranks are equal
   bool copy_is_due_ = false, check_is_due_ = false;
   std::vector<StepTimes> looked_at_;
   MeasuredSteps measured_;
@@ -282,7 +284,7 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
                                    print_exact(step + 1), failure.died ? failure.error.message : death->how),
                        std::string(kHint));
   Error error = failure.error;
-  const bool names_ranks = error.message.starts_with("rank ");  // as what all of them found out together does
+  const bool names_ranks = error.message.starts_with("rank ");  // such as errors found jointly
   if (failure.rank != 0 && !names_ranks)
     error.message = fmt::format("{}: {}", who(failure.rank, ranks), error.message);
   return error;
@@ -300,8 +302,9 @@ Result<program::Program> compile_for_rank(const distribute::DistributedPlan& pla
 
 namespace {
 
-// Of a rank that did not leave by itself, while the first is there to hear what is left. Another rank may have marked the
-// wires of the dead one before this process hears of it: it will in a moment.
+// Whether a rank failed without leaving the job, while rank 0 is alive to receive the rescued
+// tensors. Other ranks may notice broken connections before this process is notified of the
+// failure, so this waits a little.
 bool has_death(const transport::Job& job, const Status& status) {
   constexpr std::chrono::seconds kPatience{2};
   constexpr std::chrono::milliseconds kPause{1};
@@ -318,7 +321,7 @@ bool has_death(const transport::Job& job, const Status& status) {
 }  // namespace
 
 Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
-  (void)told_to_end();  // from now on: the first rank may be told as well, and saves
+  (void)told_to_end();  // starts handling SIGTERM: rank 0 may receive it too, and saves
   WEFT_TRY(part, read_training_part(work));
   if (job->rank() >= part.options.ranks) return serve_sums(part.plan, job, part.options);
   WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
@@ -337,7 +340,7 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   std::int64_t step = part.first_step;
   Status status = loop.run(step);
   if (run.keep_every > 0 && has_death(*job, status))
-    (void)member->rescue(without_tensors(part.start));  // for the first rank: this one has failed
+    (void)member->rescue(without_tensors(part.start));  // for rank 0; this run has failed
   return status;
 }
 
@@ -357,7 +360,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     meeting.meeting = std::move(made);
   }
   DistributedOutcome outcome;
-  std::int64_t step = run.training.first_step;  // of the rank that this process is
+  std::int64_t step = run.training.first_step;  // of this process's rank
   std::optional<transport::Death> death;
   const auto mine = [&](const std::shared_ptr<transport::Job>& job) -> Status {
     if (job->rank() >= options.ranks) return serve_sums(plan, job, options);
@@ -365,11 +368,11 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     Loop loop(*member, feed, run, without_tensors(start), launched != nullptr);
     std::int64_t at = run.training.first_step;
     const Status status = loop.run(at);
-    // Only rank 0 of those that were started here has anybody to tell; threads share what is captured.
+    // Among ranks started here only rank 0 returns a result; threads share the captured variables.
     if (launched == nullptr && job->rank() != 0) return status;
     step = at;
     if (status.ok()) std::move(loop).move_to(outcome);
-    // A launcher starts its ranks again with nothing in memory.
+    // Not under a launcher, which restarts its ranks without their memory.
     if (launched == nullptr && run.keep_every > 0 && run.on_rescue && has_death(*job, status))
       if (auto saved = member->rescue(without_tensors(start)); saved.ok()) run.on_rescue(std::move(*saved));
     for (const transport::Death& each : job->deaths())
@@ -386,7 +389,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure && (failure->died || death) && run.on_death) run.on_death();
-  // Ranks of one device hear of its failure by whatever they did: the one whose unit it was has said more.
+  // All ranks on a device fail with it; the rank whose unit failed has the most detailed error.
   if (failure && options.gpu != nullptr) WEFT_TRY_STATUS(options.gpu->fault().heard());
   if (failure) return explain(*failure, death ? &*death : nullptr, step, options.ranks);
   return outcome;

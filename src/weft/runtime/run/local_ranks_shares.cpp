@@ -17,7 +17,7 @@ namespace {
 using plan::NodeId;
 using plan::Share;
 
-// Calls visit(at_whole, at_part, elements) for each run that is without gaps in both.
+// Calls visit(at_whole, at_part, elements) for each run of elements that is contiguous in both.
 template <class Visit>
 void walk(const plan::Type& type, std::span<const Share> shares, std::size_t dim, std::int64_t whole,
           std::int64_t& part, Visit& visit) {
@@ -90,7 +90,7 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
                                          std::span<const plan::Layout> layouts) {
   const std::vector<bool> read = what_outputs_read(graph);
   std::set<std::string_view, std::less<>>
-      renewed;  // also what no output reads: a STATE that UPDATE overwrites
+      renewed;  // includes a STATE that UPDATE overwrites but no output reads
   for (const plan::Output& output : graph.outputs())
     if (output.updates.valid()) renewed.insert(graph.text(output.updates));
   std::vector<SharedSource> sources;
@@ -119,8 +119,8 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
 
 namespace {
 
-// Of the ranks of a stage's mesh to those of all stages that hold it. Micro-batches are cut from a rank's rows
-// within its plan.
+// Extends the shares on one stage's mesh to the ranks of all stages that hold the source.
+// Micro-batches are cut from a rank's rows within its plan.
 Result<std::vector<SharedSource>> sources_in_time(const distribute::DistributedPlan& plan) {
   const distribute::Distribution& distribution = plan.time->distribution;
   const plan::Mesh inner = pipeline::inner_mesh(distribution);

@@ -11,15 +11,15 @@
 namespace weft::run {
 namespace {
 
-// To be measured with, so making them up must cost no more than reading: all come from one supply, which
-// every input of every step reads from another place on.
+// For measurements, so it must be as cheap as reading data: every input of every step reads from
+// another offset of one table of random numbers.
 class MadeUpFeed final : public Feed {
  public:
   MadeUpFeed(std::vector<FeedInput> inputs, std::uint64_t seed) : inputs_(std::move(inputs)), seed_(seed) {
     for (std::size_t i = 0; i < kSupply; ++i) supply_.push_back(uniform_at(seed, 0, i));
   }
 
-  // With the limits of its own plan: another plan of the same inputs may read them otherwise.
+  // Stores the limits, because another plan with the same inputs may have other limits.
   std::string recipe() const override {
     auto limits = nlohmann::json::array();
     for (const FeedInput& input : inputs_) limits.push_back(input.limit);
@@ -48,7 +48,7 @@ class MadeUpFeed final : public Feed {
   void fill_test(exec::Rank&, std::int64_t) const override {}
 
  private:
-  static constexpr std::size_t kSupply = 65'521;  // prime: no row is like the one before
+  static constexpr std::size_t kSupply = 65'521;  // prime, so that consecutive rows differ
 
   static std::int64_t row_elements(const plan::Type& type) {
     return type.rank() == 0 || type.elements() == 0 ? 1 : type.elements() / type.dims[0].size;

@@ -1,4 +1,4 @@
-// weft/runtime/run/made_up_feed.h -- a feed of numbers that are made up to fit the inputs, for measuring.
+// weft/runtime/run/made_up_feed.h -- a feed of made-up numbers that fit the inputs, for measuring.
 //
 // Included by the files of run/ only.
 #pragma once

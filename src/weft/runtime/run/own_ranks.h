@@ -1,10 +1,10 @@
-// weft/runtime/run/own_ranks.h -- a command that needs ranks starts itself again, once for each.
+// weft/runtime/run/own_ranks.h -- a command that restarts itself as several ranks.
 //
-//   weft tune ──▶ weft tune --ranks 4    RANK=0  ─┐  each finds from the environment that it is a rank,
-//                 weft tune --ranks 4    RANK=1   │  joins the job and takes part; what rank 0 writes to its
-//                 ...                            ─┘  standard output is the answer
+//   weft tune ──▶ weft tune --ranks 4    RANK=0  ─┐  each learns from the environment that it is a rank,
+//                 weft tune --ranks 4    RANK=1   │  joins the job and takes part; rank 0's standard
+//                 ...                            ─┘  output is the result
 //
-// Included by the files of run/ only.
+// Included by app/command and the files of run/ only.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -21,25 +21,25 @@ namespace weft::run {
 
 enum class Part : std::uint8_t {
   starts_ranks,  // an ordinary process
-  own_rank,      // started by run_own_ranks() for this command
-  launched_rank  // one of several that a launcher started
+  own_rank,      // a rank started by run_own_ranks() for this command
+  launched_rank  // a rank started by a launcher
 };
 
-// Which part this process has in a command. `counts_ranks`: the command says how many ranks to start, so a
-// launcher's environment that happens to be there is not meant.
+// The role of this process in a command. `counts_ranks`: the command sets the number of ranks to
+// start, so a launcher's environment is ignored.
 Part part_in(std::string_view command, bool counts_ranks);
 
-// Joins the job that the environment describes.
+// Joins the job described by the environment.
 Result<std::shared_ptr<transport::Job>> join_from_environment();
 
 struct OwnRanks {
   std::string command;                 // "tune"
-  std::vector<std::string> arguments;  // after it
+  std::vector<std::string> arguments;  // of the command
   std::int32_t ranks = 2;
   std::chrono::milliseconds timeout{0};
-  std::function<void(std::string_view)> on_note = {};  // lines that rank 0 writes to its standard error
+  std::function<void(std::string_view)> on_note = {};  // called with lines of rank 0's standard error
 };
-// What rank 0 wrote. A rank that fails is the error, in its own words where it left any.
+// Returns the output of rank 0. If a rank fails, returns its error message if it printed one.
 Result<std::string> run_own_ranks(const OwnRanks& request);
 
 }  // namespace weft::run

@@ -37,7 +37,7 @@ ParameterAverages::ParameterAverages(exec::Rank& rank, std::unique_ptr<comm::Com
 
 Status ParameterAverages::add(const program::Port& port, bool is_parameter,
                               std::span<const std::byte> start) {
-  if (!plan::is_real(port.place.dtype)) return {};  // counts of steps are alike
+  if (!plan::is_real(port.place.dtype)) return {};  // step counts are equal on all ranks
   Averaged tensor;
   tensor.port = &port;
   tensor.is_learned = is_parameter || port.name.ends_with(train::kMasterSuffix);
@@ -81,7 +81,7 @@ Status ParameterAverages::average(Averaged& tensor) {
   if (!tensor.anchor.empty()) update(tensor);
   WEFT_TRY_STATUS(store_floats(rank_, *tensor.port, values_));
   if (!tensor.anchor.empty()) {
-    // As the rank has it, which may have rounded it: so it is in a checkpoint.
+    // Re-reads the value, which the rank may have rounded, so that it equals a checkpoint's.
     WEFT_TRY(held, rank_.read(*tensor.port));
     load_floats(tensor.port->place.dtype, held.bytes(), tensor.anchor);
   }

@@ -1,15 +1,15 @@
-// weft/runtime/run/parameter_averages.h -- ranks that learned by themselves for some steps agree on what they learned.
+// weft/runtime/run/parameter_averages.h -- averages the parameters of ranks after local steps.
 //
-//   mean       of what the ranks that hold copies of a parameter have
-//   change     = anchor - mean                          anchor: what they had when they last agreed
+//   mean       of the ranks that hold copies of a parameter
+//   change     = anchor - mean                          anchor: the parameters after the last average
 //   momentum   = outer.momentum * momentum + change
-//   parameter  = anchor - outer.rate * (change + outer.momentum * momentum)          Nesterov's, as DiLoCo has it
+//   parameter  = anchor - outer.rate * (change + outer.momentum * momentum)          Nesterov, as in DiLoCo
 //
-// With a rate of 1 and no momentum that is the mean, and neither anchor nor momentum is kept. A parameter that is
-// rounded from a master weight is rounded again. Moments and other states stay a rank's own until all is to be alike:
-// for a checkpoint, or at the end.
+// With a rate of 1 and no momentum this is the mean, and neither anchor nor momentum is stored. A
+// parameter that is rounded from a master weight is rounded again. Moments and other states stay
+// local until everything must be equal: for a checkpoint, or at the end.
 //
-// Included by the files of run/ only. What is not const is collective.
+// Included by the files of run/ only. Non-const functions are collective.
 #pragma once
 #include <memory>
 #include <string>
@@ -25,26 +25,26 @@ namespace weft::run {
 
 class ParameterAverages {
  public:
-  // `group`: the ranks that hold copies of what this one holds.
+  // `group`: the ranks that hold copies of this rank's shares.
   ParameterAverages(exec::Rank& rank, std::unique_ptr<comm::Communicator> group, const OuterUpdate& outer);
 
-  // Takes a parameter or state of the rank's. `start`: momentum that was kept before; empty: none was.
+  // Adds a parameter or state of the rank. `start`: saved momentum; empty: none.
   Status add(const program::Port& port, bool is_parameter, std::span<const std::byte> start);
 
-  // After a step of the rank's own: parameters and states are alike no more.
+  // Call after a local step: marks parameters and states as different between ranks.
   void part() { parameters_parted_ = states_parted_ = true; }
-  // Parameters that are not alike are made so; `wholly`: and states. What is alike keeps its bits.
+  // Averages parameters that differ; `wholly`: also states. Tensors that are equal keep their bits.
   Status agree(bool wholly);
 
   static std::string momentum_name(std::string_view parameter);
-  // Empty where there is none.
+  // Empty if there is none.
   std::span<const float> momentum(std::string_view parameter) const;
 
  private:
   struct Averaged {
     const program::Port* port = nullptr;
-    const program::Port* rounded = nullptr;  // the parameter that is rounded from it
-    bool is_learned = true;                  // a parameter or its master, not a moment
+    const program::Port* rounded = nullptr;  // the parameter rounded from this tensor
+    bool is_learned = true;                  // a parameter or master weight, not a moment
     std::vector<float> anchor, momentum;
   };
 
@@ -56,7 +56,7 @@ class ParameterAverages {
   const std::unique_ptr<comm::Communicator> group_;
   const OuterUpdate outer_;
   std::vector<Averaged> tensors_;
-  std::vector<float> values_;  // of the tensor at hand
+  std::vector<float> values_;  // of the current tensor
   bool parameters_parted_ = false, states_parted_ = false;
 };
 

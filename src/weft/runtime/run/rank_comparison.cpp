@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kComparisons = 0x636f6d7061726521;  // a group of topics that nobody else has
-constexpr std::size_t kMostShown = 200;                     // characters of a value
+constexpr std::uint64_t kComparisons = 0x636f6d7061726521;  // a topic group used only here
+constexpr std::size_t kMostShown = 200;                     // characters per value
 
 std::string print_word(const RankWord& word) {
   json made = {{"at", word.at}, {"claims", json::array()}};
@@ -72,7 +72,7 @@ Status compare_words(const std::vector<RankWord>& words, std::int32_t rank) {
   if (mine.error) return *mine.error;
   for (const RankWord& word : words) {
     if (!word.error) continue;
-    std::vector<std::int32_t> alike;  // that say the same
+    std::vector<std::int32_t> alike;  // ranks with the same error
     for (std::size_t other = 0; other < words.size(); ++other)
       if (words[other].error && words[other].error->message == word.error->message)
         alike.push_back(static_cast<std::int32_t>(other));
@@ -130,7 +130,7 @@ RankComparison::RankComparison(std::string at, When when) : at_(std::move(at)) {
 void RankComparison::talk() {
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(job_->ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  // An exchange waits for the job's timeout and no longer, so whoever works on says so before.
+  // An exchange times out with the job, so ranks that are still working report that in time.
   const auto round = std::clamp<std::chrono::milliseconds>(job_->timeout() / 8, std::chrono::milliseconds(20),
                                                            std::chrono::seconds(2));
   for (;;) {

@@ -1,15 +1,15 @@
-// weft/runtime/run/rank_comparison.h -- what all ranks of a launcher must have alike, told before they go on.
+// weft/runtime/run/rank_comparison.h -- checks that all ranks of a launcher agree before they continue.
 //
-//   RankComparison comparison("TRAIN digits_mlp ...");     every rank comes
-//   auto ready = read_data();                              each works as long as it needs
+//   RankComparison comparison("TRAIN digits_mlp ...");     on every rank
+//   auto ready = read_data();                              may take a different time on each
 //   WEFT_TRY_STATUS(comparison.end(ready, {{"data", digest}, {"settings", "b = 32"}}));
 //
 //     rank 2 has other data than rank 0, rank 1 and rank 3
 //     rank 1: cannot read 'digits.csv': no such file or directory
 //
-// Each rank runs the script for itself, on files and settings of its own host. What one of them lacks all tell
-// at once, each in the words of the rank that lacks it; nobody waits longer than the work takes. Without a
-// launcher nothing is compared and end() is what it is given.
+// Each rank runs the script by itself, with files and settings of its own host. If a rank lacks
+// something, all ranks report it at once with that rank's error; no rank waits longer than the work
+// takes. Without a launcher nothing is compared, and end() returns its argument.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -26,15 +26,16 @@
 
 namespace weft::run {
 
-// All ranks must claim the same.
+// A value that must be equal on all ranks.
 struct Claim {
   std::string what;    // "data"
-  std::string value;   // a digest, or a text to be shown
-  bool shown = false;  // the error shows it
+  std::string value;   // a digest, or text to print
+  bool shown = false;  // print the value in the error
   std::string hint = {};
 };
 
-// Those that most ranks agree with, and the others; where as many say either, the lowest rank is right.
+// Splits ranks into the majority and the rest; in a tie, the side of the lowest rank counts as the
+// majority.
 struct RankValue {
   std::int32_t rank = 0;
   std::string value;
@@ -44,49 +45,50 @@ struct Sides {
 };
 Sides take_sides(const std::vector<RankValue>& values);
 
-// What a rank says when its work is done.
+// A rank's message when its work is done.
 struct RankWord {
   std::string at;  // the statement
   std::optional<Error> error;
   std::vector<Claim> claims;
 };
 
-// What `rank` tells of the words of all, by rank; the same on all ranks but for whose error it is.
+// The result on `rank`, given the messages of all ranks. It is the same on all ranks, except that a
+// rank returns its own error unchanged.
 Status compare_words(const std::vector<RankWord>& words, std::int32_t rank);
 
 class RankComparison {
  public:
   enum class When : std::uint8_t {
-    launched,  // where there is a launcher: the ranks come together
-    joined,    // where they came together before
+    launched,  // if there is a launcher; joins its job
+    joined,    // if the job was already joined
     not_at_all
   };
-  // Collective: every rank makes one for the same statement.
+  // Collective: every rank creates one for the same statement.
   explicit RankComparison(std::string at, When when = When::launched);
   RankComparison(const RankComparison&) = delete;
   RankComparison& operator=(const RankComparison&) = delete;
-  ~RankComparison();  // without end(): this rank failed, and the others are told
+  ~RankComparison();  // without end(): reports to the others that this rank failed
 
-  bool compares() const { return job_ != nullptr; }  // there are others: claims are worth making
+  bool compares() const { return job_ != nullptr; }  // false: claims are not needed
 
-  // Waits for the others as long as they work. An error of this rank's is returned as it is.
+  // Waits for the other ranks while they work. An error of this rank is returned unchanged.
   Status end(const Status& mine, std::vector<Claim> claims = {});
 
  private:
-  void talk();  // lets the others know that this rank lives, until all are done
+  void talk();  // sends heartbeats until all ranks are done
 
   std::string at_;
   std::shared_ptr<transport::Job> job_;
   std::uint64_t number_ = 0;
   std::mutex mutex_;
   std::condition_variable done_;
-  std::optional<std::string> word_;  // once this rank's work is done
-  Status outcome_;                   // of talking
+  std::optional<std::string> word_;  // set when this rank's work is done
+  Status outcome_;                   // of talk()
   std::vector<RankWord> words_;
   std::jthread talker_;
 };
 
-// For a rank that ends before it came together with the others: they learn why, where they come.
+// For a rank that exits before it joins the others: they receive the reason when they join.
 void tell_other_ranks(const Error& error);
 
 }  // namespace weft::run

@@ -30,11 +30,11 @@ namespace {
 
 using nlohmann::json;
 
-// "rank parent complaints orders": who it is, whose child, and the numbers of two descriptors.
+// "rank parent complaints orders": the rank, the parent's pid, and two file descriptors.
 constexpr const char* kRankProcess = "WEFT_RANK_PROCESS";
 constexpr const char* kRankProgram = "WEFT_RANK_PROGRAM";
 
-bool has_rank_main = false;  // this program begins with rank_main()
+bool has_rank_main = false;  // this program calls rank_main()
 
 std::atomic<bool> listens_for_end = false, was_told_to_end = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
@@ -43,10 +43,10 @@ void on_rank_terminate(int) {
   was_told_to_end = true;
   if (listens_for_end) return;
   signal(SIGTERM, SIG_DFL);
-  raise(SIGTERM);  // comes when this has returned
+  raise(SIGTERM);  // delivered when this handler returns
 }
 
-// A file's bytes, for as long as this lives.
+// A file mapped to memory for the lifetime of this object.
 class Mapped {
  public:
   explicit Mapped(int descriptor) {
@@ -80,7 +80,7 @@ Status write_all(int descriptor, std::span<const std::byte> bytes) {
   return {};
 }
 
-// The program that is installed with a library which somebody's program loads.
+// The `weft` program installed beside the library, for other programs that load the library.
 std::optional<std::string> installed_program() {
   Dl_info found{};
   std::error_code ignored;
@@ -91,11 +91,11 @@ std::optional<std::string> installed_program() {
   return program.string();
 }
 
-// The program that starts as a rank.
+// The program to start as a rank.
 Result<std::string> find_rank_program() {
   if (const char* const named = std::getenv(kRankProgram); named != nullptr && *named != '\0')
     return std::string(named);
-  // Started again, another program would do all over what this process does.
+  // A program without rank_main() would repeat everything it does when started again.
   if (!has_rank_main) {
     if (auto installed = installed_program()) return std::move(*installed);
     return world_error("this program cannot be started again as a rank",
@@ -143,11 +143,11 @@ int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<cons
   std::shared_ptr<transport::Job> job;
   const Status status = do_part([&]() -> Status {
     WEFT_TRY(joined, transport::join(meeting_of(rank, orders)));
-    job = std::move(joined);  // first: whoever does not come is waited for
+    job = std::move(joined);  // join first, because the other ranks wait for it
     WEFT_TRY(found, find_part(orders.at("part"), more));
     return found.part(job, given.bytes().subspan(sizeof header + header));
   });
-  // Before the rank leaves the job: the others complain of that.
+  // Before the rank leaves the job, because other ranks report errors when it does.
   if (!status.ok()) complaints->write(rank, status.error());
   return status.ok() ? 0 : kFailed;
 }
@@ -160,10 +160,10 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   if (told == nullptr) return std::nullopt;
   int rank = 0, parent = 0, complaints = -1, orders = -1;
   const int read = std::sscanf(told, "%d %d %d %d", &rank, &parent, &complaints, &orders);
-  unsetenv(kRankProcess);  // what this process starts is no rank
+  unsetenv(kRankProcess);  // processes started from here are not ranks
   if (read != 4) return 2;
-  // Ends with its starter, also when that ended before this line; what the keyboard says is for rank 0, which tells
-  // the others.
+  // Killed with its parent, also if that exited before this line. Terminal signals are for rank 0,
+  // which informs the others.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 2;
   signal(SIGINT, SIG_IGN);
@@ -174,7 +174,7 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   for (const int descriptor : {complaints, orders}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   try {
     return run_rank(rank, complaints, orders, more);
-  } catch (const std::exception&) {  // before it could say anything
+  } catch (const std::exception&) {  // before errors could be reported
     return 2;
   }
 }
@@ -218,10 +218,11 @@ Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints)
       fmt::format("{}={} {} {} {}", kRankProcess, rank, getpid(), complaints.descriptor(), descriptor_);
   environment.push_back(told.data());
   environment.push_back(nullptr);
-  std::string program = program_, shown = fmt::format("--rank={}", rank);  // for who lists processes
+  std::string program = program_, shown = fmt::format("--rank={}", rank);  // visible in ps
   char* const arguments[] = {program.data(), shown.data(), nullptr};
 
-  // A descriptor given to itself stays open. Signals are not heard until the rank says that they are not for it.
+  // dup2 of a descriptor to itself keeps it open across exec. Signals stay blocked until the rank
+  // has set its handlers.
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   for (const int descriptor : {complaints.descriptor(), descriptor_})

@@ -1,18 +1,18 @@
-// weft/runtime/run/rank_program.h -- a program that starts itself again, once for each rank of this machine.
+// weft/runtime/run/rank_program.h -- a program that starts itself again, once per rank of this machine.
 //
 //   int main(int argc, char** argv) {
-//     if (const auto code = weft::run::rank_main()) return *code;    // first of all: this process may be a rank
+//     if (const auto code = weft::run::rank_main()) return *code;    // must be first
 //     ...
 //   }
 //
-//   ON LOCAL 4      this process: rank 0, with all it has
-//                     ├─ spawn ──▶ rank 1   the same program from its beginning: rank_main() finds what it is to
-//                     ├─ spawn ──▶ rank 2   do in memory that it was given, joins the others, does it, and main()
+//   ON LOCAL 4      this process: rank 0, with all its state
+//                     ├─ spawn ──▶ rank 1   the same program from the start: rank_main() reads its work from
+//                     ├─ spawn ──▶ rank 2   shared memory, joins the other ranks, does the work, and main()
 //                     └─ spawn ──▶ rank 3   returns
 //
-// A rank has nothing of its starter's but bytes: no threads, no locks, no open device. What cannot begin so,
-// like an interpreter that loads the library, has its ranks from the `weft` that is installed with the library,
-// or names a program that begins so in WEFT_RANK_PROGRAM.
+// A rank inherits only bytes from its parent: no threads, locks or open devices. Programs that
+// cannot start this way, such as an interpreter that loads the library, use the `weft` installed
+// with the library as rank program, or the program named in WEFT_RANK_PROGRAM.
 #pragma once
 #include <sys/types.h>
 
@@ -33,7 +33,7 @@
 
 namespace weft::run {
 
-// What a rank does with the bytes that it was given.
+// The work of a rank, given its bytes.
 using RankPart = Status (*)(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work);
 
 struct NamedPart {
@@ -41,25 +41,26 @@ struct NamedPart {
   RankPart part = nullptr;
 };
 
-// When this process was started as a rank: does its part, and returns what main() is to return. Else nothing,
-// and this program may start ranks. `more` are parts of the program's own beside the library's.
+// If this process was started as a rank, does its work and returns main()'s exit code. Otherwise
+// returns nothing, and this program may start ranks. `more`: the program's own parts besides the
+// library's.
 std::optional<int> rank_main(std::span<const NamedPart> more = {});
 
-// Of a rank that was started so: whether it was told to end (SIGTERM) since it first asked. Until a rank asks, the signal
-// ends it; what the keyboard says is for rank 0 alone.
+// In a process started as a rank: whether it has received SIGTERM. Before the first call, SIGTERM
+// ends the process. Terminal signals go to rank 0 only.
 bool told_to_end();
 
-// What all ranks of a run are given, in memory that they share.
+// The input of all ranks of a run, in shared memory.
 class RankOrders {
  public:
-  // Fails where this program cannot be started again, or there is no memory.
+  // Fails if this program cannot be started again, or if there is no memory.
   static Result<RankOrders> make(const transport::Rendezvous& meeting, std::string_view part,
                                  std::span<const std::byte> work);
   RankOrders(RankOrders&& other) noexcept;
   RankOrders& operator=(RankOrders&&) = delete;
   ~RankOrders();
 
-  // Starts one. It ends with the thread that calls, however that ends.
+  // Starts a rank. It is killed when the calling thread ends, however that ends.
   Result<pid_t> start(std::int32_t rank, const Complaints& complaints) const;
 
  private:
@@ -68,7 +69,7 @@ class RankOrders {
   int descriptor_ = -1;
 };
 
-// Never throws: a rank that throws fails.
+// Runs `part`, turning exceptions into errors.
 template <class Part>
 Status do_part(const Part& part) {
   try {

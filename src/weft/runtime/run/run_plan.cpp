@@ -25,7 +25,7 @@ Result<std::unique_ptr<exec::Rank>> start(const plan::Graph& graph, const PlanRu
                            {.workers = options.workers, .memory_limit = options.memory_limit});
 }
 
-// Calls visit(port) for everything that a run reads and no run makes.
+// Calls visit(port) for every input, parameter and state.
 template <class Rank, class Visit>
 Status for_sources(Rank& rank, Visit visit) {
   const program::Program& program = rank.program();

@@ -20,7 +20,8 @@ double middle(std::vector<double> values) {
   return *at;
 }
 
-// Of one exchange in one step: each group is done when its last rank came, and the slowest group counts.
+// The time of one exchange in one step without waiting: the least time within each group, and the
+// largest of these over the groups.
 double alone(const plan::Mesh& mesh, std::size_t axis, std::span<const std::vector<StepTimes>> steps,
              std::size_t step, std::size_t exchange) {
   double slowest = 0;

@@ -1,10 +1,10 @@
-// weft/runtime/run/step_times.h -- where the seconds of a step go on each rank: what tells a slow rank from one that waits.
+// weft/runtime/run/step_times.h -- time per rank: tells slow ranks from waiting ones.
 //
 //            computes   exchanges
 //   rank 0   1.0 ms     4.1 ms       waits for rank 1
-//   rank 1   4.0 ms     0.2 ms       the last to come: so much the exchange itself takes
+//   rank 1   4.0 ms     0.2 ms       arrives last: this is the time of the exchange itself
 //
-// So what an exchange takes is the least of what the ranks of its group say, and a step is as quick as the rank
+// So the time of an exchange is the least of its group's times, and the step is as fast as the rank
 // that computes longest.
 #pragma once
 #include <cstddef>
@@ -17,25 +17,25 @@
 
 namespace weft::run {
 
-// Of a step, on one rank.
+// Times of one step on one rank.
 struct StepTimes {
-  double compute = 0;             // of all its tasks that compute
-  std::vector<double> exchanges;  // of each, in the program's order
+  double compute = 0;             // sum over compute tasks
+  std::vector<double> exchanges;  // one per exchange, in program order
 };
 StepTimes step_times(const program::Program& program, const program::Timeline& timeline);
 
-// Of a step, as some steps of all ranks say: each is the middle one of them.
+// Times of a typical step: medians over several steps of all ranks.
 struct RankSpeeds {
   std::vector<double> compute;   // by rank
-  std::vector<double> exchange;  // by mesh axis: of all exchanges along it, without waiting
+  std::vector<double> exchange;  // by mesh axis: sum over its exchanges, without waiting
 };
 
-// `steps[rank]` has what that rank took, of as many steps on every rank. `program` is that of one of them: all
-// have the same exchanges.
+// `steps[rank]`: that rank's times, for the same number of steps on every rank. `program` is that
+// of any rank: all have the same exchanges.
 RankSpeeds speeds_of(const program::Program& program, const plan::Mesh& mesh,
                      std::span<const std::vector<StepTimes>> steps);
 
-// To send them, and back; `exchanges` of each step.
+// Serialization, with `exchanges` per step.
 std::vector<std::byte> to_bytes(std::span<const StepTimes> steps);
 std::vector<StepTimes> steps_from(std::span<const std::byte> bytes, std::size_t exchanges);
 

@@ -1,4 +1,4 @@
-// weft/runtime/run/step_word.h -- what ranks say to each other before every step.
+// weft/runtime/run/step_word.h -- the word that ranks all-reduce before every step, to agree on what to do.
 //
 // Included by the files of run/ only.
 #pragma once
@@ -6,7 +6,7 @@
 
 namespace weft::run {
 
-// What a rank wants before a step. What all do is the largest.
+// What a rank requests before a step. All ranks follow the largest word.
 enum Word : std::int64_t {
   kGoOn,
   kGoOnAndKeep,
@@ -18,7 +18,8 @@ enum Word : std::int64_t {
   kGiveUp
 };
 
-// A word and the rank that says it in one number: the largest word counts, and of ranks that say it the lowest.
+// A word and the rank that sent it, packed so that the maximum is the largest word from the lowest
+// rank.
 struct SaidWord {
   Word word = kGoOn;
   std::int32_t rank = 0;

@@ -25,7 +25,7 @@ std::vector<const program::Exchange*> exchanges_of(const program::Program& progr
   return exchanges;
 }
 
-// Their numbers, in the order in which ranks come to them.
+// The exchanges' numbers, in the order in which ranks run them.
 std::vector<std::size_t> turns_of(const program::Program& program) {
   std::vector<std::size_t> numbers(program.units.size()), turns;
   std::size_t next = 0;
@@ -41,7 +41,7 @@ std::vector<std::size_t> turns_of(const program::Program& program) {
   return turns;
 }
 
-// A sum of one group.
+// One group's sum.
 struct ServersPart {
   comm::Communicator* group = nullptr;
   comm::Call call;
@@ -59,7 +59,7 @@ std::int32_t servers_of(std::span<const program::ChosenAlgorithm> algorithms) {
 
 Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr<transport::Job>& job,
                   const LocalRanksOptions& options) {
-  // Ranks of one group sum as many elements; those of another may have other shares.
+  // Ranks of one group sum equally many elements; other groups may have other shares.
   std::map<std::int32_t, program::Program> programs;
   const auto program_of = [&](std::int32_t rank) -> Result<const program::Program*> {
     if (const auto known = programs.find(rank); known != programs.end()) return &known->second;
@@ -69,7 +69,7 @@ Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr
   WEFT_TRY(first, program_of(0));
   const std::vector<const program::Exchange*> exchanges = exchanges_of(*first);
   WEFT_TRY(whole, comm::Communicator::create(job, exec::training_options(options.transport)));
-  WEFT_TRY_STATUS(whole->split(-1, 0));  // the ranks' own
+  WEFT_TRY_STATUS(whole->split(-1, 0));  // matches the split that creates the ranks' communicator
   const std::vector<exec::ServedGroup> groups = exec::served_groups(exchanges, plan.mesh);
   std::vector<std::unique_ptr<comm::Communicator>> communicators;
   for (const exec::ServedGroup& group : groups) {

@@ -1,9 +1,10 @@
-// weft/runtime/run/summation_server.h -- a process that adds up what ranks send it, and holds nothing of the model.
+// weft/runtime/run/summation_server.h -- a process that only sums what ranks send it.
 //
-//   ranks      | compute | sum | sum | compute ...    what they say before a step, servers hear too: whether there
-//   servers      hear      sum   sum   hear           is one
+//   ranks      | compute | sum | sum | compute ...    servers take part in the all-reduce before each step,
+//   servers      word      sum   sum   word           which says whether there is another step
 //
-// Servers are the job's last ranks. They run the plan's sums in the plan's order, and leave when ranks are done.
+// Servers are the job's last ranks. They run the plan's sums in the plan's order, and exit when the
+// ranks are done.
 // Included by the files of run/ only.
 #pragma once
 #include <cstdint>
@@ -18,10 +19,10 @@
 
 namespace weft::run {
 
-// How many of them the algorithms of a plan need.
+// How many servers the algorithms of a plan need.
 std::int32_t servers_of(std::span<const program::ChosenAlgorithm> algorithms);
 
-// Until ranks say that they are done.
+// Returns when the ranks are done.
 Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr<transport::Job>& job,
                   const LocalRanksOptions& options);
 

@@ -21,8 +21,8 @@ void add_bytes(Hasher& hasher, std::span<const T> values) {
 
 class TableFeed final : public Feed {
  public:
-  // `parts` is empty where inputs begin with the batch's index; else into how many parts an input's first index
-  // cuts its field, and an example is all of them.
+  // `parts` is empty if inputs start with the batch index. Otherwise an example is a whole row of
+  // the table, and parts[f] is the size of input f's first index, which divides its field.
   TableFeed(std::span<const DataFile> files, formats::Table table, std::int64_t batch,
             std::vector<std::int64_t> parts, const FeedOptions& options)
       : recipe_(file_recipe(files, options)),
@@ -87,7 +87,7 @@ class TableFeed final : public Feed {
 
   std::int64_t row_at(std::int64_t place) const { return rows_[static_cast<std::size_t>(place)]; }
 
-  // Which rows are held out goes by the seed; within both parts they stay in the file's order.
+  // The seed selects the held-out rows; both sets stay in file order.
   void draw_holdout() {
     Random random(seed_, kHoldoutStream);
     for (std::size_t i = rows_.size(); i > 1; --i) std::swap(rows_[i - 1], rows_[random.below(i)]);
@@ -101,13 +101,14 @@ class TableFeed final : public Feed {
     write_run(input, f, row, at * width, 0, width);
   }
 
-  // Those of the parts of an example that an input takes.
+  // Writes the range of an example's first index that the input holds.
   void write_parts(const InputMemory& input, std::size_t f, std::int64_t row) const {
     const std::int64_t width = table_.fields()[f].width / parts_[f];
     write_run(input, f, row, 0, input.first * width, input.rows * width);
   }
 
-  // `count` elements of a row's field, from `begin` on, to the input's elements from `at` on.
+  // Copies `count` elements of a row's field, starting at `begin`, to the input, starting at
+  // element `at`.
   void write_run(const InputMemory& input, std::size_t f, std::int64_t row, std::int64_t at,
                  std::int64_t begin, std::int64_t count) const {
     const auto from = static_cast<std::size_t>(begin), n = static_cast<std::size_t>(count);
@@ -128,7 +129,7 @@ class TableFeed final : public Feed {
   const std::vector<std::int64_t> parts_;
   const std::uint64_t seed_;
   const std::int64_t train_rows_, test_first_;
-  std::vector<std::int64_t> rows_;  // of the file: those to train on, then those held out
+  std::vector<std::int64_t> rows_;  // row numbers: training rows, then held-out rows
   const EpochOrders orders_;
 };
 
@@ -147,10 +148,10 @@ Status check_whole(const formats::Table& table, std::size_t field, const FeedInp
   return {};
 }
 
-// A table holds it as f32, from which it is rounded once.
+// Tables store these types as f32 and round once.
 bool is_half(plan::DType dtype) { return dtype == plan::DType::f16 || dtype == plan::DType::bf16; }
 
-// The rows of all inputs, out of one file or one for each.
+// Reads the rows of all inputs, from one file or from one file per input.
 Result<formats::Table> read_tables(std::span<const DataFile> files, std::span<const formats::Field> fields) {
   if (files.size() == 1 && files[0].input.empty()) return formats::read_table(files[0].path, fields);
   std::vector<formats::Table> tables;
@@ -172,7 +173,7 @@ Result<formats::Table> read_tables(std::span<const DataFile> files, std::span<co
 Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const plan::Graph& graph,
                                          std::span<const FeedInput> inputs, const FeedOptions& options) {
   WEFT_TRY_STATUS(check_inputs(graph, inputs));
-  // Without a batch an example is all there is of every input, and a step takes one.
+  // Without a batch index, an example is all of every input, and a step reads one.
   const bool batched = has_batch(inputs);
   const std::int64_t batch = batched ? inputs[0].type.dims[0].size : 1;
   std::vector<formats::Field> fields;
@@ -200,7 +201,7 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
     if (fields[f].dtype == plan::DType::i64)
       WEFT_TRY_STATUS(check_whole<std::int64_t>(table, f, inputs[f], path));
   }
-  std::vector<std::int64_t> parts;  // of a field, that an input's first index counts
+  std::vector<std::int64_t> parts;  // size of each input's first index
   for (const FeedInput& input : inputs)
     parts.push_back(batched || input.type.rank() == 0 ? 1 : input.type.dims[0].size);
   const std::int64_t rows = table.rows() - options.holdout;

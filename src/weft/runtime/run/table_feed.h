@@ -1,4 +1,4 @@
-// weft/runtime/run/table_feed.h -- a feed of tables: .csv, .npy, .npz, one file or one for each input.
+// weft/runtime/run/table_feed.h -- a feed from tables: .csv, .npy, .npz; one file, or one per input.
 //
 // Included by the files of run/ only.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace weft::run {
 
-// REQUIRES: one file that has all inputs, or one for each of them.
+// REQUIRES: one file with all inputs, or one file per input.
 Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const plan::Graph& graph,
                                          std::span<const FeedInput> inputs, const FeedOptions& options);
 

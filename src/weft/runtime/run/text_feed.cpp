@@ -12,7 +12,7 @@
 namespace weft::run {
 namespace {
 
-// Tokens are bytes; the second input, where there is one, is what comes next.
+// Tokens are bytes; the second input, if there is one, holds the next bytes.
 class TextFeed final : public Feed {
  public:
   TextFeed(const DataFile& file, std::string text, std::int64_t batch, std::int64_t length,
@@ -55,16 +55,16 @@ class TextFeed final : public Feed {
   }
 
  private:
-  // Where a stretch of that length is held out: before or behind it there is room to train.
+  // Where the held-out range starts; there is room for a training window before or after it.
   std::int64_t drawn_place() const {
     const std::int64_t longer = length_ + 1, last = train_bytes_;
-    if (last < 2 * longer) return last;  // no room on both sides: at the end
+    if (last < 2 * longer) return last;  // too little room on both sides: at the end
     return longer +
            static_cast<std::int64_t>(
                Random(seed_, kHoldoutStream).below(static_cast<std::uint64_t>(last - 2 * longer + 1)));
   }
 
-  // Anywhere, but not over what is held out.
+  // A random position that does not overlap the held-out range.
   std::int64_t window_at(Random& random) const {
     if (held_out_ == 0 || test_first_ == train_bytes_)
       return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(train_bytes_ - length_)));
@@ -74,7 +74,7 @@ class TextFeed final : public Feed {
     return drawn < before ? drawn : test_first_ + held_out_ + drawn - before;
   }
 
-  // The batch's row `at`, for those that take it.
+  // Writes row `at` of the batch to the inputs that contain it.
   void write_window(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t begin) const {
     for (std::size_t further = 0; further < inputs.size(); ++further) {
       const InputMemory& input = inputs[further];

@@ -1,4 +1,4 @@
-// weft/runtime/run/text_feed.h -- a feed of text: an example is a window of bytes, and the same one byte further on.
+// weft/runtime/run/text_feed.h -- a feed from text: an example is a window of bytes and the next bytes.
 //
 // Included by the files of run/ only.
 #pragma once

@@ -18,11 +18,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Steps from one copy of the memory to the next. A copy costs about as much as reading the
-// parameters once; running so many steps again takes as long as it took.
+// Number of steps between copies of the memory. A copy costs about as much as reading the
+// parameters once. After a divergence at most this many steps are repeated.
 constexpr std::int64_t kStepsBetweenCopies = 50;
 
-// A copy is beyond what a rank says that it takes, so it must be little: beside the rank, or at all.
+// A copy is not included in the rank's reported memory, so it must be small, absolutely or relative
+// to the rank.
 constexpr std::int64_t kFewBytes = 4 << 20, kLittleBeside = 50;
 
 class LastCopy {
@@ -44,7 +45,7 @@ class LastCopy {
   std::int64_t step_ = 0;
 };
 
-// Infinities that the plan itself writes, as masks do, are no fault.
+// Infinities written by the plan itself, as in masks, are not faults.
 bool writes_infinity(const program::Program& program, const program::Unit& unit) {
   for (const plan::NodeId id : unit.nodes)
     for (const plan::ValueId input : program.graph->node(id).inputs) {
@@ -54,8 +55,8 @@ bool writes_infinity(const program::Program& program, const program::Unit& unit)
   return false;
 }
 
-// The node that a number came from which a task wrote and which is not finite; nothing when all are. The
-// node of a value that is only copied is invalid.
+// The node that produced a non-finite number written by the task; empty if all are finite. The node
+// is invalid if the value was only copied.
 Result<std::optional<plan::NodeId>> find_fault(const exec::Rank& rank, const program::Task& task) {
   const program::Program& program = rank.program();
   const program::Unit& unit = program.units[task.unit];
@@ -92,7 +93,7 @@ std::string describe_node(const program::Program& program, plan::NodeId id) {
   return fmt::format("{}{}{}", node.op->name(), path.empty() ? "" : " in ", path);
 }
 
-// What is left to see where there is no copy to start from: the parameters that are spoiled by now.
+// Without a copy to repeat from: lists the parameters that are no longer finite.
 std::string spoiled_parameters(const exec::Rank& rank) {
   std::string names;
   std::size_t count = 0;
@@ -110,7 +111,7 @@ std::string spoiled_parameters(const exec::Rank& rank) {
                      names, count > 3 ? ", ..." : "");
 }
 
-// Runs the steps from the copy on again, one task at a time, until a number is not finite.
+// Repeats the steps since the copy, one task at a time, until a number is not finite.
 Error explain_divergence(exec::Rank& rank, const Feed& feed, const Schedule& schedule, const LastCopy& copy,
                          std::int64_t step, double loss) {
   const std::string message = print_divergence(loss, step + 1);
@@ -196,7 +197,7 @@ Result<std::optional<double>> loss_scale_after(const exec::Rank& rank, std::int6
       "f16 ends at 65,504: precision = bf16 has the range of f32; a smaller learning_rate may help");
 }
 
-// The sign of a number that is none is the processor's affair.
+// The sign of a NaN depends on the processor, so it is not printed.
 std::string print_divergence(double loss, std::int64_t step) {
   const std::string what = std::isnan(loss) ? "nan" : fmt::format("{}", loss);
   return fmt::format("training diverged: the loss is {} at step {}", what, print_exact(step));

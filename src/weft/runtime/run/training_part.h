@@ -1,10 +1,10 @@
-// weft/runtime/run/training_part.h -- a training run as bytes, for ranks that start with nothing else.
+// weft/runtime/run/training_part.h -- a training run serialized for rank processes.
 //
-//   header, JSON   plan and mesh as text, options, where the data comes from, which steps, what tensors there are
-//   tensors        what was learned before, one after the other; none: initial values are drawn from the seed
+//   header, JSON   plan and mesh as text, options, data source, steps, list of tensors
+//   tensors        existing weights, one after the other; empty: initial values are drawn from the seed
 //
-// A rank reads the plan, cuts and compiles its own program, as ranks of several hosts must; the layouts follow
-// from the plan. Included by the files of run/ only.
+// A rank reads the plan, localizes and compiles its own program, as ranks on several hosts must.
+// Layouts are inferred from the plan. Included by the files of run/ only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,16 @@
 
 namespace weft::run {
 
-// What ranks do beside their steps, all of them after the same ones: see DistributedRun.
+// What ranks do besides their steps, all of them after the same steps: see DistributedRun.
 struct PartWatch {
   std::optional<std::int64_t> measure_from = {};
   std::int64_t check_every = 0, keep_every = 0, look_every = 0;
 };
 
 struct TrainingPart {
-  distribute::DistributedPlan plan;  // without what only a reader of the one-device plan asks for
+  distribute::DistributedPlan plan;  // without what only readers of the one-device plan need
   LocalRanksOptions options;
-  std::string feed;  // its recipe
+  std::string feed;  // its recipe: see Feed::recipe()
   Weights start;
   std::int64_t first_step = 0;
   Schedule schedule = {};

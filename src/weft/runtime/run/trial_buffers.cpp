@@ -32,7 +32,7 @@ TrialBuffers::TrialBuffers(const CollectiveTrial& trial, std::int32_t rank)
   output_bytes_ = outputs;
   if (trial.in_place) {
     memory_.resize(static_cast<std::size_t>(std::max(inputs, outputs)));
-    // Without both there is nothing to share.
+    // Without both buffers nothing is shared.
     const bool both = comm::has_input(call_, rank) && comm::has_output(call_, rank);
     std::int64_t before = 0;
     if (both && collective::has_one_block(call_.kind))

@@ -1,4 +1,4 @@
-// weft/runtime/run/trial_buffers.h -- the memory of one rank in a trial of a collective, filled and looked at.
+// weft/runtime/run/trial_buffers.h -- the memory of one rank in a trial of a collective.
 //
 // Included by the files of run/ only.
 #pragma once
@@ -12,10 +12,10 @@
 
 namespace weft::run {
 
-// But for its memory.
+// The call without its buffers.
 comm::Call call_of(const CollectiveTrial& trial);
 
-// This rank's buffers, one within the other where the trial is in place.
+// This rank's buffers; in place, one is part of the other.
 class TrialBuffers {
  public:
   TrialBuffers(const CollectiveTrial& trial, std::int32_t rank);
@@ -23,7 +23,7 @@ class TrialBuffers {
   const comm::Call& call() const { return call_; }
   const ElementCollective& what() const { return what_; }
   std::int32_t rank() const { return rank_; }
-  // All of it: input and output lie in it.
+  // The memory that contains input and output.
   std::span<std::byte> memory() { return memory_; }
   std::span<const std::byte> output() const {
     return {static_cast<const std::byte*>(call_.output), static_cast<std::size_t>(output_bytes_)};
@@ -43,7 +43,7 @@ class TrialBuffers {
   std::vector<std::byte> memory_;
 };
 
-// Counts elements that are not what they must be; the first is described.
+// Counts wrong elements and describes the first.
 void compare(const TrialBuffers& buffers, const Expected& expected, TrialOutcome& outcome);
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes);

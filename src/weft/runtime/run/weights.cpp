@@ -39,10 +39,11 @@ std::string print_shape(plan::DType dtype, std::span<const std::int64_t> shape) 
   return fmt::format("{}[{}]", plan::name(dtype), fmt::join(shape, ","));
 }
 
-// Of a step or a size: both are added to and multiplied, and stay far from what 64 bits hold.
+// Limit of steps and sizes, so that sums and products stay far from 64-bit overflow.
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
 
-// What a file's metadata holds, read strictly: a number in another spelling is another program's, or damage.
+// Strict parsing of a file's metadata: numbers in another format come from other programs or from
+// corruption.
 class Metadata {
  public:
   Metadata(const std::map<std::string, std::string>& entries, const std::string& path)
@@ -53,7 +54,7 @@ class Metadata {
     return found == entries_.end() ? std::string() : found->second;
   }
 
-  // 0 where there is none.
+  // 0 if there is no such entry.
   template <class Whole>
   Result<Whole> whole(const std::string& key, Whole most) const {
     const auto found = entries_.find(key);
@@ -62,7 +63,7 @@ class Metadata {
     return wrong(key, fmt::format("a whole number from 0 to {}", most), found->second);
   }
 
-  // b=32,c=10
+  // Parses b=32,c=10.
   Result<std::vector<std::pair<std::string, std::int64_t>>> sizes(const std::string& key) const {
     std::vector<std::pair<std::string, std::int64_t>> sizes;
     const std::string all = text(key);
@@ -93,7 +94,7 @@ class Metadata {
   const std::string& path_;
 };
 
-// Corrections of moments are powers of the steps that a tensor counts.
+// Checks a step count, which is used as an exponent in the bias correction of moments.
 Status check_counter(const formats::TensorEntry& entry, const std::string& path) {
   if (!train::counts_steps(entry.name) ||
       (entry.dtype != plan::DType::i64 && entry.dtype != plan::DType::i32))
@@ -128,14 +129,15 @@ std::vector<std::int64_t> shape_of(const program::Place& place) {
 void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory) {
   const std::string_view kind = source.word(2);
   const double a = source.real(3), b = source.real(4);
-  // A master weight begins as what its parameter is rounded from.
+  // A master weight starts with its parameter's initial value before rounding.
   std::string_view name = source.word(0);
   if (name.ends_with(train::kMasterSuffix)) name.remove_suffix(train::kMasterSuffix.size());
   const std::uint64_t stream = Hasher().text(name).digest().low;
   const plan::Type type = source.result_type(0);
   const bool is_normal = kind == "normal", is_uniform = kind == "uniform";
   const double all = kind == "constant" ? a : kind == "ones" ? 1 : 0;
-  // A number goes by its place alone, so that parts may be written in any order. Small ones are not worth a thread.
+  // A number depends only on its position, so parts can be computed in any order. Small tensors use
+  // one thread.
   constexpr std::int64_t kPart = 1 << 18;
   const std::int64_t elements = type.elements();
   do_all(static_cast<std::size_t>((elements + kPart - 1) / kPart), [&](std::size_t part) {
@@ -225,7 +227,7 @@ std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, c
 
 namespace {
 
-// `give(port, bytes)` for what there is; all else is made and written.
+// Calls `give(port, bytes)` for tensors that exist; computes and writes the others.
 template <class Give>
 Status give_weights(exec::Rank& rank, const Weights& weights,
                     const std::map<std::string, Tensor, std::less<>>& computed, const Give& give) {

@@ -1,8 +1,8 @@
-// weft/runtime/run/weights.h -- what a model has learned: its parameters, states and moments by name.
+// weft/runtime/run/weights.h -- the trained tensors of a model by name: parameters, states and moments.
 //
-// A session keeps one for each model it trained or loaded; SAVE writes it, LOAD reads it, TRAIN goes
-// on from it and INFER computes with it. Together with the data and the settings it holds all that
-// the next step depends on, so that a run that was saved and loaded goes on as if it had not stopped.
+// A session keeps one per model that it trained or loaded. SAVE writes it, LOAD reads it, TRAIN
+// continues from it, and INFER uses it. Together with the data and the settings it determines the
+// next step, so a run that was saved and loaded continues as if it had not stopped.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,73 +30,76 @@ struct Tensor {
 
 struct Weights {
   std::string model;
-  std::int64_t step = 0;                                    // steps taken so far
-  std::uint64_t seed = 0;                                   // of the initial values and the order of the data
-  std::vector<std::pair<std::string, std::int64_t>> sizes;  // the model's, when it was trained
+  std::int64_t step = 0;                                    // steps completed so far
+  std::uint64_t seed = 0;                                   // for initial values and the order of the data
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // of the model when it was trained
   std::map<std::string, Tensor, std::less<>> tensors;
-  std::string plan = {};    // that it was trained with, as the session wrote it; empty: not known
-  std::string launch = {};  // which `weft launch` it was trained under; empty: none
+  std::string plan = {};    // the plan it was trained with, as written by the session; empty: unknown
+  std::string launch = {};  // the `weft launch` it was trained under; empty: none
 };
 
-// All but the tensors.
+// A copy without the tensors.
 Weights without_tensors(const Weights& weights);
 
 std::vector<std::int64_t> shape_of(const program::Place& place);
 
-// The initial values of a parameter or state, given by its node in a plan. An element depends on the seed,
-// the tensor's name and its place alone, not on what else there is.
+// The initial values of a parameter or state, given by its node in a plan. An element depends only
+// on the seed, the tensor's name and its position.
 void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory);
 // Fills a rank's parameters and states with their initial values.
 Status write_initial(exec::Rank& rank, std::uint64_t seed);
 
-// What the weights hold under a name; null when they do not and need not. Fails when it is needed, or of
-// another type or shape.
+// The tensor with a given name; null if it is missing and not needed. Fails if it is missing and
+// needed, or has another type or shape.
 Result<const Tensor*> find_tensor(const Weights& weights, const std::string& name, plan::DType dtype,
                                   const std::vector<std::int64_t>& shape, bool needed);
 
-// A master weight that the weights lack, made of the parameter that they hold: what was imported, or learned
-// without one. None where the name is no master's or there is no such parameter.
+// Creates a missing master weight from its parameter, for weights that were imported or trained
+// without one. Empty if the name is not that of a master weight, or if the parameter is missing.
 std::optional<Tensor> make_master(const Weights& weights, std::string_view name, plan::DType dtype);
 
-// What codecs lost (distribute/feedback.h), whose rows are those of ranks. On another number of ranks each row is added
-// to one that there is: together they hold what is to be sent yet. None where the weights hold no such.
+// The error feedback of codecs (distribute/feedback.h), which has one row per rank. For a different
+// number of ranks, rows are added up, so that their total is still to be sent. Empty if the weights
+// have none.
 std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, const plan::Graph& graph,
                                 const plan::Type& type);
 
-// Fills them from weights, and with initial values what the weights do not hold and need not: an
-// optimizer's moments. Fails when a parameter is missing or of another shape. `computed` holds parameters that
-// were made of weights (fold_weights.h).
+// Fills a rank's parameters and states from weights, and optional tensors that are missing, such as
+// an optimizer's moments, with initial values. Fails if a parameter is missing or has another
+// shape. `computed` holds parameters computed from weights (fold_weights.h).
 Status write_weights(exec::Rank& rank, const Weights& weights,
                      const std::map<std::string, Tensor, std::less<>>& computed = {});
 
-// The same, where the rank's next step waits for what it reads alone (exec/loading.h). Both must stay until that is over.
+// The same asynchronously: tasks of the next step wait only for the tensors they read
+// (exec/loading.h). Both arguments must stay alive until that step ends.
 Status load_weights(exec::Rank& rank, const Weights& weights,
                     const std::map<std::string, Tensor, std::less<>>& computed);
 
-// Takes the rank's parameters and states.
+// Copies the rank's parameters and states.
 Status read_weights(const exec::Rank& rank, Weights& weights);
-// The same when no step comes any more: each gives its memory back once it is taken, so that the rank and
-// what it learned are not in memory twice.
+// The same when no step follows: frees each tensor's memory in the rank once it is copied, so that
+// the weights are not in memory twice.
 Status take_weights(exec::Rank& rank, Weights& weights);
 
-// What other optimizers keep of the parameters goes on with them: those of `before` that `learned` lacks.
+// Copies the states of other optimizers to `learned`: those in `before` that `learned` lacks.
 void keep_moments(Weights& learned, Weights before);
 std::int64_t bytes_of(const Weights& weights);
-// Of all that the next step depends on.
+// A digest of everything that the next step depends on.
 Digest digest_of(const Weights& weights);
 
 formats::Checkpoint to_checkpoint(const Weights& weights);
 
-// What a rank has learned by now, without a copy of it: until the next step. `weights` says all but the tensors.
+// A checkpoint of a rank's current tensors without copying them; valid until the next step.
+// `weights` provides all but the tensors.
 struct RankCheckpoint {
   formats::Checkpoint checkpoint;
-  std::vector<exec::HostBytes> held;  // what the checkpoint's tensors point into
+  std::vector<exec::HostBytes> held;  // memory that the checkpoint's tensors point to
 };
 Result<RankCheckpoint> to_checkpoint(const exec::Rank& rank, const Weights& weights);
-// As keep_moments().
+// The same for a checkpoint.
 void keep_moments(formats::Checkpoint& learned, const Weights& before);
 
-// Fails when the file is of another model.
+// Fails if the file is of another model.
 Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::string_view model,
                                 const std::string& path);
 
